@@ -1,0 +1,3 @@
+//! Chooses and places probes.
+
+pub mod spec;

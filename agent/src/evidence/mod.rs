@@ -1,0 +1,219 @@
+//! What the kernel side reports, decoded into the words of the design.
+
+use std::time::Duration;
+
+/// A process (thread group) id in the initial pid namespace.
+pub type Pid = u32;
+
+/// Role of the profiled process in a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// It received the ClientHello.
+    Server,
+    /// It sent the ClientHello.
+    Client,
+}
+
+/// How a handshake ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// Both Finished messages were exchanged.
+    Completed,
+    /// The TLS library raised an error and gave up.
+    Failed,
+    /// The peer went away, or the connection object or its process ended, first.
+    Abandoned,
+}
+
+/// Whether a handshake took up an earlier session, and by which means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Resumption {
+    /// A full handshake.
+    None,
+    /// TLS 1.2 session id (RFC 5246, 7.3).
+    SessionId,
+    /// TLS 1.2 session ticket (RFC 5077).
+    Ticket,
+    /// TLS 1.3 pre-shared key (RFC 8446, 2.2).
+    Psk,
+    /// TLS 1.2 abbreviated handshake; the source cannot tell a session id from
+    /// a ticket.
+    Abbreviated,
+    /// The source could not see it.
+    Unknown,
+}
+
+/// Part of a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Step {
+    /// Key generation, key agreement, encapsulation, check of the peer's key.
+    KeyExchange,
+    /// Own signature.
+    Signing,
+    /// The peer's signature and certificate chain; a server's own chain building.
+    Verification,
+    /// RSA key transport: decryption of the premaster secret.
+    RsaDecryption,
+    /// HKDF or the TLS PRF.
+    KeyDerivation,
+    /// All the rest: messages, transcript hash, record protection, system calls.
+    Other,
+}
+
+/// Why a thread was not on the CPU while its handshake was under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WaitReason {
+    /// Runnable, but another thread had the CPU.
+    RunQueue,
+    /// In a futex.
+    Lock,
+    /// In block I/O.
+    Disk,
+    /// In a socket or poll system call.
+    Network,
+    /// In getrandom.
+    Random,
+    /// Blocked for another reason.
+    Other,
+    /// Between two calls of a non-blocking handshake: waiting for the peer, or
+    /// for the event loop to come round.
+    BetweenCalls,
+}
+
+impl Step {
+    /// All steps, in the order in which reports show them.
+    pub const ALL: [Self; 6] = [
+        Self::KeyExchange,
+        Self::Signing,
+        Self::Verification,
+        Self::RsaDecryption,
+        Self::KeyDerivation,
+        Self::Other,
+    ];
+}
+
+impl WaitReason {
+    /// All reasons, in the order in which reports show them.
+    pub const ALL: [Self; 7] = [
+        Self::RunQueue,
+        Self::Lock,
+        Self::Disk,
+        Self::Network,
+        Self::Random,
+        Self::Other,
+        Self::BetweenCalls,
+    ];
+}
+
+macro_rules! label {
+    ($type:ty { $($variant:ident => $text:literal),+ $(,)? }) => {
+        impl $type {
+            /// The value of the metric label and of the report's JSON.
+            pub const fn label(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+    };
+}
+
+label!(Role { Server => "server", Client => "client" });
+label!(Outcome { Completed => "completed", Failed => "failed", Abandoned => "abandoned" });
+label!(Resumption {
+    None => "none", SessionId => "session_id", Ticket => "ticket", Psk => "psk",
+    Abbreviated => "abbreviated", Unknown => "unknown",
+});
+label!(Step {
+    KeyExchange => "key_exchange", Signing => "signing", Verification => "verification",
+    RsaDecryption => "rsa_decryption", KeyDerivation => "key_derivation", Other => "other",
+});
+label!(WaitReason {
+    RunQueue => "run_queue", Lock => "lock", Disk => "disk", Network => "network",
+    Random => "random", Other => "other", BetweenCalls => "between_calls",
+});
+
+/// CPU time of the steps of one handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// Time in each of [`Step::ALL`]; they add up to the handshake's CPU time.
+    pub cpu: [Duration; 6],
+    /// False when key derivation was not probed during this handshake, and its
+    /// time is still in [`Step::Other`].
+    pub key_derivation_observed: bool,
+}
+
+/// One handshake, when it has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handshake {
+    /// The process that took part in it.
+    pub process: Pid,
+    /// Boot-time clock when that process started, in nanoseconds.
+    pub process_start: u64,
+    /// Name of the thread (comm), for processes that are gone already.
+    pub comm: String,
+    /// Role of that process.
+    pub role: Role,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Whether a session was resumed.
+    pub resumption: Resumption,
+    /// TLS version label (`TLS1.3`), `unknown` where the source cannot see it.
+    pub version: &'static str,
+    /// Cipher suite by its TLS registry name, or `unknown`.
+    pub cipher: &'static str,
+    /// Key exchange group by its TLS registry name (`x25519`, `secp384r1`), or
+    /// `none` for a handshake without key exchange, or `unknown`.
+    pub group: &'static str,
+    /// Own signature (`rsa_2048`, `ecdsa_p256`, `ed25519`), `none`, or `unknown`.
+    pub signature: &'static str,
+    /// CPU time of the thread inside the handshake, user and system.
+    pub cpu: Duration,
+    /// Wall clock from the first call to the end.
+    pub duration: Duration,
+    /// Parts of `cpu`; None when the step probes were not attached throughout.
+    pub steps: Option<Steps>,
+    /// Time off the CPU for each of [`WaitReason::ALL`].
+    pub waits: [Duration; 7],
+    /// Calls into the library that it took, retries included.
+    pub calls: u32,
+    /// The library's reason number, where it raised an error.
+    pub error_reason: Option<u32>,
+}
+
+/// A change in the population of processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcessEvent {
+    /// `child` was forked by `parent` (processes, not threads).
+    Fork {
+        /// The process that called fork.
+        parent: Pid,
+        /// The new process.
+        child: Pid,
+        /// Its name (comm).
+        comm: String,
+    },
+    /// The process replaced its program.
+    Exec {
+        /// The process.
+        process: Pid,
+        /// File name as given to execve; cut at 127 bytes.
+        path: String,
+        /// New name (comm).
+        comm: String,
+    },
+    /// The last thread of the process ended.
+    Exit {
+        /// The process.
+        process: Pid,
+        /// CPU time of all its threads over its whole life.
+        cpu: Duration,
+    },
+}
+
+/// One report of the kernel side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// A handshake ended.
+    Handshake(Box<Handshake>),
+    /// A process was forked, replaced or ended.
+    Process(ProcessEvent),
+}

@@ -1,0 +1,1 @@
+//! The accounts of each service: handshakes, their CPU time, steps and waits.

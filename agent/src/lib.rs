@@ -1,0 +1,14 @@
+//! tlsprof: an eBPF-based TLS performance profiler for servers.
+//!
+//! The data goes one way, and so do the modules; a later stage never calls an
+//! earlier one: [`discover`] → [`attach`] → [`kernel`] → [`evidence`] →
+//! [`ledger`] → [`outlet`]. [`session`] is the only place that joins them.
+
+pub mod attach;
+pub mod config;
+pub mod discover;
+pub mod evidence;
+pub mod kernel;
+pub mod ledger;
+pub mod outlet;
+pub mod session;

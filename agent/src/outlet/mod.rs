@@ -1,0 +1,3 @@
+//! Where the ledger is shown.
+
+pub mod report;

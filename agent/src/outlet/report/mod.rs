@@ -1,0 +1,3 @@
+//! The report of one profile: text for people, JSON for programs.
+
+pub mod model;

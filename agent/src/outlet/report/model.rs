@@ -1,0 +1,224 @@
+//! The report's data: what `--format json` prints and the text is made from.
+//!
+//! The schema is documented in `docs/report.schema.json`, generated from these
+//! types. [`SCHEMA_VERSION`] rises when a field is removed, renamed or changes
+//! its meaning; new fields may come without that.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of the schema that this program writes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One profile.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct Report {
+    /// Version of this schema.
+    pub schema_version: u32,
+    /// Version of the program that wrote it.
+    pub tlsprof_version: String,
+    /// The machine.
+    pub host: Host,
+    /// When the profile began, RFC 3339, UTC.
+    pub started_at: String,
+    /// How long it lasted, in seconds.
+    pub duration_seconds: f64,
+    /// Services, dearest handshakes first.
+    pub services: Vec<Service>,
+    /// Data that was lost, by reason; empty when nothing was.
+    pub losses: Vec<Loss>,
+    /// What the profile itself cost.
+    pub agent: AgentCost,
+    /// The command profiled, if one was given.
+    pub command: Option<Command>,
+}
+
+/// The machine on which the profile was made.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct Host {
+    /// Host name.
+    pub hostname: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// CPUs online.
+    pub cpus: u32,
+}
+
+/// One service.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct Service {
+    /// Systemd unit, container or executable.
+    pub service_name: String,
+    /// Path of the executable, as its own processes see it.
+    pub executable: String,
+    /// Processes alive at the end.
+    pub processes: u32,
+    /// TCP ports it listens on.
+    pub ports: Vec<u16>,
+    /// TLS libraries found in it.
+    pub tls_libraries: Vec<TlsLibrary>,
+    /// CPU time of its processes during the profile, ended ones included.
+    pub cpu_seconds: CpuSeconds,
+    /// Handshakes by what was negotiated and how they ended.
+    pub handshakes: Vec<HandshakeGroup>,
+    /// Distribution of on-CPU and wall time of completed handshakes.
+    pub handshake_costs: Vec<HandshakeCost>,
+    /// CPU time of handshakes by step.
+    pub steps: Vec<StepCost>,
+    /// Time off the CPU inside handshakes, by reason.
+    pub waits: Vec<Wait>,
+}
+
+/// A TLS library found in a service.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct TlsLibrary {
+    /// `OpenSSL`, ...
+    pub kind: String,
+    /// Version as the library states it, empty if it does not.
+    pub version: String,
+    /// Path as its processes see it.
+    pub path: String,
+    /// Build id in hexadecimal, empty if there is none.
+    pub build_id: String,
+    /// `profiled`, or why not.
+    pub state: String,
+}
+
+/// CPU time in seconds.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct CpuSeconds {
+    /// User mode.
+    pub user: f64,
+    /// Kernel mode.
+    pub system: f64,
+}
+
+/// Handshakes that are alike.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct HandshakeGroup {
+    /// `server` or `client`.
+    pub role: String,
+    /// `TLS1.2`, `TLS1.3`, or `unknown`.
+    pub version: String,
+    /// Cipher suite, or `unknown`.
+    pub cipher: String,
+    /// Key exchange group, `none` or `unknown`.
+    pub group: String,
+    /// Own signature, `none` or `unknown`.
+    pub signature: String,
+    /// `none`, `session_id`, `ticket`, `psk`, `abbreviated` or `unknown`.
+    pub resumption: String,
+    /// `completed`, `failed` or `abandoned`.
+    pub outcome: String,
+    /// The library's reasons for failures, with their counts.
+    pub errors: Vec<ErrorCount>,
+    /// How many.
+    pub count: u64,
+    /// Their CPU time together, in seconds.
+    pub cpu_seconds: f64,
+    /// Their wall time together, in seconds.
+    pub duration_seconds: f64,
+}
+
+/// Failed handshakes by the library's reason.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct ErrorCount {
+    /// Reason number as the library raised it (OpenSSL's sslerr.h).
+    pub reason: u32,
+    /// Its name, or `unknown`.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// Distribution of the cost of completed handshakes.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct HandshakeCost {
+    /// `server` or `client`.
+    pub role: String,
+    /// As in [`HandshakeGroup`].
+    pub resumption: String,
+    /// How many.
+    pub count: u64,
+    /// On-CPU time.
+    pub cpu: Quantiles,
+    /// Wall time from first call to end.
+    pub duration: Quantiles,
+}
+
+/// Mean and quantiles in seconds; quantiles are exact to 1%.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct Quantiles {
+    /// Arithmetic mean, exact.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// CPU time of one step.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct StepCost {
+    /// `server` or `client`.
+    pub role: String,
+    /// `key_exchange`, `signing`, `verification`, `rsa_decryption`,
+    /// `key_derivation` or `other`.
+    pub step: String,
+    /// CPU seconds.
+    pub cpu_seconds: f64,
+    /// Handshakes in which this step was measured.
+    pub measured_handshakes: u64,
+    /// All handshakes that `cpu_seconds` speaks for.
+    pub handshakes: u64,
+}
+
+/// Time off the CPU inside handshakes.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct Wait {
+    /// `server` or `client`.
+    pub role: String,
+    /// `run_queue`, `lock`, `disk`, `network`, `random`, `other`, `between_calls`.
+    pub reason: String,
+    /// Seconds, summed over handshakes.
+    pub seconds: f64,
+}
+
+/// Lost data.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct Loss {
+    /// Why.
+    pub reason: String,
+    /// How many records or calls.
+    pub count: u64,
+}
+
+/// What the profile cost.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct AgentCost {
+    /// CPU time of the agent's own process, in seconds.
+    pub cpu_seconds: f64,
+    /// Resident memory of the agent's process, in bytes.
+    pub memory_bytes: u64,
+    /// Time inside tlsprof's BPF programs, in seconds; spent by the targets.
+    pub bpf_run_seconds: f64,
+    /// Runs of tlsprof's BPF programs.
+    pub bpf_runs: u64,
+    /// Probe hits on targets.
+    pub probe_hits: u64,
+    /// Estimated CPU time that targets spent on probes: traps and programs.
+    pub target_seconds: f64,
+}
+
+/// A command that was profiled.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct Command {
+    /// Program and arguments.
+    pub arguments: Vec<String>,
+    /// Exit status, or 128 + signal number.
+    pub exit_status: i32,
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * The contract between the BPF programs and the agent: every type, number and
+ * map value that crosses from the kernel to user space. The agent's side is
+ * generated from this file when it is built (bindgen), never written by hand.
+ *
+ * Units: all times are nanoseconds of CLOCK_MONOTONIC (bpf_ktime_get_ns), all
+ * durations nanoseconds. Process ids are those of the initial pid namespace.
+ */
+#ifndef TLSPROF_CONTRACT_H
+#define TLSPROF_CONTRACT_H
+
+enum tlsprof_limits {
+	TLSPROF_COMM_LEN = 16,  /* TASK_COMM_LEN */
+	TLSPROF_GROUP_LEN = 16, /* longest name in libssl 3.x: "brainpoolP512r1" */
+	TLSPROF_PATH_LEN = 128, /* executable of an exec event, cut beyond */
+};
+
+/* What a record in the `events` ring buffer is. */
+enum tlsprof_event_kind {
+	TLSPROF_EVENT_HANDSHAKE = 1,
+	TLSPROF_EVENT_FORK = 2,
+	TLSPROF_EVENT_EXEC = 3,
+	TLSPROF_EVENT_EXIT = 4,
+};
+
+/* Role of the profiled process in a handshake; also the attach cookie of the
+ * state machine's probes. */
+enum tlsprof_role {
+	TLSPROF_ROLE_SERVER = 1,
+	TLSPROF_ROLE_CLIENT = 2,
+};
+
+enum tlsprof_outcome {
+	TLSPROF_OUTCOME_COMPLETED = 1,
+	/* The library raised an error and gave up. */
+	TLSPROF_OUTCOME_FAILED = 2,
+	/* The peer went away, or the connection object or its process ended,
+	 * before the handshake did. */
+	TLSPROF_OUTCOME_ABANDONED = 3,
+};
+
+/* Steps of a handshake; also the attach cookie of the step probes. What is in
+ * none of them is the step "other", computed in user space. */
+enum tlsprof_step {
+	TLSPROF_STEP_KEY_EXCHANGE = 0,
+	TLSPROF_STEP_SIGNING = 1,
+	TLSPROF_STEP_VERIFICATION = 2,
+	TLSPROF_STEP_RSA_DECRYPTION = 3,
+	TLSPROF_STEP_KEY_DERIVATION = 4,
+	TLSPROF_STEP_COUNT = 5,
+};
+
+/* Why a thread was off the CPU inside a handshake call. */
+enum tlsprof_wait {
+	TLSPROF_WAIT_RUN_QUEUE = 0, /* runnable, another thread had the CPU */
+	TLSPROF_WAIT_LOCK = 1,      /* in futex */
+	TLSPROF_WAIT_DISK = 2,      /* in_iowait */
+	TLSPROF_WAIT_NETWORK = 3,   /* in a socket or poll system call */
+	TLSPROF_WAIT_RANDOM = 4,    /* in getrandom */
+	TLSPROF_WAIT_OTHER = 5,
+	TLSPROF_WAIT_COUNT = 6,
+};
+
+/* Data that was lost, by reason: indices of the `losses` per-CPU array. */
+enum tlsprof_loss {
+	TLSPROF_LOSS_EVENT_RING_FULL = 0,
+	TLSPROF_LOSS_HANDSHAKE_TABLE_FULL = 1,
+	TLSPROF_LOSS_THREAD_TABLE_FULL = 2,
+	/* A handshake began inside a call of another handshake on one thread. */
+	TLSPROF_LOSS_NESTED_HANDSHAKE = 3,
+	/* A call of a handshake whose beginning was before the attach. */
+	TLSPROF_LOSS_BEGAN_BEFORE_ATTACH = 4,
+	TLSPROF_LOSS_COUNT = 5,
+};
+
+struct tlsprof_event_header {
+	__u32 kind; /* enum tlsprof_event_kind */
+	__u32 pid;  /* process (thread group) id */
+	__u64 time; /* when the event happened */
+};
+
+/* One handshake, sent when it ends. */
+struct tlsprof_handshake_event {
+	struct tlsprof_event_header header;
+	__u64 process_start; /* start_boottime of the process: tells reused pids apart */
+	__u64 duration;      /* first call to the end, wall clock */
+	__u64 in_call;       /* part of `duration` inside calls, on and off the CPU */
+	__u64 cpu;           /* part of `in_call` on the CPU, interrupts included */
+	__u64 step[TLSPROF_STEP_COUNT]; /* parts of `cpu` */
+	__u64 wait[TLSPROF_WAIT_COUNT]; /* parts of `in_call`: in_call = cpu + sum(wait) */
+	__u32 calls;         /* calls of the state machine, retries included */
+	__u32 error_reason;  /* reason number of the library's error, 0 for none */
+	__u8 step_calls[TLSPROF_STEP_COUNT]; /* outermost calls, saturating */
+	__u8 role;           /* enum tlsprof_role */
+	__u8 outcome;        /* enum tlsprof_outcome */
+	/* 1 when the probes of that group were attached from the handshake's
+	 * beginning to its end; 0: its steps cannot be told apart. */
+	__u8 steps_observed;
+	__u8 key_derivation_observed;
+	__u8 reserved[3];
+	__u32 signature_bytes; /* length of the own signature, 0 for none */
+	char group[TLSPROF_GROUP_LEN]; /* the library's name of the key exchange group */
+	char comm[TLSPROF_COMM_LEN];
+};
+
+/* fork (of a process, not a thread), exec and exit (of the last thread). */
+struct tlsprof_process_event {
+	struct tlsprof_event_header header;
+	__u64 process_start;
+	__u64 cpu;        /* exit: CPU time of the whole process, all threads */
+	__u32 parent_pid; /* fork: the process that forked */
+	__u32 reserved;
+	char comm[TLSPROF_COMM_LEN];
+	char path[TLSPROF_PATH_LEN]; /* exec: file name as given to execve */
+};
+
+#endif
