@@ -81,28 +81,38 @@ choose() {
 	done
 }
 
-# Keeps the servers among the packages of apt_install from starting: units that
-# do not exist yet are masked while apt runs, disabled afterwards. A unit that
-# exists already belongs to somebody else and is not touched.
-masked=()
+# True if this machine has a unit $1 or an init script of that name.
+unit_exists() {
+	compgen -G "/*/systemd/system/$1" >/dev/null || [ -e "/etc/init.d/${1%.*}" ]
+}
+
+# Keeps the servers among the packages of apt_install from starting, now and at
+# boot: units that do not exist yet are masked while apt runs and disabled
+# afterwards. A unit that exists already belongs to somebody else and is not
+# touched. Not policy-rc.d: the machine may have its own.
+new_units=()
 mask_units() {
-	[ -d /run/systemd/system ] || return 0
 	local unit
 	for unit in "${units[@]}"; do
-		[ "$(systemctl show -P LoadState "$unit")" = not-found ] || continue
-		as_root systemctl --quiet --runtime mask "$unit"
-		masked+=("$unit")
+		unit_exists "$unit" || new_units+=("$unit")
 	done
+	# Where systemd does not run, invoke-rc.d starts nothing.
+	if [ -d /run/systemd/system ] && [ ${#new_units[@]} -gt 0 ]; then
+		as_root systemctl --quiet --runtime mask "${new_units[@]}"
+	fi
 }
 
 unmask_units() {
 	local unit
-	for unit in "${masked[@]}"; do
-		as_root systemctl --quiet --runtime unmask "$unit" || true
-		[ "$(systemctl show -P LoadState "$unit")" != not-found ] || continue
-		as_root systemctl --quiet disable "$unit" 2>/dev/null || true
+	command -v systemctl >/dev/null || return 0
+	if [ -d /run/systemd/system ] && [ ${#new_units[@]} -gt 0 ]; then
+		as_root systemctl --quiet --runtime unmask "${new_units[@]}"
+	fi
+	for unit in "${new_units[@]}"; do
+		unit_exists "$unit" || continue
+		as_root systemctl --quiet disable "$unit" >&2 || say "could not disable $unit: it starts at boot"
 	done
-	masked=()
+	new_units=()
 }
 
 # --no-remove: a machine's own choice of packages comes first; then apt fails
