@@ -2,7 +2,8 @@
 
 import pytest
 
-from harness import servers, web_servers
+from harness import servers
+from harness.catalogue import SERVERS
 from harness.load import Load, run_load
 
 pytestmark = pytest.mark.harness
@@ -23,19 +24,6 @@ def test_client_and_self_timed_server_count_alike(form, tls, rsa):
     assert measured.abandoned == load.aborted
     assert seen.versions == {f"TLSv{tls}": load.full + load.resume}
     assert 0 < measured.completed_cpu_seconds < measured.cpu_seconds < measured.wall_seconds
-
-
-SERVERS = {
-    "nginx": lambda folder, cert: web_servers.nginx(folder, cert),
-    "apache-worker": lambda folder, cert: web_servers.apache(folder, cert, "worker"),
-    "apache-event": lambda folder, cert: web_servers.apache(folder, cert, "event"),
-    "haproxy": lambda folder, cert: web_servers.haproxy(folder, cert),
-    "stunnel": lambda folder, cert: web_servers.stunnel(folder, cert),
-    "node": lambda folder, cert: servers.node(cert),
-    "asyncio": lambda folder, cert: servers.python("asyncio_server.py", cert),
-    "threaded-python": lambda folder, cert: servers.python("threaded_server.py", cert),
-    "s_server": lambda folder, cert: servers.s_server(cert),
-}
 
 
 @pytest.mark.parametrize("tls", ["1.2", "1.3"])

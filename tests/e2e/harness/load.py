@@ -1,6 +1,7 @@
 """The load: loadgen's command line and what it saw."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -67,6 +68,30 @@ class Seen:
     @property
     def full(self) -> int:
         return self.completed - self.resumed
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        return {"completed": self.completed, "failed": self.failed, "abandoned": self.abandoned}
+
+    @staticmethod
+    def nothing() -> "Seen":
+        return Seen(0, 0, 0, 0, 0, 0.0)
+
+    def __add__(self, other: "Seen") -> "Seen":
+        def merged(ours: dict[str, int], theirs: dict[str, int]) -> dict[str, int]:
+            return dict(Counter(ours) + Counter(theirs))
+
+        return Seen(
+            self.completed + other.completed,
+            self.resumed + other.resumed,
+            self.failed + other.failed,
+            self.abandoned + other.abandoned,
+            self.unplanned + other.unplanned,
+            self.cpu_seconds + other.cpu_seconds,
+            merged(self.versions, other.versions),
+            merged(self.ciphers, other.ciphers),
+            merged(self.groups, other.groups),
+        )
 
     @staticmethod
     def parse(output: str) -> "Seen":

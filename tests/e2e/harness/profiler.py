@@ -1,15 +1,16 @@
 """tlsprof itself: profiles as objects, and the agent."""
 
 import json
+import os
 import re
 import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator, Optional, Sequence
 
-from .load import Load, Seen
+from .load import Load, Seen, run_load
 from .paths import TLSPROF
-from .processes import Argument, Process, run
+from .processes import Argument, Process
 
 ATTACH_SECONDS = 60.0
 """Bound for attaching to every process of the host and for the last drain."""
@@ -49,6 +50,13 @@ class Service:
                 return row["cpu_seconds"] / row["handshakes"]
         return 0.0
 
+    def wait_seconds(self, reason: str, role: str = "server") -> float:
+        return sum(
+            row["seconds"]
+            for row in self.data["waits"]
+            if row["reason"] == reason and row["role"] == role
+        )
+
     def outcomes(self, role: str) -> dict[str, int]:
         return {
             outcome: self.count(role=role, outcome=outcome)
@@ -62,10 +70,8 @@ class Service:
 class Report:
     """The JSON report."""
 
-    def __init__(self, data: dict[str, Any], seen: Optional[Seen] = None, progress: str = ""):
+    def __init__(self, data: dict[str, Any]):
         self.data = data
-        self.seen = seen
-        self.progress = progress
         self.services = [Service(service) for service in data["services"]]
 
     def service(self, name: str) -> Service:
@@ -81,36 +87,78 @@ class Report:
     def names(self) -> list[str]:
         return [f"{service.name} {service.ports}" for service in self.services]
 
+    def losses_of_events(self) -> dict[str, int]:
+        """Losses by reason, but for handshakes that other processes of the host had begun before."""
+        return {
+            loss["reason"]: loss["count"]
+            for loss in self.data["losses"]
+            if loss["reason"] != "began_before_attach"
+        }
+
+
+class Profiling:
+    """A profile of the host that lasts as long as the `with` block.
+
+    The block begins when all probes are attached: tlsprof starts its command
+    only then, and the command here says that it runs and waits for a word.
+    `report` is there after the block.
+    """
+
+    COMMAND = 'echo started; read -r _ < "$1"'
+
+    def __init__(self, folder: Path, *options: Argument, timeout: float = ATTACH_SECONDS):
+        self._output = folder / "report.json"
+        self._fifo = folder / "finish"
+        self._options = options
+        self._timeout = timeout
+        self._process: Optional[Process] = None
+        self._report: Optional[Report] = None
+
     @property
-    def losses(self) -> dict[str, int]:
-        return {loss["reason"]: loss["count"] for loss in self.data["losses"]}
+    def report(self) -> Report:
+        assert self._report, "the profile has not ended"
+        return self._report
+
+    @property
+    def pid(self) -> int:
+        assert self._process, "the profile has not begun"
+        return self._process.pid
+
+    def __enter__(self) -> "Profiling":
+        self._fifo.unlink(missing_ok=True)
+        os.mkfifo(self._fifo)
+        command = ["sh", "-c", self.COMMAND, "sh", self._fifo]
+        self._process = Process(
+            [TLSPROF, "report", "--format", "json", "--output", self._output]
+            + [*self._options, "--", *command]
+        )
+        try:
+            self._process.wait_for_line("started", timeout=self._timeout)
+        except BaseException:
+            self._process.stop()
+            raise
+        return self
+
+    def finish(self) -> None:
+        """Ends the profile before the block does: for servers that the report must find alive."""
+        assert self._process
+        self._fifo.write_text("\n")
+        status = self._process.wait(self._timeout)
+        assert status == 0, self._process.describe()
+        self._report = Report(json.loads(self._output.read_text()))
+
+    def __exit__(self, exception, *_rest) -> None:
+        assert self._process
+        with self._process:
+            if not exception and not self._report:
+                self.finish()
 
 
-def profile(
-    command: Sequence[Argument],
-    folder: Path,
-    options: Sequence[Argument] = (),
-    timeout: float = 90.0,
-) -> Report:
-    """Profiles the host for as long as `command` runs."""
-    output = folder / "report.json"
-    done = run(
-        [TLSPROF, "report", "--format", "json", "--output", output, *options, "--", *command],
-        timeout=timeout + ATTACH_SECONDS,
-    )
-    assert done.child.returncode == 0, done.describe()
-    data = json.loads(output.read_text())
-    assert data["command"]["exit_status"] == 0, done.describe()
-    return Report(data, progress=done.stderr)
-
-
-def profile_load(load: Load, port: int, folder: Path, options: Sequence[Argument] = ()) -> Report:
-    """Profiles a load on `port`; `seen` of the report is what the client saw."""
-    result = folder / "loadgen.json"
-    shell = ["sh", "-c", 'out=$1; shift; exec "$@" > "$out"', "sh", result]
-    report = profile([*shell, *load.command(port)], folder, options)
-    report.seen = Seen.parse(result.read_text())
-    return report
+def profile_load(folder: Path, port: int, *loads: Load, options: Sequence[Argument] = ()) -> tuple[Report, Seen]:
+    """Profiles the host while the loads run one after another on `port`."""
+    with Profiling(folder, *options) as profiling:
+        seen = [run_load(load, port) for load in loads]
+    return profiling.report, sum(seen, Seen.nothing())
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 """Our own servers: each context manager yields a listening `Server`."""
 
 import json
+import socket
+import ssl
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
@@ -136,3 +138,20 @@ def plain_http() -> Iterator[Server]:
     """A server without TLS, behind stunnel or for tests that need one."""
     with announcing([sys.executable, "-u", SERVERS / "plain_server.py"]) as server:
         yield server
+
+
+@contextmanager
+def stalled_clients(port: int, count: int) -> Iterator[None]:
+    """Clients in the middle of their handshakes: they have sent a ClientHello and got the
+    server's flight, and say no more."""
+    context = ssl.create_default_context()
+    with ExitStack() as stack:
+        for _ in range(count):
+            hello = ssl.MemoryBIO()
+            client = context.wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost")
+            with suppress(ssl.SSLWantReadError):
+                client.do_handshake()
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), 10.0))
+            connection.sendall(hello.read())
+            assert connection.recv(1)
+        yield
