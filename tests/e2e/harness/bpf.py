@@ -1,0 +1,40 @@
+"""What the kernel holds of a process's BPF programs and probes."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from .waiting import wait_until
+
+TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
+
+
+def _objects(kind: str) -> list[dict]:
+    output = subprocess.run(["bpftool", "-j", kind, "list"], check=True, capture_output=True, timeout=30)
+    return json.loads(output.stdout or b"[]")
+
+
+def owned_by(pid: int, kind: str) -> set[int]:
+    """Ids of the programs (`prog`) or links (`link`) to which a process holds a descriptor."""
+    return {
+        found["id"]
+        for found in _objects(kind)
+        if any(owner["pid"] == pid for owner in found.get("pids", []))
+    }
+
+
+def wait_unloaded(programs: set[int], links: set[int]) -> None:
+    """Waits until the kernel has dropped all of them: it does so some time after the close."""
+    for kind, ids in (("prog", programs), ("link", links)):
+        wait_until(
+            lambda: ids.isdisjoint(found["id"] for found in _objects(kind)),
+            f"kernel to drop the {kind}s {sorted(ids)}",
+        )
+
+
+def uprobe_events() -> str:
+    """Uprobes made through tracefs, the way of older kernels; empty where it is not mounted."""
+    for folder in TRACEFS:
+        if (folder / "uprobe_events").exists():
+            return (folder / "uprobe_events").read_text()
+    return ""

@@ -1,0 +1,37 @@
+"""Keys and certificates for the servers, made by openssl for each run."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+_KEYS = {
+    "rsa2048": ["-newkey", "rsa:2048"],
+    "rsa4096": ["-newkey", "rsa:4096"],
+    "ecdsa": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
+    "ed25519": ["-newkey", "ed25519"],
+}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A self-signed certificate for localhost."""
+
+    cert: Path
+    key: Path
+    both: Path
+    """Certificate and key in one file, as HAProxy wants them."""
+
+
+def make_certificate(folder: Path, kind: str) -> Certificate:
+    """Makes a certificate of kind rsa2048, rsa4096, ecdsa or ed25519."""
+    made = Certificate(folder / f"{kind}.crt", folder / f"{kind}.key", folder / f"{kind}.pem")
+    subprocess.run(
+        ["openssl", "req", "-x509", *_KEYS[kind], "-noenc", "-days", "2"]
+        + ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+        + ["-out", str(made.cert), "-keyout", str(made.key)],
+        check=True,
+        capture_output=True,
+    )
+    made.both.write_text(made.cert.read_text() + made.key.read_text())
+    made.key.chmod(0o644)  # servers that change their user read it again
+    return made

@@ -1,0 +1,108 @@
+"""The load: loadgen's command line and what it saw."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Optional
+
+from .paths import LOADGEN
+from .processes import run
+
+
+@dataclass(frozen=True)
+class Load:
+    """How many connections of each kind; kinds as loadgen names them."""
+
+    full: int = 0
+    resume: int = 0
+    abort_hello: int = 0
+    abort_flight: int = 0
+    reset: int = 0
+    garbage: int = 0
+    no_group: int = 0
+    no_version: int = 0
+    reject: int = 0
+    tls: str = "any"
+    groups: Optional[str] = None
+    ciphers: Optional[str] = None
+    threads: int = 4
+
+    @property
+    def failing(self) -> int:
+        """Handshakes in which the server raises an error or gets an alert."""
+        return self.garbage + self.no_group + self.no_version + self.reject
+
+    @property
+    def aborted(self) -> int:
+        """Handshakes in which the client goes away."""
+        return self.abort_hello + self.abort_flight + self.reset
+
+    def command(self, port: int) -> list[str]:
+        kinds = ("full", "resume", "abort_hello", "abort_flight", "reset")
+        kinds += ("garbage", "no_group", "no_version", "reject")
+        command = [str(LOADGEN), "--port", str(port), "--tls", self.tls]
+        command += ["--threads", str(self.threads)]
+        for kind in kinds:
+            if getattr(self, kind):
+                command += [f"--{kind.replace('_', '-')}", str(getattr(self, kind))]
+        for option in ("groups", "ciphers"):
+            if getattr(self, option):
+                command += [f"--{option}", getattr(self, option)]
+        return command
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What loadgen saw, from its JSON line."""
+
+    completed: int
+    resumed: int
+    failed: int
+    abandoned: int
+    unplanned: int
+    cpu_seconds: float
+    versions: dict[str, int] = field(default_factory=dict)
+    ciphers: dict[str, int] = field(default_factory=dict)
+    groups: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def full(self) -> int:
+        return self.completed - self.resumed
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        return {"completed": self.completed, "failed": self.failed, "abandoned": self.abandoned}
+
+    @staticmethod
+    def nothing() -> "Seen":
+        return Seen(0, 0, 0, 0, 0, 0.0)
+
+    def __add__(self, other: "Seen") -> "Seen":
+        def merged(ours: dict[str, int], theirs: dict[str, int]) -> dict[str, int]:
+            return dict(Counter(ours) + Counter(theirs))
+
+        return Seen(
+            self.completed + other.completed,
+            self.resumed + other.resumed,
+            self.failed + other.failed,
+            self.abandoned + other.abandoned,
+            self.unplanned + other.unplanned,
+            self.cpu_seconds + other.cpu_seconds,
+            merged(self.versions, other.versions),
+            merged(self.ciphers, other.ciphers),
+            merged(self.groups, other.groups),
+        )
+
+    @staticmethod
+    def parse(output: str) -> "Seen":
+        """The last line that is loadgen's; a profiler may print around it."""
+        lines = [line for line in output.splitlines() if line.startswith('{"completed"')]
+        assert lines, f"no result of loadgen in:\n{output}"
+        return Seen(**json.loads(lines[-1]))
+
+
+def run_load(load: Load, port: int, timeout: float = 60.0) -> Seen:
+    """Runs the load without a profiler; every connection must go as planned."""
+    done = run(load.command(port), timeout=timeout)
+    assert done.child.returncode == 0, done.describe()
+    return Seen.parse(done.stdout)

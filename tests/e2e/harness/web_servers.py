@@ -1,0 +1,166 @@
+"""nginx, Apache, HAProxy and stunnel, each from a configuration in a folder of the test."""
+
+import signal
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+from .certificates import Certificate
+from .processes import Process, children
+from .servers import Server, on_free_port, plain_http
+from .waiting import wait_until
+
+NGINX_CONFIG = """
+daemon off;
+user www-data;
+worker_processes {workers};
+pid {folder}/nginx.pid;
+error_log stderr warn;
+events {{ worker_connections 512; }}
+http {{
+    access_log off;
+    keepalive_requests 1000000;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    ssl_session_cache shared:tests:1m;
+    server {{
+        listen 127.0.0.1:{port} ssl;
+        ssl_certificate {cert};
+        ssl_certificate_key {key};
+        ssl_protocols TLSv1.2 TLSv1.3;
+        {extra}
+        location / {{ return 200 "ok\\n"; }}
+    }}
+}}
+"""
+
+APACHE_CONFIG = """
+ServerRoot {folder}
+ServerName localhost
+LoadModule mpm_{mpm}_module /usr/lib/apache2/modules/mod_mpm_{mpm}.so
+LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
+LoadModule socache_shmcb_module /usr/lib/apache2/modules/mod_socache_shmcb.so
+LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so
+Listen 127.0.0.1:{port} https
+User www-data
+Group www-data
+PidFile {folder}/apache.pid
+DefaultRuntimeDir {folder}
+Mutex fcntl:{folder} default
+ErrorLog /dev/stderr
+LogLevel warn
+KeepAlive Off
+StartServers 2
+DocumentRoot {folder}
+SSLSessionCache shmcb:{folder}/sessions(512000)
+SSLEngine on
+SSLCertificateFile {cert}
+SSLCertificateKeyFile {key}
+SSLProtocol -all +TLSv1.2 +TLSv1.3
+"""
+
+HAPROXY_CONFIG = """
+global
+    nbthread 2
+    ssl-default-bind-options ssl-min-ver TLSv1.2
+defaults
+    mode http
+    timeout client 20s
+    timeout connect 5s
+    timeout server 20s
+frontend tls
+    bind 127.0.0.1:{port} ssl crt {both}
+    http-request return status 200 content-type text/plain string ok
+"""
+
+STUNNEL_CONFIG = """
+foreground = yes
+pid =
+debug = warning
+syslog = no
+[tls]
+accept = 127.0.0.1:{port}
+connect = 127.0.0.1:{backend}
+cert = {cert}
+key = {key}
+TIMEOUTclose = 0
+"""
+
+
+def _write(path: Path, template: str, certificate: Certificate, **values: Any) -> Path:
+    path.write_text(
+        template.format(
+            folder=path.parent,
+            cert=certificate.cert,
+            key=certificate.key,
+            both=certificate.both,
+            **values,
+        )
+    )
+    return path
+
+
+@contextmanager
+def nginx(
+    folder: Path,
+    certificate: Certificate,
+    workers: int = 2,
+    extra: str = "",
+    cpu: Optional[int] = None,
+    env: Optional[dict[str, str]] = None,
+) -> Iterator[Server]:
+    """nginx with a master and workers; `extra` goes into its server block."""
+
+    def start(port: int) -> Process:
+        values = {"port": port, "workers": workers, "extra": extra}
+        config = _write(folder / "nginx.conf", NGINX_CONFIG, certificate, **values)
+        return Process(["nginx", "-e", "stderr", "-c", config], cpu=cpu, env=env)
+
+    with on_free_port(start) as server:
+        wait_until(lambda: len(children(server.pid)) == workers, "nginx workers")
+        yield server
+
+
+def reload_nginx(server: Server) -> None:
+    """Reloads and waits until the workers that served before have all been replaced."""
+    before = set(children(server.pid))
+    server.process.send(signal.SIGHUP)
+    wait_until(lambda: before.isdisjoint(children(server.pid)), "new nginx workers", 20.0)
+
+
+@contextmanager
+def apache(folder: Path, certificate: Certificate, mpm: str) -> Iterator[Server]:
+    """Apache with the worker or the event module."""
+
+    def start(port: int) -> Process:
+        config = _write(folder / "apache.conf", APACHE_CONFIG, certificate, port=port, mpm=mpm)
+        return Process(["apache2", "-D", "FOREGROUND", "-f", config])
+
+    with on_free_port(start) as server:
+        yield server
+
+
+@contextmanager
+def haproxy(folder: Path, certificate: Certificate) -> Iterator[Server]:
+    def start(port: int) -> Process:
+        config = _write(folder / "haproxy.cfg", HAPROXY_CONFIG, certificate, port=port)
+        return Process(["haproxy", "-db", "-f", config])
+
+    with on_free_port(start) as server:
+        yield server
+
+
+@contextmanager
+def stunnel(folder: Path, certificate: Certificate) -> Iterator[Server]:
+    """stunnel in front of a plain HTTP server."""
+    with plain_http() as backend:
+
+        def start(port: int) -> Process:
+            values = {"port": port, "backend": backend.port}
+            return Process(["stunnel4", _write(folder / "stunnel.conf", STUNNEL_CONFIG, certificate, **values)])
+
+        with on_free_port(start) as server:
+            yield server

@@ -1,0 +1,78 @@
+"""The steps of a handshake against the same operations timed by themselves."""
+
+import json
+import subprocess
+from dataclasses import dataclass
+from statistics import median
+
+import pytest
+
+from harness import servers
+from harness.load import Load
+from harness.paths import PRIMITIVES
+from harness.processes import run
+from harness.profiler import profile_load
+
+TOLERANCE = 0.20
+REPEATS = 3
+
+SPEED_ALGORITHM = {"X25519": "ecdhx25519", "P-384": "ecdhp384"}
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What `openssl speed` says, in seconds an operation."""
+
+    sign: float
+    derive: float
+
+
+def openssl_speed(group: str) -> Speed:
+    """Runs `openssl speed` with its machine-readable output.
+
+    The lines are `+F2:index:bits:signs a second:verifies a second` for RSA and
+    `+F5:index:bits:operations a second:seconds an operation` for ECDH.
+    """
+    output = subprocess.run(
+        ["openssl", "speed", "-mr", "-seconds", "1", "rsa2048", SPEED_ALGORITHM[group]],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    ).stdout
+    rows = {line.split(":")[0]: line.split(":") for line in output.splitlines()}
+    return Speed(sign=1 / float(rows["+F2"][3]), derive=1 / float(rows["+F5"][3]))
+
+
+def primitives(group: str, key) -> dict[str, float]:
+    """Seconds for key generation, peer check, derivation and signature."""
+    return json.loads(run([PRIMITIVES, group, key, 30]).stdout)
+
+
+def profiled_steps(group: str, certificate, folder) -> tuple[float, float]:
+    """Seconds for key exchange and signing in one handshake, as tlsprof has them."""
+    load = Load(tls="1.3", full=200, groups=group, threads=1)
+    with servers.selftimed("threads", certificate, "--groups", group) as server:
+        report, _seen = profile_load(folder, server.port, load)
+    service = report.service("selftimed")
+    return service.step_seconds("key_exchange"), service.step_seconds("signing")
+
+
+@pytest.mark.parametrize("group", SPEED_ALGORITHM)
+def test_steps_agree_with_openssl_speed(group, rsa, tmp_path):
+    exchange_ratios, signing_ratios, speed_ratios, orders = [], [], [], []
+    for _ in range(REPEATS):
+        speed, alone = openssl_speed(group), primitives(group, rsa.key)
+        exchange, signing = profiled_steps(group, rsa, tmp_path)
+        # A server makes a key, checks the peer's and derives. `openssl speed`
+        # times a derivation only, so it stands for that part.
+        rest = alone["keygen"] + alone["check_peer"]
+        exchange_ratios.append(exchange / (rest + speed.derive))
+        signing_ratios.append(signing / speed.sign)
+        speed_ratios.append(alone["derive"] / speed.derive)
+        orders.append(signing > exchange)
+    assert median(speed_ratios) == pytest.approx(1.0, abs=TOLERANCE), speed_ratios
+    assert median(exchange_ratios) == pytest.approx(1.0, abs=TOLERANCE), exchange_ratios
+    assert median(signing_ratios) == pytest.approx(1.0, abs=TOLERANCE), signing_ratios
+    signing_is_dearer = group == "X25519"
+    assert orders == [signing_is_dearer] * REPEATS

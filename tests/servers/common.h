@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What the test programs share: errors, clocks and TLS version names. */
+#ifndef TLSPROF_TESTS_COMMON_H
+#define TLSPROF_TESTS_COMMON_H
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static inline _Noreturn void die(const char *what)
+{
+	perror(what);
+	ERR_print_errors_fp(stderr);
+	exit(1);
+}
+
+static inline uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline int tls_version(const char *name)
+{
+	if (!strcmp(name, "1.2"))
+		return TLS1_2_VERSION;
+	if (!strcmp(name, "1.3"))
+		return TLS1_3_VERSION;
+	if (!strcmp(name, "any"))
+		return 0;
+	fprintf(stderr, "unknown TLS version %s: use 1.2, 1.3 or any\n", name);
+	exit(2);
+}
+
+/* Sets the one version allowed; 0 leaves the library's own range. */
+static inline void use_version(SSL_CTX *ctx, int version)
+{
+	if (version && (!SSL_CTX_set_min_proto_version(ctx, version) ||
+			!SSL_CTX_set_max_proto_version(ctx, version)))
+		die("TLS version");
+}
+
+#endif

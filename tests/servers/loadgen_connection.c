@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "loadgen.h"
+
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { SERVER_TIMEOUT_SECONDS = 20, HELLO_LIMIT = 4096 };
+
+static int tcp_connect(const struct sockaddr_in *server)
+{
+	struct timeval timeout = { .tv_sec = SERVER_TIMEOUT_SECONDS };
+	int one = 1;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		die("socket");
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (connect(fd, (const struct sockaddr *)server, sizeof(*server))) {
+		perror("connect");
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Ends our side and reads until the server ends its own. */
+static int await_close(int fd)
+{
+	char rest[4096];
+	ssize_t got;
+
+	shutdown(fd, SHUT_WR);
+	do
+		got = recv(fd, rest, sizeof(rest), 0);
+	while (got > 0);
+	if (got == 0 || errno == ECONNRESET || errno == ENOTCONN)
+		return 0;
+	perror("waiting for the server to close");
+	return -1;
+}
+
+static int await_flight(int fd)
+{
+	char first;
+
+	if (recv(fd, &first, 1, MSG_PEEK) == 1)
+		return 0;
+	perror("waiting for the server's flight");
+	return -1;
+}
+
+static int send_garbage(int fd)
+{
+	/* Record of 6 bytes: a ClientHello of two bytes, version only. */
+	static const unsigned char record[] = { 0x16, 3, 1, 0, 6, 1, 0, 0, 2, 3, 3 };
+
+	if (send(fd, record, sizeof(record), MSG_NOSIGNAL) != (ssize_t)sizeof(record))
+		return -1;
+	return await_close(fd);
+}
+
+static void send_reset(int fd)
+{
+	struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+}
+
+/* Makes a real ClientHello in memory, sends all or half of it, goes away. */
+static int abort_handshake(int fd, SSL *ssl, enum kind kind)
+{
+	BIO *out = BIO_new(BIO_s_mem());
+	char *hello;
+	long length;
+
+	SSL_set_bio(ssl, BIO_new(BIO_s_mem()), out);
+	SSL_connect(ssl);
+	length = BIO_get_mem_data(out, &hello);
+	if (length <= 0 || length > HELLO_LIMIT) {
+		fprintf(stderr, "no ClientHello was made\n");
+		return -1;
+	}
+	if (kind == KIND_ABORT_HELLO)
+		length /= 2;
+	if (send(fd, hello, (size_t)length, MSG_NOSIGNAL) != length) {
+		perror("send");
+		return -1;
+	}
+	if (kind == KIND_ABORT_HELLO)
+		return await_close(fd);
+	if (await_flight(fd))
+		return -1;
+	if (kind == KIND_ABORT_FLIGHT)
+		return await_close(fd);
+	send_reset(fd);
+	return 0;
+}
+
+static bool should_fail(enum kind kind)
+{
+	return kind == KIND_NO_GROUP || kind == KIND_NO_VERSION || kind == KIND_REJECT;
+}
+
+static int prepare(const struct plan *plan, enum kind kind, SSL *ssl)
+{
+	if (plan->server_name)
+		SSL_set_tlsext_host_name(ssl, plan->server_name);
+	switch (kind) {
+	case KIND_RESUME: {
+		/* A copy: OpenSSL may mark a session used up when its SSL ends. */
+		SSL_SESSION *copy = SSL_SESSION_dup(plan->session);
+		int ok = copy && SSL_set_session(ssl, copy);
+
+		SSL_SESSION_free(copy);
+		return ok ? 0 : -1;
+	}
+	case KIND_NO_GROUP:
+		/* Without RSA key transport, which needs no group in TLS 1.2. */
+		return SSL_set1_groups_list(ssl, plan->foreign_group) == 1 &&
+				       SSL_set_cipher_list(ssl, "ECDHE") == 1
+			       ? 0
+			       : -1;
+	case KIND_NO_VERSION:
+		return SSL_set_min_proto_version(ssl, plan->foreign_version) &&
+				       SSL_set_max_proto_version(ssl, plan->foreign_version)
+			       ? 0
+			       : -1;
+	case KIND_REJECT: SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL); return 0;
+	default: return 0;
+	}
+}
+
+static void note_negotiated(SSL *ssl, struct result *result)
+{
+	int nid = SSL_get_negotiated_group(ssl);
+	const char *group = nid ? SSL_group_to_name(ssl, nid) : NULL;
+
+	result->resumed = SSL_session_reused(ssl);
+	snprintf(result->version, sizeof(result->version), "%s", SSL_get_version(ssl));
+	snprintf(result->cipher, sizeof(result->cipher), "%s", SSL_get_cipher_name(ssl));
+	snprintf(result->group, sizeof(result->group), "%s", group ? group : "none");
+}
+
+/* One request, one answer. The session is taken afterwards: in TLS 1.3 the
+ * ticket comes with the answer. */
+static int request(SSL *ssl, struct result *result, bool keep_session)
+{
+	static const char text[] = "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n";
+	char answer[4096];
+	int length = 0;
+	int got;
+
+	if (SSL_write(ssl, text, sizeof(text) - 1) <= 0)
+		return -1;
+	while ((got = SSL_read(ssl, answer, sizeof(answer))) > 0)
+		length += got;
+	if (keep_session)
+		result->session = SSL_get1_session(ssl);
+	SSL_shutdown(ssl);
+	return length ? 0 : -1;
+}
+
+static int connect_tls(int fd, SSL *ssl, enum kind kind, struct result *result)
+{
+	uint64_t before;
+	int ret;
+
+	if (!SSL_set_fd(ssl, fd))
+		die("SSL_set_fd");
+	ERR_clear_error();
+	before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	ret = SSL_connect(ssl);
+	result->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+	result->outcome = ret == 1 ? OUTCOME_COMPLETED : OUTCOME_FAILED;
+	if ((ret != 1) != should_fail(kind))
+		return -1;
+	if (ret != 1)
+		return await_close(fd);
+	note_negotiated(ssl, result);
+	if (request(ssl, result, kind == KIND_FULL))
+		return -1;
+	return await_close(fd);
+}
+
+int run_connection(const struct plan *plan, enum kind kind, struct result *result)
+{
+	int fd = tcp_connect(&plan->server);
+	int status = -1;
+	SSL *ssl;
+
+	if (fd < 0)
+		return -1;
+	if (kind == KIND_GARBAGE) {
+		result->outcome = OUTCOME_RAW;
+		status = send_garbage(fd);
+		close(fd);
+		return status;
+	}
+	ssl = SSL_new(plan->ctx);
+	if (!ssl || prepare(plan, kind, ssl))
+		die("SSL_new");
+	if (kind == KIND_ABORT_HELLO || kind == KIND_ABORT_FLIGHT || kind == KIND_RESET) {
+		result->outcome = OUTCOME_ABANDONED;
+		status = abort_handshake(fd, ssl, kind);
+	} else {
+		status = connect_tls(fd, ssl, kind, result);
+	}
+	if (status)
+		ERR_print_errors_fp(stderr);
+	SSL_free(ssl);
+	close(fd);
+	return status;
+}
