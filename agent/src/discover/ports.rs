@@ -155,3 +155,6 @@ impl ProcRoot {
         Ok(links.filter_map(|link| socket_inode(&link)).collect())
     }
 }
+
+#[cfg(test)]
+mod tests;

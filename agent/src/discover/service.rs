@@ -211,3 +211,6 @@ pub fn service_name(cgroup: &Cgroup, executable: &Path, comm: &str) -> ServiceNa
         Cgroup::Other => ServiceName::new(&program()),
     }
 }
+
+#[cfg(test)]
+mod tests;

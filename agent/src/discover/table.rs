@@ -232,10 +232,16 @@ impl<S: ProcessSource> ProcessTable<S> {
             return;
         }
         self.forget(child);
-        let Some(entry) = self.entries.get(&parent) else {
+        if !self.entries.get(&parent).is_some_and(|entry| entry.alive) {
+            // Its images are forgotten already: better ask the child itself.
             self.refresh(child);
+        }
+        let Some(entry) = self.entries.get(&parent) else {
             return;
         };
+        if self.entries.contains_key(&child) {
+            return;
+        }
         let entry = Entry {
             parent,
             start_time: None,
