@@ -3,5 +3,6 @@
 pub mod openssl;
 pub mod placement;
 pub mod plan;
+pub mod registry;
 pub mod spec;
 pub mod state_machine;

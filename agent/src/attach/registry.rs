@@ -1,7 +1,7 @@
 //! The images that are profiled: one attachment per image, released when its
 //! last process is gone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -85,21 +85,34 @@ pub enum InspectError {
     /// Its file could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// No more descriptors.
+    #[error("cannot duplicate a file descriptor: {0}")]
+    Duplicate(#[source] std::io::Error),
     /// Its file is not a sound ELF file.
     #[error(transparent)]
     Elf(#[from] ElfError),
 }
 
 /// All images with TLS libraries.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Registry {
     images: BTreeMap<ImageId, Image>,
     /// Images that switch stacks inside handshakes.
     engines: Vec<ImageId>,
-    key_derivation: bool,
+    /// Groups that images get when they are attached.
+    groups: BTreeSet<Group>,
 }
 
 impl Registry {
+    /// No images yet; `steps` says whether the step probes are attached.
+    pub fn new(steps: bool) -> Self {
+        let mut groups = BTreeSet::from([Group::Handshakes]);
+        if steps {
+            groups.insert(Group::Steps);
+        }
+        Self { images: BTreeMap::new(), engines: Vec::new(), groups }
+    }
+
     /// Looks into an image and keeps it if it has a TLS library; nothing is
     /// attached yet. Returns whether it did.
     ///
@@ -108,7 +121,7 @@ impl Registry {
     /// [`InspectError`]: the image stays unknown.
     pub fn inspect(&mut self, proc: &ProcRoot, pid: Pid, mapping: &Mapping) -> Result<bool, InspectError> {
         let file = mapping.open(proc, pid)?;
-        let view = match ElfView::open(file.file.try_clone().map_err(OpenError::from_io)?) {
+        let view = match file.file.try_clone().map_err(InspectError::Duplicate).map(ElfView::open)? {
             Ok(view) => view,
             Err(ElfError::NotElf) => return Ok(false),
             Err(error) => return Err(error.into()),
@@ -151,13 +164,12 @@ impl Registry {
             .map(|(id, image)| (image.library.as_ref().is_some_and(|library| library.ssl), *id))
             .collect();
         order.sort_unstable();
-        let key_derivation = self.key_derivation;
         for (_, id) in order {
             let danger = unsafe_for(id, &self.engines);
             let Some(image) = self.images.get_mut(&id) else { continue };
             image.state = match danger {
                 Some(reason) => State::NotProfiled(reason),
-                None => match image.attach_all(loaded, key_derivation) {
+                None => match image.attach_all(loaded, &self.groups) {
                     Ok(()) => State::Profiled,
                     Err(error) => State::NotProfiled(error.into()),
                 },
@@ -194,7 +206,11 @@ impl Registry {
 
     /// Attaches or releases the probes of key derivation in all profiled images.
     pub fn set_key_derivation(&mut self, loaded: &mut Loaded, attached: bool) {
-        self.key_derivation = attached;
+        if attached {
+            self.groups.insert(Group::KeyDerivation);
+        } else {
+            self.groups.remove(&Group::KeyDerivation);
+        }
         for image in self.images.values_mut() {
             if !matches!(image.state, State::Profiled) {
                 continue;
@@ -208,11 +224,10 @@ impl Registry {
 }
 
 impl Image {
-    fn attach_all(&mut self, loaded: &mut Loaded, key_derivation: bool) -> Result<(), AttachError> {
-        let groups = [Group::Steps, Group::KeyDerivation, Group::Handshakes];
-        let wanted = groups.into_iter().filter(|group| key_derivation || *group != Group::KeyDerivation);
+    /// All of the wanted groups, steps before handshakes, or nothing.
+    fn attach_all(&mut self, loaded: &mut Loaded, wanted: &BTreeSet<Group>) -> Result<(), AttachError> {
         for group in wanted {
-            if let Err(error) = self.attach(loaded, group) {
+            if let Err(error) = self.attach(loaded, *group) {
                 self.links.clear();
                 return Err(error);
             }

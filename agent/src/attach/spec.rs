@@ -57,15 +57,16 @@ pub enum Locate {
     StateMachine(Role),
 }
 
-/// Probes that are attached and released together.
+/// Probes that are attached and released together; in the order of attaching: a
+/// handshake must not begin before its steps can be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
-    /// Beginning, end and outcome of handshakes. Always attached.
-    Handshakes,
     /// Key exchange, signing, verification, RSA decryption.
     Steps,
     /// Key derivation: 20 calls a TLS 1.3 handshake, attached in windows.
     KeyDerivation,
+    /// Beginning, end and outcome of handshakes. Always attached.
+    Handshakes,
 }
 
 /// Whether the library can be profiled without this function.

@@ -229,5 +229,15 @@ pub(super) fn base_name(path: &Path) -> String {
         .unwrap_or_default()
 }
 
+impl ProcRoot {
+    /// True if a seccomp filter limits the process's system calls
+    /// (proc_pid_status(5), `Seccomp`); false if it is gone.
+    pub fn is_under_seccomp(&self, pid: Pid) -> bool {
+        let status = self.read(pid, "status").ok().flatten().unwrap_or_default();
+        let value = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Seccomp:"));
+        value.is_some_and(|value| value.trim_ascii() == b"2")
+    }
+}
+
 #[cfg(test)]
 mod tests;

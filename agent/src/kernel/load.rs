@@ -1,9 +1,14 @@
 //! Loads the BPF programs, each by itself, and reads their maps.
 
+use std::io;
+use std::time::Duration;
+
 use aya::maps::{Array, Map, MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::{BtfTracePoint, ProgramError, UProbe};
 use aya::sys::{UProbeMultiFeature, is_uprobe_multi_supported};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use thiserror::Error;
 
 use super::contract::{TLSPROF_HIT_COUNT, TLSPROF_LOSS_COUNT, tlsprof_control};
@@ -134,8 +139,8 @@ fn best_mode() -> UprobeMode {
 fn denied(error: &(dyn std::error::Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| error.source()).any(|error| {
         error
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     })
 }
 
@@ -188,6 +193,21 @@ impl Loaded {
     pub fn drain(&mut self, mut take: impl FnMut(&[u8])) {
         while let Some(record) = self.events.next() {
             take(&record);
+        }
+    }
+
+    /// Waits until much evidence is there, at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// When the ring cannot be waited for.
+    pub fn wait(&self, timeout: Duration) -> io::Result<()> {
+        let mut ring = [PollFd::new(&self.events, PollFlags::IN)];
+        let timeout = Timespec::try_from(timeout).map_err(io::Error::other)?;
+        match poll(&mut ring, Some(&timeout)) {
+            // A signal: the caller looks at what it asked for.
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -38,13 +38,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts to watch the given CPUs.
+    /// Starts to watch all CPUs that are online.
     ///
     /// # Errors
     ///
     /// When the kernel refuses perf events (rights, perf_event_paranoid).
-    pub fn start(cpus: &[usize]) -> io::Result<Self> {
-        let rings = cpus.iter().map(|cpu| ring(*cpu)).collect::<io::Result<Vec<_>>>()?;
+    pub fn start() -> io::Result<Self> {
+        let cpus = aya::util::online_cpus().map_err(|(_, error)| error)?;
+        let rings = cpus.into_iter().map(|cpu| ring(cpu as usize)).collect::<io::Result<Vec<_>>>()?;
         Ok(Self { rings })
     }
 

@@ -209,6 +209,9 @@ impl HandshakeSum {
     }
 }
 
+/// The accounts, written by the session and read by the outlets.
+pub type SharedLedger = std::sync::Arc<std::sync::RwLock<Ledger>>;
+
 /// The accounts of all services.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {

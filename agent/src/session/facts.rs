@@ -10,7 +10,7 @@ use crate::discover::table::ServiceView;
 use crate::kernel::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
 use crate::kernel::cost::target_seconds;
 use crate::kernel::load::UprobeMode;
-use crate::outlet::report::build::ServiceFacts;
+use crate::outlet::report::ServiceFacts;
 use crate::outlet::report::model::{AgentCost, Host, Loss, TlsLibrary};
 
 /// Reasons of `enum tlsprof_loss`, in its order.

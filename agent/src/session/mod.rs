@@ -5,12 +5,13 @@ mod facts;
 mod windows;
 
 use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
 use crate::attach::registry::{InspectError, Registry};
-use crate::discover::host::{Host, online_cpus};
+use crate::discover::host::Host;
 use crate::discover::image::{Device, Mapping, OpenError};
 use crate::discover::ports::ListeningPorts;
 use crate::discover::process::CpuTime;
@@ -23,7 +24,7 @@ use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
 use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
 use crate::kernel::mappings::{Mapped, Watch};
 use crate::kernel::record;
-use crate::ledger::{Ledger, Limits};
+use crate::ledger::{Ledger, Limits, SharedLedger};
 use windows::Windows;
 
 pub use windows::KeyDerivation;
@@ -57,7 +58,7 @@ pub struct Session {
     watch: Watch,
     table: ProcessTable<ProcRoot>,
     registry: Registry,
-    ledger: Ledger,
+    ledger: SharedLedger,
     windows: Windows,
     meter: RunMeter,
     trap: TrapCost,
@@ -84,7 +85,7 @@ impl Session {
         })?;
         let trap = calibrate(&mut loaded).unwrap_or_default();
         // Watch first, scan then: what happens in between is seen twice, not never.
-        let watch = Watch::start(&online_cpus()?)
+        let watch = Watch::start()
             .context("the kernel refuses to report mappings (perf_event_open): run tlsprof as root, or with CAP_PERFMON")?;
         let mut table = ProcessTable::new(proc.clone());
         table.scan()?;
@@ -98,7 +99,7 @@ impl Session {
             watch,
             table,
             registry: Registry::new(options.steps),
-            ledger: Ledger::new(options.limits),
+            ledger: SharedLedger::new(RwLock::new(Ledger::new(options.limits))),
             windows: Windows::new(options.steps, options.key_derivation),
             meter: RunMeter::default(),
             trap,
@@ -154,9 +155,15 @@ impl Session {
         Ok(())
     }
 
+    /// The accounts, shared with the outlets.
+    pub fn shared_ledger(&self) -> SharedLedger {
+        SharedLedger::clone(&self.ledger)
+    }
+
     /// The accounts so far.
-    pub fn ledger(&self) -> &Ledger {
-        &self.ledger
+    pub fn ledger(&self) -> RwLockReadGuard<'_, Ledger> {
+        // A panic elsewhere leaves the sums usable: each is written at once.
+        self.ledger.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How long the profile has been under way.
@@ -171,9 +178,10 @@ impl Session {
 
     fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Handshake)) {
         let Self { loaded, table, ledger, undecodable, .. } = self;
+        let mut ledger = ledger.write().unwrap_or_else(PoisonError::into_inner);
         loaded.drain(|bytes| match record::decode(bytes).as_ref().and_then(decode) {
             Some(Evidence::Process(event)) => table.apply(&event),
-            Some(Evidence::Handshake(handshake)) => book(table, ledger, &handshake, see),
+            Some(Evidence::Handshake(handshake)) => book(table, &mut ledger, &handshake, see),
             None => *undecodable += 1,
         });
     }
@@ -226,13 +234,14 @@ impl Session {
             self.table.services().iter().map(|service| service.name.as_str().to_owned()).collect();
         // Services without live processes may have ended since the last time.
         let known: Vec<String> = self.cpu_booked.keys().cloned().collect();
+        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
         for name in names.into_iter().chain(known) {
             let total = self.table.cpu_since_start(&name);
             let booked = self.cpu_booked.entry(name.clone()).or_default();
             let new = total.since(*booked);
             if new.total() > Duration::ZERO {
                 *booked = total;
-                self.ledger.add_cpu(&name, new.user, new.system);
+                ledger.add_cpu(&name, new.user, new.system);
             }
         }
     }

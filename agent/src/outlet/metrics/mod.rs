@@ -16,14 +16,13 @@ use prometheus_client::metrics::histogram::{Histogram, NativeHistogramConfig};
 use prometheus_client::registry::Registry;
 
 use crate::evidence::{Handshake, Outcome};
-use crate::ledger::Ledger;
 
 use super::doctor::Capability;
 use collector::{AgentCollector, LedgerCollector};
 use format::Format;
 
 /// The ledger, written by the profile and read by scrapes.
-pub type SharedLedger = Arc<RwLock<Ledger>>;
+pub use crate::ledger::SharedLedger;
 
 /// Classic buckets of the CPU time of a handshake, in seconds: five to a decade
 /// (a bucket is at most 60% wide), from 25 µs, less than any handshake takes,
