@@ -127,7 +127,7 @@ static __always_inline void end_call(struct call *call, __u8 result, __u64 now)
 	} else if (result != CALL_RETRY && (call->step_calls[TLSPROF_STEP_KEY_EXCHANGE] ||
 					    call->step_calls[TLSPROF_STEP_SIGNING] ||
 					    call->step_calls[TLSPROF_STEP_RSA_DECRYPTION])) {
-		count_loss(TLSPROF_LOSS_BEGINNING_NOT_SEEN);
+		count_loss(TLSPROF_LOSS_BEGAN_BEFORE_ATTACH);
 	}
 	bpf_map_delete_elem(&calls, &tid);
 	mark_cpu(0);

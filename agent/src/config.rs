@@ -105,7 +105,7 @@ impl Default for Limits {
         Self {
             services: 200,
             label_sets: 300,
-            handshakes_in_progress: 65_536,
+            handshakes_in_progress: 32_768,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod attach;
 pub mod cli;
+pub mod command;
 pub mod config;
 pub mod discover;
 pub mod evidence;

@@ -75,7 +75,7 @@ enum tlsprof_loss {
 	TLSPROF_LOSS_NESTED_HANDSHAKE = 3,
 	/* A handshake that was under way when the probes were attached, or a
 	 * renegotiation: it did public-key work, but its beginning was not seen. */
-	TLSPROF_LOSS_BEGINNING_NOT_SEEN = 4,
+	TLSPROF_LOSS_BEGAN_BEFORE_ATTACH = 4,
 	TLSPROF_LOSS_COUNT = 5,
 };
 

@@ -13,6 +13,8 @@ pub enum Selection {
     All,
     /// The service of this name; `.service` at its end may be there or not.
     Service(String),
+    /// The services of these names, now or later.
+    Named(Vec<String>),
     /// This process and its descendants.
     Pid(Pid),
     /// The processes that listen on this TCP port, and their descendants.
@@ -49,8 +51,8 @@ fn suggest(closest: Option<&ServiceName>) -> String {
 pub(super) enum Wanted {
     /// Every process.
     All,
-    /// The processes of this service.
-    Service(ServiceName),
+    /// The processes of these services.
+    Services(BTreeSet<ServiceName>),
     /// Certain processes, and those that descend from them.
     Family,
 }
@@ -61,7 +63,7 @@ impl Wanted {
     pub(super) fn includes(&self, service: &ServiceName, inherited: bool) -> bool {
         match self {
             Self::All => true,
-            Self::Service(name) => name == service,
+            Self::Services(names) => names.contains(service),
             Self::Family => inherited,
         }
     }

@@ -11,6 +11,7 @@ use crate::kernel::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
 use crate::kernel::cost::target_seconds;
 use crate::kernel::load::UprobeMode;
 use crate::outlet::report::ServiceFacts;
+use crate::outlet::terminal::units::counted;
 use crate::outlet::report::model::{AgentCost, Host, Loss, TlsLibrary};
 
 /// Reasons of `enum tlsprof_loss`, in its order.
@@ -19,7 +20,7 @@ const LOSSES: [&str; 5] = [
     "handshake_table_full",
     "thread_table_full",
     "nested_handshake",
-    "beginning_not_seen",
+    "began_before_attach",
 ];
 
 impl Session {
@@ -77,13 +78,35 @@ impl Session {
     }
 
     fn facts_of(&self, service: &ServiceView<'_>, ports: &ListeningPorts) -> ServiceFacts {
-        let images = service.images.iter().filter_map(|(_, mapping)| self.registry.get(mapping.image()));
         ServiceFacts {
             executable: service.executable.display().to_string(),
             processes: u32::try_from(service.processes.len()).unwrap_or(u32::MAX),
             ports: ports.of(service.processes.iter().copied()).into_iter().collect(),
-            tls_libraries: images.map(tls_library).collect(),
+            tls_libraries: self.libraries_of(service).map(tls_library).collect(),
         }
+    }
+
+    /// True if a selected process maps a TLS library.
+    pub fn has_library(&self) -> bool {
+        self.table.services().iter().any(|service| self.libraries_of(service).next().is_some())
+    }
+
+    /// Selected services with a TLS library.
+    pub fn service_count(&self) -> usize {
+        self.table.services().iter().filter(|service| self.libraries_of(service).next().is_some()).count()
+    }
+
+    /// What is profiled, in a few words.
+    pub fn coverage(&self) -> String {
+        format!(
+            "{} in {}",
+            counted(self.profiled_images() as u64, "TLS library image", "TLS library images"),
+            counted(self.service_count() as u64, "service", "services"),
+        )
+    }
+
+    fn libraries_of<'a>(&'a self, service: &'a ServiceView<'a>) -> impl Iterator<Item = &'a Image> {
+        service.images.iter().filter_map(|(_, mapping)| self.registry.get(mapping.image()))
     }
 
     /// What a reader must know to judge the figures.

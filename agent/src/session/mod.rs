@@ -1,11 +1,12 @@
 //! A profile under way: joins the stages, from discover to the ledger.
 
 mod danger;
+pub mod diagnosis;
 mod facts;
 mod windows;
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{PoisonError, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -24,7 +25,7 @@ use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
 use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
 use crate::kernel::mappings::{Mapped, Watch};
 use crate::kernel::record;
-use crate::ledger::{Ledger, Limits, SharedLedger};
+use crate::ledger::{Ledger, SharedLedger};
 use windows::Windows;
 
 pub use windows::KeyDerivation;
@@ -34,8 +35,6 @@ pub use windows::KeyDerivation;
 pub struct Options {
     /// What to profile.
     pub selection: Selection,
-    /// Bounds of the ledger.
-    pub limits: Limits,
     /// Whether the steps of handshakes are probed.
     pub steps: bool,
     /// When key derivation is probed.
@@ -71,12 +70,12 @@ pub struct Session {
 
 impl Session {
     /// Loads the programs, finds the services and attaches to them. When it
-    /// returns, handshakes that begin are seen.
+    /// returns, handshakes that begin are seen; they are booked in `ledger`.
     ///
     /// # Errors
     ///
     /// When the kernel side cannot be set up, or nothing is selected.
-    pub fn start(options: &Options) -> Result<Self> {
+    pub fn start(options: &Options, ledger: SharedLedger) -> Result<Self> {
         let proc = ProcRoot::default();
         let host = Host::read()?;
         let mut loaded = load(LoadOptions {
@@ -99,7 +98,7 @@ impl Session {
             watch,
             table,
             registry: Registry::new(options.steps),
-            ledger: SharedLedger::new(RwLock::new(Ledger::new(options.limits))),
+            ledger,
             windows: Windows::new(options.steps, options.key_derivation),
             meter: RunMeter::default(),
             trap,
@@ -153,11 +152,6 @@ impl Session {
         }
         self.book_cpu();
         Ok(())
-    }
-
-    /// The accounts, shared with the outlets.
-    pub fn shared_ledger(&self) -> SharedLedger {
-        SharedLedger::clone(&self.ledger)
     }
 
     /// The accounts so far.

@@ -17,9 +17,10 @@ pub struct KeyDerivation {
     pub period: Duration,
 }
 
-impl Default for KeyDerivation {
-    fn default() -> Self {
-        Self { window: Duration::from_millis(500), period: Duration::from_secs(10) }
+impl KeyDerivation {
+    /// Key derivation stays in the step "other".
+    pub const fn never() -> Self {
+        Self { window: Duration::ZERO, period: Duration::ZERO }
     }
 }
 

@@ -134,24 +134,21 @@ impl Metrics {
         }
     }
 
-    /// Adds a handshake to the ledger and to the histograms.
-    pub fn record(&self, service: &str, handshake: &Handshake) {
-        // A panic elsewhere leaves the sums usable: each is written at once.
-        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
-        ledger.record(service, handshake);
-        let service_name = ledger.booked_name(service).to_owned();
-        drop(ledger);
-        if handshake.outcome == Outcome::Completed {
-            let labels = CostLabels {
-                service_name,
-                role: handshake.role.label(),
-                resumption: handshake.resumption.label(),
-            };
-            let cpu = handshake.cpu.as_secs_f64();
-            self.cpu.get_or_create(&labels).observe(cpu);
-            let duration = handshake.duration.as_secs_f64();
-            self.duration.get_or_create(&labels).observe(duration);
+    /// Adds a handshake to the histograms; the ledger has it already, under this
+    /// name of its service.
+    pub fn observe(&self, service_name: &str, handshake: &Handshake) {
+        if handshake.outcome != Outcome::Completed {
+            return;
         }
+        let labels = CostLabels {
+            service_name: service_name.to_owned(),
+            role: handshake.role.label(),
+            resumption: handshake.resumption.label(),
+        };
+        let cpu = handshake.cpu.as_secs_f64();
+        self.cpu.get_or_create(&labels).observe(cpu);
+        let duration = handshake.duration.as_secs_f64();
+        self.duration.get_or_create(&labels).observe(duration);
     }
 
     /// Replaces what the agent says of itself.
