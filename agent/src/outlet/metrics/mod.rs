@@ -16,7 +16,7 @@ use prometheus_client::metrics::histogram::{Histogram, NativeHistogramConfig};
 use prometheus_client::registry::Registry;
 
 use crate::evidence::{Handshake, Outcome};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, bounded};
 
 use super::doctor::Capability;
 use collector::{AgentCollector, LedgerCollector};
@@ -148,9 +148,9 @@ impl Metrics {
                 role: handshake.role.label(),
                 resumption: handshake.resumption.label(),
             };
-            let cpu = handshake.cpu.as_secs_f64();
+            let cpu = bounded(handshake.cpu).as_secs_f64();
             self.cpu.get_or_create(&labels).observe(cpu);
-            let duration = handshake.duration.as_secs_f64();
+            let duration = bounded(handshake.duration).as_secs_f64();
             self.duration.get_or_create(&labels).observe(duration);
         }
     }
