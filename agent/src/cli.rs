@@ -178,7 +178,12 @@ enum RawCommand {
         #[arg(long)]
         all: bool,
         /// Form of the output
-        #[arg(long, default_value = "text")]
+        #[arg(
+            long,
+            default_value = "text",
+            value_name = "text|json",
+            hide_possible_values = true
+        )]
         format: Format,
     },
     /// Profile until stopped, and serve Prometheus metrics
@@ -197,7 +202,12 @@ enum RawCommand {
     /// Show what works on this host, what does not, and why
     Doctor {
         /// Form of the output
-        #[arg(long, default_value = "text")]
+        #[arg(
+            long,
+            default_value = "text",
+            value_name = "text|json",
+            hide_possible_values = true
+        )]
         format: Format,
     },
 }
@@ -217,7 +227,12 @@ struct RawReport {
     #[arg(long, group = "target", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     /// Form of the report
-    #[arg(long, default_value = "text")]
+    #[arg(
+        long,
+        default_value = "text",
+        value_name = "text|json",
+        hide_possible_values = true
+    )]
     format: Format,
     /// Write the report to this file
     #[arg(long, short, value_name = "FILE")]

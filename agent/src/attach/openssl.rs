@@ -16,7 +16,7 @@ pub fn functions(library: &Library) -> impl Iterator<Item = &'static Function> {
 }
 
 /// Cookie of `EVP_PKEY_derive` in 1.1.1 (`TLSPROF_STEP_BY_PEER`).
-const STEP_BY_PEER: u64 = 16;
+const STEP_BY_PEER: u64 = crate::kernel::contract::TLSPROF_STEP_BY_PEER as u64;
 
 /// libssl, all versions.
 pub const SSL: &[Function] = &[

@@ -60,7 +60,7 @@ fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {
         bpf_runs: cost.bpf_runs,
         probe_hits: cost.probe_hits,
         target_cost: Duration::from_secs_f64(cost.target_seconds),
-        events_lost: session.losses(),
+        events_lost: session.loss_counts(),
         capabilities: capabilities.to_vec(),
         profiled_images: session.profiled_images() as u64,
         services: session.service_count() as u64,

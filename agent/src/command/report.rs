@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Process, ExitCode, ExitStatus};
@@ -16,7 +16,7 @@ use super::progress::Progress;
 use super::{new_ledger, selection, session_options, stop_flag};
 use crate::cli::{Format, ReportOptions, Target, Until};
 use crate::config::Config;
-use crate::outlet::live::Live;
+use crate::outlet::live::Display;
 use crate::outlet::report::model::{Command, Report};
 use crate::outlet::report::{Facts, build, json, text};
 use crate::outlet::terminal::Style;
@@ -84,12 +84,7 @@ fn profile(
     mut over: impl FnMut(Duration) -> Result<bool>,
 ) -> Result<()> {
     let mut progress = Progress::new(planned);
-    let stderr = io::stderr();
-    let mut live = if stderr.is_terminal() {
-        Live::on_terminal(&stderr, Style::of(&stderr))
-    } else {
-        Live::plain(&stderr)
-    };
+    let mut live = Display::of(io::stderr());
     while !over(session.elapsed())? && !stop.load(Ordering::Relaxed) {
         session.turn(TURN, |_, _| {})?;
         if let Some(snapshot) = progress.snapshot(session) {

@@ -80,6 +80,10 @@ impl Selection {
         match self {
             Self::All => Ok(Wanted::All),
             Self::Service(name) => find(name, &services.collect()),
+            Self::Named(names) => {
+                let short = |name: &String| ServiceName::new(name.strip_suffix(".service").unwrap_or(name));
+                Ok(Wanted::Services(names.iter().map(short).collect()))
+            }
             Self::Pid(pid) if roots.is_empty() => Err(SelectionError::NoProcess(*pid)),
             Self::Port(port) if roots.is_empty() => Err(SelectionError::NoListener(*port)),
             Self::Pid(_) | Self::Port(_) => Ok(Wanted::Family),
@@ -93,7 +97,7 @@ fn find(name: &str, services: &BTreeSet<&ServiceName>) -> Result<Wanted, Selecti
         .iter()
         .find(|service| [name, short].contains(&service.as_str()));
     match found {
-        Some(&service) => Ok(Wanted::Service(service.clone())),
+        Some(&service) => Ok(Wanted::Services(BTreeSet::from([service.clone()]))),
         None => Err(SelectionError::NoService {
             name: name.to_owned(),
             closest: closest(short, services).cloned(),
@@ -201,7 +205,7 @@ mod tests {
         for name in ["nginx", "nginx.service"] {
             let selection = Selection::Service(name.into());
             let wanted = selection.resolve([&nginx].into_iter(), &BTreeSet::new());
-            assert_eq!(wanted, Ok(Wanted::Service(nginx.clone())));
+            assert_eq!(wanted, Ok(Wanted::Services(BTreeSet::from([nginx.clone()]))));
         }
     }
 }

@@ -6,13 +6,13 @@ use hdrhistogram::Histogram;
 
 /// Shorter times are recorded as this one. No handshake takes so little.
 const SHORTEST: u64 = 100;
-/// Longer times are recorded as this one: an hour.
+/// Longer times are booked as this one, in nanoseconds: an hour.
 const LONGEST: u64 = 3_600_000_000_000;
 /// Two significant digits: quantiles are exact to 1%.
 const SIGNIFICANT_DIGITS: u8 = 2;
 
 /// A time of the kernel side in nanoseconds, at most an hour, and whether it
-/// had to be cut. The cut keeps one wrong record from spoiling every sum.
+/// had to be cut.
 pub(super) fn bounded_nanos(time: Duration) -> (u64, bool) {
     match u64::try_from(time.as_nanos()) {
         Ok(nanos) if nanos <= LONGEST => (nanos, false),

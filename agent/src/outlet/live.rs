@@ -1,12 +1,13 @@
 //! What is shown while a profile is being made: one screen, refreshed in place,
 //! or a plain line now and then where the output is no terminal.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use super::terminal::table::Table;
 use super::terminal::units::{count, counted, percent, rate, time};
-use super::terminal::{Paint, Style, bar, printable};
+use super::terminal::{Paint, Style, bar, can_refresh, printable};
 
 /// How often a plain line comes.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
@@ -104,7 +105,7 @@ fn progress(snapshot: &Snapshot, style: Style) -> String {
     };
     let share = snapshot.elapsed.as_secs_f64() / planned.as_secs_f64();
     let left = planned.saturating_sub(snapshot.elapsed).as_secs_f64();
-    let bar = style.paint(Paint::Cyan, &bar(share, 30));
+    let bar = style.paint(Paint::Cyan, &bar(share, 30).replace(' ', "·"));
     format!("profiling {bar} {} s left", left.ceil())
 }
 
@@ -140,6 +141,18 @@ pub struct Display<W> {
     screen: Option<Style>,
     lines_on_screen: usize,
     next_line: Duration,
+}
+
+impl<W: Write + IsTerminal + AsFd> Display<W> {
+    /// The display that suits the output.
+    pub fn of(output: W) -> Self {
+        if can_refresh(&output) {
+            let style = Style::of(&output);
+            Self::on_terminal(output, style)
+        } else {
+            Self::plain(output)
+        }
+    }
 }
 
 impl<W: Write> Display<W> {

@@ -35,17 +35,19 @@ impl Session {
 
     /// Data that was lost so far, by reason; zeros included.
     pub fn losses(&self) -> Vec<Loss> {
+        let counts = self.loss_counts().into_iter();
+        counts.map(|(reason, count)| Loss { reason: reason.to_owned(), count }).collect()
+    }
+
+    /// The same, for metrics.
+    pub fn loss_counts(&self) -> Vec<(&'static str, u64)> {
         let kernel = LOSSES.iter().zip(self.loaded.losses());
         let own = [
             ("undecodable_record", self.undecodable),
             ("mapping_record_lost", self.mappings_lost),
             ("process_table_full", self.table.ignored()),
         ];
-        kernel
-            .map(|(reason, count)| (*reason, count))
-            .chain(own)
-            .map(|(reason, count)| Loss { reason: reason.to_owned(), count })
-            .collect()
+        kernel.map(|(reason, count)| (*reason, count)).chain(own).collect()
     }
 
     /// What the profile has cost so far.

@@ -22,7 +22,7 @@ impl<S: ProcessSource> ProcessTable<S> {
         ports: &ListeningPorts,
     ) -> Result<(), SelectionError> {
         let roots: BTreeSet<Pid> = match selection {
-            Selection::All | Selection::Service(_) => BTreeSet::new(),
+            Selection::All | Selection::Service(_) | Selection::Named(_) => BTreeSet::new(),
             Selection::Pid(wanted) => self.live().filter(|pid| pid == wanted).collect(),
             Selection::Port(port) => {
                 let listening: BTreeSet<Pid> = ports.listening_on(*port).collect();

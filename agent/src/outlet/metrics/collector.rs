@@ -72,7 +72,7 @@ fn handshakes(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Resu
     let mut metric = Writer::counter(
         encoder,
         "tlsprof_handshakes",
-        "TLS handshakes that ended, by what was negotiated and how they ended",
+        "TLS handshakes that ended, by what was negotiated and how they ended.",
     )?;
     for (service_name, account) in ledger.services() {
         for (key, sum) in &account.handshakes {
@@ -96,7 +96,7 @@ fn steps(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
     let mut metric = Writer::counter(
         encoder,
         "tlsprof_handshake_step_cpu_seconds",
-        "CPU time of TLS handshakes by step, estimated for handshakes whose steps were not measured",
+        "CPU time of TLS handshakes by step, estimated for handshakes whose steps were not measured.",
     )?;
     for (service_name, account) in ledger.services() {
         for (role, kept) in &account.roles {
@@ -117,7 +117,7 @@ fn waits(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
     let mut metric = Writer::counter(
         encoder,
         "tlsprof_handshake_wait_seconds",
-        "Time off the CPU inside TLS handshakes, by reason",
+        "Time off the CPU inside TLS handshakes, by reason.",
     )?;
     let with_handshakes = |(_, account): &(&str, &ServiceAccount)| !account.roles.is_empty();
     for (service_name, account) in ledger.services().filter(with_handshakes) {
@@ -134,7 +134,7 @@ fn cpu(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
     let mut metric = Writer::counter(
         encoder,
         "tlsprof_service_cpu_seconds",
-        "CPU time that the kernel accounts to the processes of the service",
+        "CPU time that the kernel accounts to the processes of the service.",
     )?;
     for (service_name, account) in ledger.services() {
         for (mode, time) in [("user", account.cpu_user), ("system", account.cpu_system)] {
@@ -166,7 +166,7 @@ fn build_info(encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
     let mut metric = Writer::gauge(
         encoder,
         "tlsprof_agent_build_info",
-        "Always 1; the version is a label",
+        "Always 1; the version is a label.",
     )?;
     metric.value(&[("version", env!("CARGO_PKG_VERSION"))], 1)
 }
@@ -175,49 +175,49 @@ fn own_cost(encoder: &mut DescriptorEncoder<'_>, status: &AgentStatus) -> fmt::R
     Writer::counter(
         encoder,
         "tlsprof_agent_cpu_seconds",
-        "CPU time of the agent's process",
+        "CPU time of the agent's process.",
     )?
     .seconds(&NONE, status.cpu)?;
     Writer::gauge(
         encoder,
         "tlsprof_agent_resident_memory_bytes",
-        "Resident memory of the agent's process",
+        "Resident memory of the agent's process.",
     )?
     .value(&NONE, status.resident_memory_bytes)?;
     Writer::counter(
         encoder,
         "tlsprof_agent_bpf_run_seconds",
-        "Time inside the agent's BPF programs, spent by the targets",
+        "Time inside the agent's BPF programs, spent by the targets.",
     )?
     .seconds(&NONE, status.bpf_run)?;
     Writer::counter(
         encoder,
         "tlsprof_agent_bpf_runs",
-        "Runs of the agent's BPF programs",
+        "Runs of the agent's BPF programs.",
     )?
     .count(&NONE, status.bpf_runs)?;
     Writer::counter(
         encoder,
         "tlsprof_agent_probe_hits",
-        "Hits of probes on targets",
+        "Hits of probes on targets.",
     )?
     .count(&NONE, status.probe_hits)?;
     Writer::counter(
         encoder,
         "tlsprof_agent_target_cost_seconds",
-        "Estimated CPU time that targets spent on probes, traps and programs",
+        "Estimated CPU time that targets spent on probes, traps and programs.",
     )?
     .seconds(&NONE, status.target_cost)?;
     Writer::gauge(
         encoder,
         "tlsprof_agent_profiled_images",
-        "Executable files that have probes",
+        "Executable files that have probes.",
     )?
     .value(&NONE, status.profiled_images)?;
     Writer::gauge(
         encoder,
         "tlsprof_agent_services",
-        "Services that are running and known to the agent",
+        "Services that are running and known to the agent.",
     )?
     .value(&NONE, status.services)
 }
@@ -226,7 +226,7 @@ fn losses(encoder: &mut DescriptorEncoder<'_>, status: &AgentStatus) -> fmt::Res
     let mut metric = Writer::counter(
         encoder,
         "tlsprof_agent_events_lost",
-        "Records and calls that were lost, by reason",
+        "Records and calls that were lost, by reason.",
     )?;
     for (reason, count) in &status.events_lost {
         metric.count(&[("reason", *reason)], *count)?;
@@ -240,7 +240,7 @@ fn capabilities(encoder: &mut DescriptorEncoder<'_>, status: &AgentStatus) -> fm
     let mut metric = Writer::gauge(
         encoder,
         "tlsprof_agent_capability",
-        "1 for the state that the capability is in, 0 for the others",
+        "1 for the state that the capability is in, 0 for the others.",
     )?;
     for capability in &status.capabilities {
         for state in ["available", "degraded", "unavailable"] {

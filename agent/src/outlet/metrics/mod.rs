@@ -22,6 +22,7 @@ use collector::{AgentCollector, LedgerCollector};
 use format::Format;
 
 /// The ledger, written by the profile and read by scrapes.
+use crate::ledger::bounded;
 pub use crate::ledger::SharedLedger;
 
 /// Classic buckets of the CPU time of a handshake, in seconds: five to a decade
@@ -94,7 +95,6 @@ type CostFamily = Family<CostLabels, Histogram, Buckets>;
 /// All metrics of the agent.
 pub struct Metrics {
     registry: Registry,
-    ledger: SharedLedger,
     agent: Arc<RwLock<AgentStatus>>,
     cpu: CostFamily,
     duration: CostFamily,
@@ -127,7 +127,6 @@ impl Metrics {
         registry.register_collector(Box::new(AgentCollector(Arc::clone(&agent))));
         Self {
             registry,
-            ledger,
             agent,
             cpu,
             duration,
@@ -145,9 +144,9 @@ impl Metrics {
             role: handshake.role.label(),
             resumption: handshake.resumption.label(),
         };
-        let cpu = handshake.cpu.as_secs_f64();
+        let cpu = bounded(handshake.cpu).as_secs_f64();
         self.cpu.get_or_create(&labels).observe(cpu);
-        let duration = handshake.duration.as_secs_f64();
+        let duration = bounded(handshake.duration).as_secs_f64();
         self.duration.get_or_create(&labels).observe(duration);
     }
 

@@ -5,13 +5,15 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::ledger::Ledger;
 use crate::outlet::doctor::State;
 use crate::outlet::report::sample;
 
 fn metrics() -> Metrics {
-    let metrics = Metrics::new(SharedLedger::default());
+    let ledger = SharedLedger::default();
+    let metrics = Metrics::new(Arc::clone(&ledger));
     for _ in 0..3 {
-        metrics.record("nginx.service", &sample::handshake());
+        sample::book(&ledger, &metrics, "nginx.service");
     }
     metrics.set_agent(AgentStatus {
         events_lost: vec![("event_ring_full", 0)],
@@ -83,9 +85,10 @@ fn services_beyond_the_limit_share_histograms() {
         services: 1,
         label_sets: 10,
     });
-    let metrics = Metrics::new(Arc::new(RwLock::new(ledger)));
+    let ledger = Arc::new(RwLock::new(ledger));
+    let metrics = Metrics::new(Arc::clone(&ledger));
     for service in ["a", "b", "c"] {
-        metrics.record(service, &sample::handshake());
+        sample::book(&ledger, &metrics, service);
     }
     let text = String::from_utf8(metrics.encode(Format::PlainText).unwrap()).unwrap();
     assert!(!text.contains("service_name=\"b\""));

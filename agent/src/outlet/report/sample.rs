@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::evidence::{Handshake, Outcome, Resumption, Role, Steps};
+use crate::outlet::metrics::Metrics;
+use crate::ledger::SharedLedger;
 use crate::ledger::Ledger;
 
 use super::model::{AgentCost, Command, Host, Loss, Report, TlsLibrary};
@@ -190,4 +192,11 @@ pub(crate) fn lossy_report() -> Report {
 /// A report in which nothing happened.
 pub(crate) fn silent_report() -> Report {
     build(facts(), &Ledger::default())
+}
+
+/// Books a handshake as a session does: in the ledger, then in the histograms.
+pub(crate) fn book(ledger: &SharedLedger, metrics: &Metrics, service: &str) {
+    let mut ledger = ledger.write().unwrap();
+    ledger.record(service, &handshake());
+    metrics.observe(ledger.booked_name(service), &handshake());
 }

@@ -54,14 +54,13 @@ impl Style {
     /// The style for an output: colour on a terminal unless `NO_COLOR` is set
     /// and not empty (no-color.org), and the terminal's width.
     pub fn of<T: IsTerminal + AsFd>(output: &T) -> Self {
-        if !output.is_terminal() {
+        let Some(columns) = columns(output) else {
             return Self::plain(WITHOUT_TERMINAL);
-        }
-        let columns = rustix::termios::tcgetwinsize(output).map_or(0, |size| size.ws_col);
+        };
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
             colour: !refused,
-            width: usize::from(columns).clamp(NARROWEST, WIDEST),
+            width: columns.clamp(NARROWEST, WIDEST),
         }
     }
 
@@ -80,6 +79,19 @@ impl Style {
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }
+}
+
+/// Columns of a terminal, 0 where it does not tell; None for other outputs.
+fn columns<T: IsTerminal + AsFd>(output: &T) -> Option<usize> {
+    let size = |output| rustix::termios::tcgetwinsize(output).ok();
+    let columns = || size(output).map_or(0, |size| usize::from(size.ws_col));
+    output.is_terminal().then(columns)
+}
+
+/// Whether an output is a terminal of at least 80 columns, on which text can be
+/// refreshed in place: narrower ones wrap its lines.
+pub fn can_refresh<T: IsTerminal + AsFd>(output: &T) -> bool {
+    columns(output).is_some_and(|columns| columns >= NARROWEST)
 }
 
 /// `text` without control characters. Names of services and paths come from

@@ -1,5 +1,6 @@
 //! The report as text for a terminal: the answer first, then its evidence.
 
+mod costs;
 mod service;
 
 use std::fmt::Write;
@@ -77,7 +78,7 @@ fn silence(report: &Report, style: Style) -> String {
     let checks = [
         "Did a client open a new TLS connection? Connections that were open before make no \
          handshakes.",
-        "Is the service listed by `tlsprof list`, with a TLS library in the state `profiled`?",
+        "Is the service listed by `tlsprof list`, with a TLS library that is marked ✓?",
         "Is its TLS library one that this version profiles? `tlsprof list --verbose` gives the \
          reason where it is not.",
         "Do the capabilities work here? `tlsprof doctor` tells.",
