@@ -472,4 +472,6 @@ fn build_id(mut notes: &[u8]) -> Option<String> {
 }
 
 #[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
 mod tests;

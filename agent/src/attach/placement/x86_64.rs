@@ -32,7 +32,7 @@ pub(super) fn place(code: Code<'_>, needs: Needs) -> Result<Placement, Placement
     }
     Ok(match cheap_site(code, needs) {
         Ok(site) => Placement {
-            offset_in_function: site.ip() - code.address,
+            offset_in_function: site.ip().wrapping_sub(code.address),
             emulated: true,
             reason: Reason::Emulated {
                 instruction: text(&site),
@@ -107,19 +107,18 @@ pub(super) fn return_sites(code: Code<'_>) -> Result<Vec<u64>, ReturnSitesError>
     if !code.whole {
         return Err(ReturnSitesError::UnknownExtent);
     }
-    let end = code.address + code.bytes.len() as u64;
     let mut sites = Vec::new();
     for instruction in instructions(code) {
         if instruction.is_invalid() {
             return Err(ReturnSitesError::UnknownExtent);
         }
-        let offset = instruction.ip() - code.address;
+        let offset = instruction.ip().wrapping_sub(code.address);
         match instruction.flow_control() {
             FlowControl::Return => sites.push(offset),
             FlowControl::IndirectBranch => return Err(ReturnSitesError::IndirectJump { offset }),
             FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
                 let target = instruction.near_branch_target();
-                if !(code.address..end).contains(&target) {
+                if target.wrapping_sub(code.address) >= code.bytes.len() as u64 {
                     return Err(ReturnSitesError::TailJump { offset, target });
                 }
             }
