@@ -128,15 +128,15 @@ pub(super) fn return_sites(code: Code<'_>) -> Result<Vec<u64>, ReturnSitesError>
     Ok(sites)
 }
 
-/// Whether every kernel emulates this instruction in a uprobe:
-/// `push_setup_xol_ops` (since Linux 5.1) and `branch_setup_xol_ops` in
-/// arch/x86/kernel/uprobes.c, read in versions from 5.10 to 6.18.
+/// Whether the kernel emulates this instruction in a uprobe, from 5.10 on:
+/// `push_setup_xol_ops` and `branch_setup_xol_ops` in
+/// arch/x86/kernel/uprobes.c.
 ///
 /// Left out, though some or all kernels emulate them:
-/// - `call rel32`: the kernel pushes the return address to the normal stack
-///   only, which faults under user shadow stacks;
-/// - nops of several bytes: up to 6.17 `0f 1f` is single-stepped and a nop with
-///   prefix 66 refused;
+/// - `call rel32`: older kernels push the return address to the normal stack
+///   only, so that the return faults under user shadow stacks;
+/// - nops of several bytes: before `insn_is_nop` came (about 6.18), `0f 1f` was
+///   single-stepped and a nop with prefix 66 refused;
 /// - branches with a prefix: 66 is refused, and compilers write none.
 fn is_emulated(bytes: &[u8]) -> bool {
     matches!(
