@@ -3,15 +3,18 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
     reason = "a failed test should stop"
 )]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tlsprof::discover::ProcRoot;
 use tlsprof::discover::image::Mapping;
 use tlsprof::discover::ports::ListeningPorts;
@@ -58,26 +61,38 @@ impl Nginx {
         wait_until("nginx serves", || {
             TcpStream::connect(("127.0.0.1", port)).is_ok()
         });
-        wait_until("nginx has its workers", || nginx.workers() == WORKERS);
+        wait_until("nginx has its workers", || nginx.workers().len() == WORKERS);
         nginx
     }
 
-    fn workers(&self) -> usize {
+    fn workers(&self) -> BTreeSet<u32> {
         let processes = ProcRoot::default().processes().unwrap();
-        processes
-            .iter()
-            .filter(|process| process.parent == self.master.id())
-            .count()
+        let children = processes
+            .into_iter()
+            .filter(|process| process.parent == self.master.id());
+        children.map(|process| process.pid).collect()
+    }
+
+    /// Returns when only new workers are left.
+    fn reload(&self) {
+        let old = self.workers();
+        self.signal(Signal::HUP);
+        wait_until("the workers are new", || {
+            let now = self.workers();
+            now.len() == WORKERS && now.is_disjoint(&old)
+        });
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.master.id()).ok().and_then(Pid::from_raw);
+        kill_process(pid.unwrap(), signal).unwrap();
     }
 }
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        let pid = i32::try_from(self.master.id())
-            .ok()
-            .and_then(rustix::process::Pid::from_raw);
-        // SIGTERM, so that the master ends its workers.
-        rustix::process::kill_process(pid.unwrap(), rustix::process::Signal::TERM).unwrap();
+        // Not SIGKILL: the master is to end its workers.
+        self.signal(Signal::TERM);
         self.master.wait().unwrap();
     }
 }
@@ -134,9 +149,25 @@ fn a_running_nginx_and_its_replaced_library() {
     assert!(mapping.deleted);
     match mapping.open(&proc, pid) {
         Ok(open) => assert_eq!(fs::read(open.path()).unwrap(), fs::read(&libssl).unwrap()),
-        Err(error) if rustix::process::geteuid().is_root() => panic!("{error}"),
+        Err(error) if geteuid().is_root() => panic!("{error}"),
         Err(error) => eprintln!("not root, a replaced library cannot be opened: {error}"),
     }
+
+    nginx.reload();
+    table.scan().unwrap();
+    let services = table.services();
+    let live: BTreeSet<u32> = services
+        .iter()
+        .flat_map(|service| &service.processes)
+        .copied()
+        .collect();
+    let mut expected = nginx.workers();
+    expected.insert(nginx.master.id());
+    assert_eq!(
+        live, expected,
+        "new workers are selected, old ones are gone"
+    );
+    assert!(table.take_changes().is_empty(), "the images are the same");
 }
 
 fn replaced_library(table: &mut ProcessTable<ProcRoot>, path: &Path) -> (u32, Mapping) {
