@@ -38,7 +38,7 @@ pub struct Needs {
 pub struct Placement {
     /// Bytes from the function's entry to the probed instruction.
     pub offset_in_function: u64,
-    /// Whether every kernel that has uprobes for BPF emulates that instruction.
+    /// Whether the kernel emulates that instruction (all kernels from 5.10).
     pub emulated: bool,
     /// Why it is there.
     pub reason: Reason,

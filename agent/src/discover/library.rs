@@ -202,35 +202,32 @@ fn version(image: &ElfView) -> Result<String, ElfError> {
 /// of a string: other texts name versions too ("enable OpenSSL 3.0 legacy
 /// provider" in Node.js).
 fn version_text(bytes: &[u8]) -> Option<&str> {
-    let mut rest = bytes;
-    while let Some(at) = rest.iter().position(|byte| *byte == VERSION_PREFIX[0]) {
-        let (before, candidate) = rest.split_at(at);
-        rest = candidate.get(1..)?;
-        if before.last().is_some_and(|byte| *byte != 0) || !candidate.starts_with(VERSION_PREFIX) {
-            continue;
-        }
-        let text = candidate.get(..MAX_VERSION).unwrap_or(candidate);
-        let text = text.split(|byte| *byte == 0).next()?;
-        if let Ok(text) = str::from_utf8(text)
-            && text.len() < MAX_VERSION
-            && is_version(text)
-        {
-            return Some(text);
-        }
-    }
-    None
+    let starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'O');
+    starts
+        .filter(|(start, _)| {
+            let before = start.checked_sub(1).and_then(|before| bytes.get(before));
+            before.is_none_or(|byte| *byte == 0)
+        })
+        .filter_map(|(start, _)| bytes.get(start..))
+        .filter(|candidate| candidate.starts_with(VERSION_PREFIX))
+        .find_map(whole_version)
 }
 
-fn is_version(text: &str) -> bool {
-    let number = text.split_whitespace().nth(1).unwrap_or_default();
-    let mut parts = number.split('.');
-    let mut digits = || {
-        parts
-            .next()
-            .is_some_and(|part| part.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    digits() && digits() && digits()
+/// The string at the beginning of `bytes`, if it is a version text.
+fn whole_version(bytes: &[u8]) -> Option<&str> {
+    let text = bytes.get(..MAX_VERSION).unwrap_or(bytes);
+    let end = text.iter().position(|byte| *byte == 0)?;
+    let text = str::from_utf8(text.get(..end)?).ok()?;
+    let number = text.split_whitespace().nth(1)?;
+    let is_number = |part: &str| part.starts_with(|first: char| first.is_ascii_digit());
+    (number
+        .split('.')
+        .take(3)
+        .filter(|part| is_number(part))
+        .count()
+        == 3)
+        .then_some(text)
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

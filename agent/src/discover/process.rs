@@ -126,8 +126,9 @@ pub struct Process {
     pub start_time: u64,
     /// Its name (comm).
     pub name: String,
-    /// Its executable as it sees it itself, in its own mount namespace; empty
-    /// where the kernel does not tell.
+    /// Its executable as it sees it itself, in its own mount namespace (of a
+    /// process that has called chroot, as the agent sees it); empty where the
+    /// kernel does not tell.
     pub executable: PathBuf,
     /// Where it is in the tree of control groups.
     pub cgroup: Cgroup,

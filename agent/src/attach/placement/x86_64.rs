@@ -32,7 +32,7 @@ pub(super) fn place(code: Code<'_>, needs: Needs) -> Result<Placement, Placement
     }
     Ok(match cheap_site(code, needs) {
         Ok(site) => Placement {
-            offset_in_function: site.ip() - code.address,
+            offset_in_function: site.ip().wrapping_sub(code.address),
             emulated: true,
             reason: Reason::Emulated {
                 instruction: text(&site),
@@ -107,19 +107,18 @@ pub(super) fn return_sites(code: Code<'_>) -> Result<Vec<u64>, ReturnSitesError>
     if !code.whole {
         return Err(ReturnSitesError::UnknownExtent);
     }
-    let end = code.address + code.bytes.len() as u64;
     let mut sites = Vec::new();
     for instruction in instructions(code) {
         if instruction.is_invalid() {
             return Err(ReturnSitesError::UnknownExtent);
         }
-        let offset = instruction.ip() - code.address;
+        let offset = instruction.ip().wrapping_sub(code.address);
         match instruction.flow_control() {
             FlowControl::Return => sites.push(offset),
             FlowControl::IndirectBranch => return Err(ReturnSitesError::IndirectJump { offset }),
             FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
                 let target = instruction.near_branch_target();
-                if !(code.address..end).contains(&target) {
+                if target.wrapping_sub(code.address) >= code.bytes.len() as u64 {
                     return Err(ReturnSitesError::TailJump { offset, target });
                 }
             }
@@ -129,15 +128,15 @@ pub(super) fn return_sites(code: Code<'_>) -> Result<Vec<u64>, ReturnSitesError>
     Ok(sites)
 }
 
-/// Whether every kernel emulates this instruction in a uprobe:
-/// `push_setup_xol_ops` (since Linux 5.1) and `branch_setup_xol_ops` in
-/// arch/x86/kernel/uprobes.c, read in versions from 5.10 to 6.18.
+/// Whether the kernel emulates this instruction in a uprobe, from 5.10 on:
+/// `push_setup_xol_ops` and `branch_setup_xol_ops` in
+/// arch/x86/kernel/uprobes.c.
 ///
 /// Left out, though some or all kernels emulate them:
-/// - `call rel32`: the kernel pushes the return address to the normal stack
-///   only, which faults under user shadow stacks;
-/// - nops of several bytes: up to 6.17 `0f 1f` is single-stepped and a nop with
-///   prefix 66 refused;
+/// - `call rel32`: older kernels push the return address to the normal stack
+///   only, so that the return faults under user shadow stacks;
+/// - nops of several bytes: before `insn_is_nop` came (about 6.18), `0f 1f` was
+///   single-stepped and a nop with prefix 66 refused;
 /// - branches with a prefix: 66 is refused, and compilers write none.
 fn is_emulated(bytes: &[u8]) -> bool {
     matches!(

@@ -7,24 +7,12 @@
 )]
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::*;
 use crate::attach::spec::Program;
+use crate::discover::library::tests::installed;
 use crate::discover::library::{self, Generation, Tls};
-
-/// A file of the OpenSSL package (`make setup` installs it).
-fn installed(name: &str) -> PathBuf {
-    let machine = format!("{}-linux-gnu", std::env::consts::ARCH);
-    let folders = [
-        "/usr/lib".into(),
-        format!("/usr/lib/{machine}"),
-        "/usr/lib64".into(),
-    ];
-    let mut paths = folders.iter().map(|folder| Path::new(folder).join(name));
-    let found = paths.find(|path| path.exists());
-    found.unwrap_or_else(|| panic!("{name} is not installed: run `make setup`"))
-}
 
 fn open(path: &Path) -> (ElfView, Library) {
     let image = ElfView::open(File::open(path).unwrap()).unwrap();

@@ -147,7 +147,7 @@ impl ElfView {
                 let end = base.saturating_add(63 * WORD);
                 for slot in slots.range(base..end) {
                     let bit = (slot - base) / WORD + 1;
-                    if (slot - base) % WORD == 0 && entry >> bit & 1 == 1 {
+                    if (slot - base).is_multiple_of(WORD) && entry >> bit & 1 == 1 {
                         values.insert(*slot, self.word(*slot)?);
                     }
                 }

@@ -159,7 +159,7 @@ impl ElfView {
     /// Offsets in a string table at which one of `names` begins. Linkers let a
     /// name be the tail of a longer one, so that every place where it ends with
     /// a NUL counts.
-    fn find_names<'n>(
+    pub(super) fn find_names<'n>(
         &self,
         strings: &SectionHeader64<LE>,
         names: &[&'n str],

@@ -109,10 +109,11 @@ impl Mapping {
         }
     }
 
+    /// By path: in the process's root directory, else in the agent's own, where
+    /// the path of a process leads that has called chroot.
+    ///
     /// The process may have replaced any part of its path by a link to elsewhere,
-    /// so that only the identity of what is found counts. The device may differ
-    /// only on file systems without a block device (overlayfs, btrfs), where
-    /// maps and stat disagree: the inode alone must do there.
+    /// so that only the identity of what is found counts.
     fn open_path(
         &self,
         proc: &ProcRoot,
@@ -120,21 +121,27 @@ impl Mapping {
         source: io::Error,
     ) -> Result<OpenImage, OpenError> {
         let inside = self.path.strip_prefix("/").unwrap_or(&self.path);
-        let open = || {
-            let (found, metadata) = find(&proc.path(pid, "root").join(inside), libc::O_NOFOLLOW)?;
-            let found_on = device(metadata.dev());
-            if metadata.ino() != self.inode || (found_on != self.device && found_on.major != 0) {
-                return Err(io::ErrorKind::NotFound.into());
+        let paths = [proc.path(pid, "root").join(inside), self.path.clone()];
+        match paths.iter().find_map(|path| self.open_same_file(path).ok()) {
+            Some(file) => Ok(OpenImage { file }),
+            None => {
+                let path = self.path.clone();
+                Err(OpenError::Replaced { pid, path, source })
             }
+        }
+    }
+
+    /// The device may differ only on file systems without a block device
+    /// (overlayfs, btrfs), where maps and stat disagree: the inode alone must do
+    /// there.
+    fn open_same_file(&self, path: &Path) -> io::Result<File> {
+        let (found, metadata) = find(path, libc::O_NOFOLLOW)?;
+        let found_on = device(metadata.dev());
+        let same_device = found_on == self.device || found_on.major == 0;
+        if metadata.ino() == self.inode && same_device {
             open_for_reading(&found)
-        };
-        match open() {
-            Ok(file) => Ok(OpenImage { file }),
-            Err(_) => Err(OpenError::Replaced {
-                pid,
-                path: self.path.clone(),
-                source,
-            }),
+        } else {
+            Err(io::ErrorKind::NotFound.into())
         }
     }
 }

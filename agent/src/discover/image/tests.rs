@@ -1,4 +1,8 @@
-#![allow(clippy::unwrap_used, reason = "a failed test should stop")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failed test should stop"
+)]
 
 use std::fs;
 use std::io::Read;
@@ -182,6 +186,13 @@ fn opens_through_another_mapping_of_the_image() {
 #[test]
 fn falls_back_to_the_path_where_mappings_may_not_be_opened() {
     assert_eq!(Tree::new().open().unwrap(), "the image");
+}
+
+#[test]
+fn the_path_of_a_process_in_a_chroot_is_that_of_the_agent() {
+    let mut tree = Tree::new();
+    tree.mapping.path = tree.path("root/lib/x.so");
+    assert_eq!(tree.open().unwrap(), "the image");
 }
 
 #[test]

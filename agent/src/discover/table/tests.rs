@@ -1,7 +1,12 @@
-#![allow(clippy::unwrap_used, reason = "a failed test should stop")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failed test should stop"
+)]
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::*;
 use crate::discover::image::Device;
@@ -14,7 +19,9 @@ const OTHER: u64 = 200;
 
 /// Processes of which a test says everything, shared with the table.
 #[derive(Clone, Debug, Default)]
-struct Fake(Rc<RefCell<BTreeMap<Pid, (Process, Vec<Mapping>)>>>);
+struct Fake(Rc<RefCell<Processes>>);
+
+type Processes = BTreeMap<Pid, (Process, Vec<Mapping>)>;
 
 impl Fake {
     fn run(&self, pid: Pid, parent: Pid, start_time: u64, path: &str, images: &[u64]) {
@@ -488,8 +495,8 @@ mod properties {
         ]
     }
 
-    fn perform(fake: &Fake, table: &mut ProcessTable<Fake>, action: Action) {
-        match action {
+    fn perform(fake: &Fake, table: &mut ProcessTable<Fake>, action: &Action) {
+        match *action {
             Action::Start(pid, parent, start, image) => {
                 fake.run(pid, parent, start, "/bin/x", &[image, image + 1]);
             }
@@ -515,7 +522,7 @@ mod properties {
             let mut table = ProcessTable::new(fake.clone());
             let mut in_use = BTreeSet::new();
             for action in actions {
-                perform(&fake, &mut table, action);
+                perform(&fake, &mut table, &action);
                 for change in table.take_changes() {
                     match change {
                         ImageChange::Lost(image) => prop_assert!(in_use.remove(&image)),

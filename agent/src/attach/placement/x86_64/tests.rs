@@ -247,8 +247,8 @@ fn only_what_all_kernels_emulate() {
         &[0x6a_u8, 1][..],         // push imm8
         &[0xff, 0x77, 8],          // push 8(%rdi)
         &[0x40, 0x50],             // push %rax with an idle REX
-        &[0x66, 0x90],             // refused up to 6.17
-        &[0x0f, 0x1f, 0],          // single-stepped up to 6.17
+        &[0x66, 0x90],             // refused by older kernels
+        &[0x0f, 0x1f, 0],          // single-stepped by older kernels
         &[0xf3, 0x90],             // pause
         &[0x41, 0x90],             // xchg %r8,%rax, taken for a nop by some kernels
         &[0xe8, 0, 0, 0, 0],       // call
