@@ -10,7 +10,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 /// Tried in this order when `CLANG` is not set: the distribution's default, then
 /// newer ones by name.
-const CLANGS: &[&str] = &["clang", "clang-22", "clang-21", "clang-20", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14"];
+const CLANGS: &[&str] = &[
+    "clang", "clang-22", "clang-21", "clang-20", "clang-19", "clang-18", "clang-17", "clang-16",
+    "clang-15", "clang-14",
+];
 
 fn main() -> Result<()> {
     let bpf = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../bpf");
@@ -19,15 +22,27 @@ fn main() -> Result<()> {
     println!("cargo::rerun-if-env-changed=CLANG");
     let clang = clang()?;
     compile(&clang, &bpf, &out.join("tlsprof.single.bpf.o"), &[])?;
-    compile(&clang, &bpf, &out.join("tlsprof.multi.bpf.o"), &["-DTLSPROF_UPROBE_MULTI"])?;
+    compile(
+        &clang,
+        &bpf,
+        &out.join("tlsprof.multi.bpf.o"),
+        &["-DTLSPROF_UPROBE_MULTI"],
+    )?;
     generate_contract(&bpf, &out.join("contract.rs"))
 }
 
 fn clang() -> Result<String> {
     let wanted = env::var("CLANG").ok();
-    let names = wanted.iter().map(String::as_str).chain(CLANGS.iter().copied());
+    let names = wanted
+        .iter()
+        .map(String::as_str)
+        .chain(CLANGS.iter().copied());
     for name in names {
-        if Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        if Command::new(name)
+            .arg("--version")
+            .output()
+            .is_ok_and(|output| output.status.success())
+        {
             return Ok(name.to_owned());
         }
     }
@@ -47,7 +62,17 @@ fn target() -> Result<(&'static str, &'static str)> {
 fn compile(clang: &str, bpf: &Path, object: &Path, extra: &[&str]) -> Result<()> {
     let (arch, include) = target()?;
     let output = Command::new(clang)
-        .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-std=gnu17", "-Wall", "-Wextra", "-Werror"])
+        .args([
+            "-target",
+            "bpf",
+            "-mcpu=v3",
+            "-O2",
+            "-g",
+            "-std=gnu17",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+        ])
         .args(["-Wno-unused-parameter", "-fno-stack-protector"])
         .arg(format!("-D__TARGET_ARCH_{arch}"))
         .args(extra)

@@ -31,13 +31,18 @@ pub enum Reason {
     #[error("a process that uses it loads an asynchronous engine: return probes would break it")]
     SwitchesStacks,
     /// The kernel's system call behind return probes is forbidden in one of its processes.
-    #[error("a process that uses it is under seccomp, and on Linux 6.11 to 6.13 return probes would kill it")]
+    #[error(
+        "a process that uses it is under seccomp, and on Linux 6.11 to 6.13 return probes would kill it"
+    )]
     Seccomp,
 }
 
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 /// Whether an image is profiled.
@@ -110,7 +115,11 @@ impl Registry {
         if steps {
             groups.insert(Group::Steps);
         }
-        Self { images: BTreeMap::new(), engines: Vec::new(), groups }
+        Self {
+            images: BTreeMap::new(),
+            engines: Vec::new(),
+            groups,
+        }
     }
 
     /// Looks into an image and keeps it if it has a TLS library; nothing is
@@ -119,9 +128,19 @@ impl Registry {
     /// # Errors
     ///
     /// [`InspectError`]: the image stays unknown.
-    pub fn inspect(&mut self, proc: &ProcRoot, pid: Pid, mapping: &Mapping) -> Result<bool, InspectError> {
+    pub fn inspect(
+        &mut self,
+        proc: &ProcRoot,
+        pid: Pid,
+        mapping: &Mapping,
+    ) -> Result<bool, InspectError> {
         let file = mapping.open(proc, pid)?;
-        let view = match file.file.try_clone().map_err(InspectError::Duplicate).map(ElfView::open)? {
+        let view = match file
+            .file
+            .try_clone()
+            .map_err(InspectError::Duplicate)
+            .map(ElfView::open)?
+        {
             Ok(view) => view,
             Err(ElfError::NotElf) => return Ok(false),
             Err(error) => return Err(error.into()),
@@ -159,14 +178,24 @@ impl Registry {
         loaded: &mut Loaded,
         unsafe_for: impl Fn(ImageId, &[ImageId]) -> Option<Reason>,
     ) {
-        let found = self.images.iter().filter(|(_, image)| matches!(image.state, State::Found));
+        let found = self
+            .images
+            .iter()
+            .filter(|(_, image)| matches!(image.state, State::Found));
         let mut order: Vec<(bool, ImageId)> = found
-            .map(|(id, image)| (image.library.as_ref().is_some_and(|library| library.ssl), *id))
+            .map(|(id, image)| {
+                (
+                    image.library.as_ref().is_some_and(|library| library.ssl),
+                    *id,
+                )
+            })
             .collect();
         order.sort_unstable();
         for (_, id) in order {
             let danger = unsafe_for(id, &self.engines);
-            let Some(image) = self.images.get_mut(&id) else { continue };
+            let Some(image) = self.images.get_mut(&id) else {
+                continue;
+            };
             image.state = match danger {
                 Some(reason) => State::NotProfiled(reason),
                 None => match image.attach_all(loaded, &self.groups) {
@@ -181,7 +210,8 @@ impl Registry {
     /// process loads an engine.
     pub fn release_unsafe(&mut self, unsafe_for: impl Fn(ImageId, &[ImageId]) -> Option<Reason>) {
         for (id, image) in &mut self.images {
-            if let (State::Profiled, Some(reason)) = (&image.state, unsafe_for(*id, &self.engines)) {
+            if let (State::Profiled, Some(reason)) = (&image.state, unsafe_for(*id, &self.engines))
+            {
                 image.links.clear();
                 image.state = State::NotProfiled(reason);
             }
@@ -201,7 +231,10 @@ impl Registry {
 
     /// How many images are profiled.
     pub fn profiled(&self) -> usize {
-        self.images.values().filter(|image| matches!(image.state, State::Profiled)).count()
+        self.images
+            .values()
+            .filter(|image| matches!(image.state, State::Profiled))
+            .count()
     }
 
     /// Attaches or releases the probes of key derivation in all profiled images.
@@ -225,7 +258,11 @@ impl Registry {
 
 impl Image {
     /// All of the wanted groups, steps before handshakes, or nothing.
-    fn attach_all(&mut self, loaded: &mut Loaded, wanted: &BTreeSet<Group>) -> Result<(), AttachError> {
+    fn attach_all(
+        &mut self,
+        loaded: &mut Loaded,
+        wanted: &BTreeSet<Group>,
+    ) -> Result<(), AttachError> {
         for group in wanted {
             if let Err(error) = self.attach(loaded, *group) {
                 self.links.clear();
@@ -237,7 +274,9 @@ impl Image {
 
     /// Attaches one group, all of it or nothing.
     fn attach(&mut self, loaded: &mut Loaded, group: Group) -> Result<(), AttachError> {
-        let Some(plan) = &self.plan else { return Ok(()) };
+        let Some(plan) = &self.plan else {
+            return Ok(());
+        };
         let path = self.file.path();
         let mut links = Links::default();
         for (program, points) in points(&plan.sites, group) {
@@ -255,7 +294,10 @@ fn points(sites: &[Site], group: Group) -> BTreeMap<Program, Vec<Point>> {
     for site in sites.iter().filter(|site| site.function.group == group) {
         let programs = [site.function.exit, site.function.entry];
         for program in programs.into_iter().flatten() {
-            let point = Point { file_offset: site.file_offset, cookie: site.function.cookie };
+            let point = Point {
+                file_offset: site.file_offset,
+                cookie: site.function.cookie,
+            };
             points.entry(program).or_default().push(point);
         }
     }

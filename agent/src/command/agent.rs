@@ -14,7 +14,6 @@ use crate::discover::selection::Selection;
 use crate::outlet::doctor::Capability;
 use crate::outlet::http::Server;
 use crate::outlet::metrics::{AgentStatus, Metrics};
-use crate::ledger::SharedLedger;
 use crate::session::Session;
 
 /// How long one turn waits for evidence.
@@ -31,9 +30,12 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     };
     let session_options = session_options(config, selection);
     let ledger = new_ledger(config);
-    let metrics = Arc::new(Metrics::new(SharedLedger::clone(&ledger)));
+    let metrics = Arc::new(Metrics::new(&ledger));
     // First: a port in use is told before any probe is attached.
-    let server = Server::start(options.listen.unwrap_or(config.agent.listen), Arc::clone(&metrics))?;
+    let server = Server::start(
+        options.listen.unwrap_or(config.agent.listen),
+        Arc::clone(&metrics),
+    )?;
     let capabilities = doctor::diagnose(config).capabilities;
     let mut session = Session::start(&session_options, ledger)?;
     metrics.set_agent(status(&session, &capabilities));
@@ -41,7 +43,9 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     eprintln!("tlsprof: listening on http://{}/metrics", server.address());
     let mut told = Instant::now();
     while !stop.load(Ordering::Relaxed) {
-        session.turn(TURN, |service, handshake| metrics.observe(service, handshake))?;
+        session.turn(TURN, |service, handshake| {
+            metrics.observe(service, handshake);
+        })?;
         if told.elapsed() >= STATUS_PERIOD {
             metrics.set_agent(status(&session, &capabilities));
             told = Instant::now();

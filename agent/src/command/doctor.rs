@@ -17,7 +17,10 @@ pub(super) fn run(format: Format, config: &Config) -> Result<ExitCode> {
         Format::Text => doctor::text(&diagnosis, Style::of(&stdout)),
         Format::Json => doctor::json(&diagnosis).context("cannot write the diagnosis as JSON")?,
     };
-    stdout.lock().write_all(text.as_bytes()).context("cannot write to standard output")?;
+    stdout
+        .lock()
+        .write_all(text.as_bytes())
+        .context("cannot write to standard output")?;
     Ok(ExitCode::SUCCESS)
 }
 

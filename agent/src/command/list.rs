@@ -33,7 +33,10 @@ pub(super) fn run(options: ListOptions) -> Result<ExitCode> {
         Format::Text => list::text(&services, options.verbose, Style::of(&stdout)),
         Format::Json => list::json(&services).context("cannot write the list as JSON")?,
     };
-    stdout.lock().write_all(text.as_bytes()).context("cannot write to standard output")?;
+    stdout
+        .lock()
+        .write_all(text.as_bytes())
+        .context("cannot write to standard output")?;
     if !rustix::process::geteuid().is_root() {
         eprintln!("tlsprof: not run as root: services of other users cannot be looked into");
     }
@@ -52,14 +55,22 @@ fn inspect(registry: &mut Registry, proc: &ProcRoot, service: &ServiceView<'_>) 
 }
 
 fn listed(registry: &Registry, service: &ServiceView<'_>, ports: &ListeningPorts) -> ListedService {
-    let images = service.images.iter().filter_map(|(_, mapping)| registry.get(mapping.image()));
+    let images = service
+        .images
+        .iter()
+        .filter_map(|(_, mapping)| registry.get(mapping.image()));
     // A library that is mapped in two versions is two libraries.
-    let libraries: BTreeMap<_, _> = images.map(|image| (image.path.clone(), library(image))).collect();
+    let libraries: BTreeMap<_, _> = images
+        .map(|image| (image.path.clone(), library(image)))
+        .collect();
     ListedService {
         name: service.name.as_str().to_owned(),
         executable: service.executable.to_owned(),
         pids: service.processes.clone(),
-        ports: ports.of(service.processes.iter().copied()).into_iter().collect(),
+        ports: ports
+            .of(service.processes.iter().copied())
+            .into_iter()
+            .collect(),
         libraries: libraries.into_values().collect(),
     }
 }
@@ -72,15 +83,25 @@ fn library(image: &Image) -> ListedLibrary {
     };
     ListedLibrary {
         kind: library.map_or("unknown", |_| "OpenSSL").to_owned(),
-        version: library.map(|library| library.version.clone()).unwrap_or_default(),
+        version: library
+            .map(|library| library.release().to_owned())
+            .unwrap_or_default(),
         path: image.path.clone(),
         state,
-        sites: image.plan.as_ref().map(|plan| plan.to_string().lines().map(str::to_owned).collect()).unwrap_or_default(),
+        sites: image
+            .plan
+            .as_ref()
+            .map(|plan| plan.to_string().lines().map(str::to_owned).collect())
+            .unwrap_or_default(),
     }
 }
 
 fn part(image: &Image) -> &'static str {
-    match image.library.as_ref().map(|library| (library.ssl, library.crypto)) {
+    match image
+        .library
+        .as_ref()
+        .map(|library| (library.ssl, library.crypto))
+    {
         Some((true, true)) => "handshakes and their steps, by probes",
         Some((true, false)) => "handshakes, by probes",
         _ => "steps of handshakes, by probes",

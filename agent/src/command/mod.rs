@@ -8,8 +8,8 @@ mod report;
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
-use std::sync::{Arc, RwLock};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, RwLock};
 
 use anyhow::{Context as _, Result};
 
@@ -42,13 +42,19 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
 
 fn session_options(config: &Config, selection: Selection) -> Options {
     let profile = &config.profile;
-    let (window, period) = (profile.key_derivation_window, profile.key_derivation_interval);
+    let (window, period) = (
+        profile.key_derivation_window,
+        profile.key_derivation_interval,
+    );
     Options {
         selection,
         steps: profile.steps != StepProbes::Off,
         key_derivation: match profile.steps {
             // A window as long as its period never closes.
-            StepProbes::Always => KeyDerivation { window: period, period },
+            StepProbes::Always => KeyDerivation {
+                window: period,
+                period,
+            },
             StepProbes::Auto => KeyDerivation { window, period },
             StepProbes::Off => KeyDerivation::never(),
         },

@@ -19,7 +19,11 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn new(planned: Option<Duration>) -> Self {
-        Self { planned, last: Instant::now(), counts: BTreeMap::new() }
+        Self {
+            planned,
+            last: Instant::now(),
+            counts: BTreeMap::new(),
+        }
     }
 
     /// None while the last snapshot is less than a second old.
@@ -30,8 +34,10 @@ impl Progress {
         }
         self.last = Instant::now();
         let ledger = session.ledger();
-        let mut services: Vec<LiveService> =
-            ledger.services().map(|(name, account)| self.service(name, account, interval)).collect();
+        let mut services: Vec<LiveService> = ledger
+            .services()
+            .map(|(name, account)| self.service(name, account, interval))
+            .collect();
         services.retain(|service| service.handshakes > 0);
         services.sort_by_key(|service| std::cmp::Reverse(service.handshake_cpu));
         Some(Snapshot {
@@ -44,7 +50,10 @@ impl Progress {
 
     fn service(&mut self, name: &str, account: &ServiceAccount, interval: Duration) -> LiveService {
         let handshakes = account.handshake_count();
-        let before = self.counts.insert(name.to_owned(), handshakes).unwrap_or_default();
+        let before = self
+            .counts
+            .insert(name.to_owned(), handshakes)
+            .unwrap_or_default();
         LiveService {
             name: name.to_owned(),
             cpu: account.cpu_user + account.cpu_system,

@@ -30,13 +30,18 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     let output = options.output.as_deref().map(Output::create).transpose()?;
     let stop = stop_flag()?;
     eprintln!("tlsprof: attaching...");
-    let mut session = Session::start(&session_options(config, selection(&options.target)), new_ledger(config))?;
+    let mut session = Session::start(
+        &session_options(config, selection(&options.target)),
+        new_ledger(config),
+    )?;
     require_library(&session, &options.target)?;
     eprintln!("tlsprof: profiling {}", session.coverage());
-    let started_at = Timestamp::now().to_string();
+    let started_at = format!("{:.0}", Timestamp::now());
     let command = match &options.until {
         Until::Elapsed(duration) => {
-            profile(&mut session, Some(*duration), &stop, |elapsed| Ok(elapsed >= *duration))?;
+            profile(&mut session, Some(*duration), &stop, |elapsed| {
+                Ok(elapsed >= *duration)
+            })?;
             None
         }
         Until::CommandEnds(arguments) => Some(profile_command(&mut session, arguments, &stop)?),
@@ -96,7 +101,11 @@ fn profile(
     Ok(())
 }
 
-fn profile_command(session: &mut Session, arguments: &[OsString], stop: &AtomicBool) -> Result<Command> {
+fn profile_command(
+    session: &mut Session,
+    arguments: &[OsString],
+    stop: &AtomicBool,
+) -> Result<Command> {
     let mut child = ChildGuard(start(arguments)?);
     let mut ended = None;
     profile(session, None, stop, |_| {
@@ -110,13 +119,18 @@ fn profile_command(session: &mut Session, arguments: &[OsString], stop: &AtomicB
         None => child.stop()?,
     };
     Ok(Command {
-        arguments: arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        arguments: arguments
+            .iter()
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
         exit_status: code(status),
     })
 }
 
 fn start(arguments: &[OsString]) -> Result<Child> {
-    let [program, rest @ ..] = arguments else { bail!("no command given") };
+    let [program, rest @ ..] = arguments else {
+        bail!("no command given")
+    };
     Process::new(program)
         .args(rest)
         .spawn()
@@ -125,7 +139,9 @@ fn start(arguments: &[OsString]) -> Result<Child> {
 
 /// As shells have it: 128 + signal number for a command ended by a signal.
 fn code(status: ExitStatus) -> i32 {
-    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
+    status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
 }
 
 /// Ends the command if the profile fails: it was ours to end.
@@ -134,7 +150,9 @@ struct ChildGuard(Child);
 impl ChildGuard {
     fn stop(&mut self) -> Result<ExitStatus> {
         if self.0.try_wait()?.is_none() {
-            let pid = i32::try_from(self.0.id()).ok().and_then(rustix::process::Pid::from_raw);
+            let pid = i32::try_from(self.0.id())
+                .ok()
+                .and_then(rustix::process::Pid::from_raw);
             if let Some(pid) = pid {
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
             }
@@ -156,8 +174,12 @@ struct Output {
 
 impl Output {
     fn create(path: &Path) -> Result<Self> {
-        let file = File::create(path).with_context(|| format!("cannot write the report to {}", path.display()))?;
-        Ok(Self { path: path.to_owned(), file })
+        let file = File::create(path)
+            .with_context(|| format!("cannot write the report to {}", path.display()))?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+        })
     }
 }
 
@@ -169,15 +191,23 @@ fn write(report: &Report, format: Format, output: Option<Output>) -> Result<()> 
     let stdout = io::stdout();
     let Some(Output { path, mut file }) = output else {
         let text = render(Style::of(&stdout))?;
-        return stdout.lock().write_all(text.as_bytes()).context("cannot write the report to standard output");
+        return stdout
+            .lock()
+            .write_all(text.as_bytes())
+            .context("cannot write the report to standard output");
     };
     let text = render(Style::plain(100))?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all());
     if let Err(error) = written {
         // What was measured is not lost with the disk.
         let _ = stdout.lock().write_all(text.as_bytes());
         return Err(error).with_context(|| {
-            format!("cannot write the report to {}; it is on standard output instead", path.display())
+            format!(
+                "cannot write the report to {}; it is on standard output instead",
+                path.display()
+            )
         });
     }
     eprintln!("tlsprof: report written to {}", path.display());

@@ -33,6 +33,16 @@ pub struct Library {
     pub version: String,
 }
 
+impl Library {
+    /// `3.0.19`: its version without name and date, empty where it is not known.
+    pub fn release(&self) -> &str {
+        self.version
+            .split_ascii_whitespace()
+            .nth(1)
+            .unwrap_or_default()
+    }
+}
+
 impl fmt::Display for Library {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.version.as_str(), self.generation) {

@@ -235,7 +235,9 @@ impl ProcRoot {
     /// (proc_pid_status(5), `Seccomp`); false if it is gone.
     pub fn is_under_seccomp(&self, pid: Pid) -> bool {
         let status = self.read(pid, "status").ok().flatten().unwrap_or_default();
-        let value = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Seccomp:"));
+        let value = status
+            .split(|byte| *byte == b'\n')
+            .find_map(|line| line.strip_prefix(b"Seccomp:"));
         value.is_some_and(|value| value.trim_ascii() == b"2")
     }
 }

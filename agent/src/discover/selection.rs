@@ -81,7 +81,8 @@ impl Selection {
             Self::All => Ok(Wanted::All),
             Self::Service(name) => find(name, &services.collect()),
             Self::Named(names) => {
-                let short = |name: &String| ServiceName::new(name.strip_suffix(".service").unwrap_or(name));
+                let short =
+                    |name: &String| ServiceName::new(name.strip_suffix(".service").unwrap_or(name));
                 Ok(Wanted::Services(names.iter().map(short).collect()))
             }
             Self::Pid(pid) if roots.is_empty() => Err(SelectionError::NoProcess(*pid)),
@@ -205,7 +206,10 @@ mod tests {
         for name in ["nginx", "nginx.service"] {
             let selection = Selection::Service(name.into());
             let wanted = selection.resolve([&nginx].into_iter(), &BTreeSet::new());
-            assert_eq!(wanted, Ok(Wanted::Services(BTreeSet::from([nginx.clone()]))));
+            assert_eq!(
+                wanted,
+                Ok(Wanted::Services(BTreeSet::from([nginx.clone()])))
+            );
         }
     }
 }

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use super::{
-    Evidence, Handshake, Outcome, ProcessEvent, Resumption, Role, Step, Steps,
-};
+use super::{Evidence, Handshake, Outcome, ProcessEvent, Resumption, Role, Step, Steps};
 use crate::kernel::contract::{
     TLSPROF_EVENT_EXEC, TLSPROF_EVENT_EXIT, TLSPROF_EVENT_FORK, TLSPROF_OUTCOME_COMPLETED,
     TLSPROF_OUTCOME_FAILED, TLSPROF_ROLE_CLIENT, tlsprof_handshake_event, tlsprof_process_event,
@@ -32,15 +30,20 @@ fn process(event: &tlsprof_process_event) -> Option<ProcessEvent> {
             path: text(&event.path),
             comm: text(&event.comm),
         }),
-        TLSPROF_EVENT_EXIT => {
-            Some(ProcessEvent::Exit { process, cpu: Duration::from_nanos(event.cpu) })
-        }
+        TLSPROF_EVENT_EXIT => Some(ProcessEvent::Exit {
+            process,
+            cpu: Duration::from_nanos(event.cpu),
+        }),
         _ => None,
     }
 }
 
 fn handshake(event: &tlsprof_handshake_event) -> Handshake {
-    let role = if u32::from(event.role) == TLSPROF_ROLE_CLIENT { Role::Client } else { Role::Server };
+    let role = if u32::from(event.role) == TLSPROF_ROLE_CLIENT {
+        Role::Client
+    } else {
+        Role::Server
+    };
     let outcome = match u32::from(event.outcome) {
         TLSPROF_OUTCOME_COMPLETED => Outcome::Completed,
         TLSPROF_OUTCOME_FAILED => Outcome::Failed,
@@ -77,9 +80,16 @@ struct Work {
 
 impl Work {
     fn of(event: &tlsprof_handshake_event) -> Option<Self> {
-        let did = |step: Step| event.step_calls.get(step as usize).is_some_and(|calls| *calls > 0);
+        let did = |step: Step| {
+            event
+                .step_calls
+                .get(step as usize)
+                .is_some_and(|calls| *calls > 0)
+        };
         (event.steps_observed != 0).then(|| Self {
-            authenticated: did(Step::Signing) || did(Step::Verification) || did(Step::RsaDecryption),
+            authenticated: did(Step::Signing)
+                || did(Step::Verification)
+                || did(Step::RsaDecryption),
             exchanged_keys: did(Step::KeyExchange),
         })
     }
@@ -195,20 +205,35 @@ fn waits(event: &tlsprof_handshake_event) -> [Duration; 7] {
 
 /// A C string in a fixed array; bytes that are not UTF-8 are replaced.
 fn text(array: &[std::ffi::c_char]) -> String {
-    let bytes: Vec<u8> = array.iter().map(|byte| byte.cast_unsigned()).take_while(|byte| *byte != 0).collect();
+    let bytes: Vec<u8> = array
+        .iter()
+        .map(|byte| byte.cast_unsigned())
+        .take_while(|byte| *byte != 0)
+        .collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
-#[allow(clippy::indexing_slicing, reason = "a failed index is a failed test")]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a failed index is a failed test; the contract's numbers are small"
+)]
 mod tests {
     use super::*;
     use crate::evidence::WaitReason;
-    use crate::kernel::contract::{TLSPROF_EVENT_HANDSHAKE, TLSPROF_OUTCOME_ABANDONED, TLSPROF_ROLE_SERVER, tlsprof_event_header};
+    use crate::kernel::contract::{
+        TLSPROF_EVENT_HANDSHAKE, TLSPROF_OUTCOME_ABANDONED, TLSPROF_ROLE_SERVER,
+        tlsprof_event_header,
+    };
 
     fn event() -> tlsprof_handshake_event {
         tlsprof_handshake_event {
-            header: tlsprof_event_header { kind: TLSPROF_EVENT_HANDSHAKE, pid: 7, time: 0 },
+            header: tlsprof_event_header {
+                kind: TLSPROF_EVENT_HANDSHAKE,
+                pid: 7,
+                time: 0,
+            },
             role: TLSPROF_ROLE_SERVER as u8,
             outcome: TLSPROF_OUTCOME_COMPLETED as u8,
             steps_observed: 1,
@@ -265,7 +290,10 @@ mod tests {
         event.steps_observed = 0;
         let handshake = handshake(&event);
         assert_eq!(handshake.resumption, Resumption::Unknown);
-        assert_eq!((handshake.group, handshake.signature), ("unknown", "unknown"));
+        assert_eq!(
+            (handshake.group, handshake.signature),
+            ("unknown", "unknown")
+        );
         assert!(handshake.steps.is_none());
     }
 
@@ -285,20 +313,36 @@ mod tests {
         let mut event = event();
         event.step = [400, 300, 0, 0, 100];
         let steps = steps(&event);
-        assert_eq!(steps.cpu.iter().sum::<Duration>(), Duration::from_nanos(event.cpu));
+        assert_eq!(
+            steps.cpu.iter().sum::<Duration>(),
+            Duration::from_nanos(event.cpu)
+        );
         assert_eq!(steps.cpu[Step::Other as usize], Duration::from_nanos(200));
         event.step = [900, 300, 0, 0, 0];
-        assert_eq!(super::steps(&event).cpu.iter().sum::<Duration>(), Duration::from_nanos(event.cpu));
+        assert_eq!(
+            super::steps(&event).cpu.iter().sum::<Duration>(),
+            Duration::from_nanos(event.cpu)
+        );
     }
 
     #[test]
     fn time_between_calls_is_what_calls_leave_of_the_duration() {
-        assert_eq!(waits(&event())[WaitReason::BetweenCalls as usize], Duration::from_nanos(7500));
+        assert_eq!(
+            waits(&event())[WaitReason::BetweenCalls as usize],
+            Duration::from_nanos(7500)
+        );
     }
 
     #[test]
     fn signature_lengths_name_the_key() {
-        for (bytes, name) in [(256, "rsa_2048"), (70, "ecdsa_p256"), (64, "ed25519"), (103, "ecdsa_p384"), (0, "none"), (999, "other")] {
+        for (bytes, name) in [
+            (256, "rsa_2048"),
+            (70, "ecdsa_p256"),
+            (64, "ed25519"),
+            (103, "ecdsa_p384"),
+            (0, "none"),
+            (999, "other"),
+        ] {
             assert_eq!(signature(bytes), name, "{bytes} bytes");
         }
     }

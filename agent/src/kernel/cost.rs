@@ -1,6 +1,9 @@
 //! What profiling costs the targets: traps, calibrated on this machine, and time
 //! in the BPF programs, sampled in short windows.
-#![allow(unsafe_code, reason = "calls an assembly function to time a probe on it")]
+#![allow(
+    unsafe_code,
+    reason = "calls an assembly function to time a probe on it"
+)]
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -55,7 +58,10 @@ pub struct TrapCost {
 /// probed; estimates then leave the traps out.
 pub fn calibrate(loaded: &mut Loaded) -> Option<TrapCost> {
     let address = tlsprof_calibration_target as *const () as u64;
-    let point = Point { file_offset: file_offset(address)?, cookie: 0 };
+    let point = Point {
+        file_offset: file_offset(address)?,
+        cookie: 0,
+    };
     let image = Path::new("/proc/self/exe");
     let bare = time_calls();
     let entry = {
@@ -66,7 +72,10 @@ pub fn calibrate(loaded: &mut Loaded) -> Option<TrapCost> {
         let _links = loaded.attach("handshake_exit", image, &[point]).ok()?;
         time_calls()
     };
-    Some(TrapCost { entry: entry.saturating_sub(bare), exit: exit.saturating_sub(bare) })
+    Some(TrapCost {
+        entry: entry.saturating_sub(bare),
+        exit: exit.saturating_sub(bare),
+    })
 }
 
 /// The least time of one call over a few rounds: interruptions only add.
@@ -85,7 +94,9 @@ fn time_calls() -> Duration {
 /// Offset in our own file of the instruction at `address`.
 fn file_offset(address: u64) -> Option<u64> {
     let maps = procfs::process::Process::myself().ok()?.maps().ok()?;
-    let map = maps.iter().find(|map| map.address.0 <= address && address < map.address.1)?;
+    let map = maps
+        .iter()
+        .find(|map| map.address.0 <= address && address < map.address.1)?;
     Some(address - map.address.0 + map.offset)
 }
 
@@ -111,7 +122,11 @@ const PERIOD: Duration = Duration::from_secs(2);
 
 impl Default for RunMeter {
     fn default() -> Self {
-        Self { window: None, last_end: Instant::now(), total: Runs::default() }
+        Self {
+            window: None,
+            last_end: Instant::now(),
+            total: Runs::default(),
+        }
     }
 }
 
@@ -120,8 +135,9 @@ impl RunMeter {
     pub fn tick(&mut self, loaded: &Loaded) {
         match self.window.take() {
             None if self.total.count == 0.0 || self.last_end.elapsed() + WINDOW >= PERIOD => {
-                self.window =
-                    enable_stats(Stats::RunTime).ok().map(|fd| (fd, Instant::now(), runs(loaded)));
+                self.window = enable_stats(Stats::RunTime)
+                    .ok()
+                    .map(|fd| (fd, Instant::now(), runs(loaded)));
             }
             None => {}
             Some((fd, began, before)) if began.elapsed() >= WINDOW => {
@@ -145,7 +161,10 @@ impl RunMeter {
 
 #[allow(clippy::cast_precision_loss, reason = "an estimate")]
 fn runs(loaded: &Loaded) -> Runs {
-    let infos = loaded.bpf.programs().filter_map(|(_, program)| program.info().ok());
+    let infos = loaded
+        .bpf
+        .programs()
+        .filter_map(|(_, program)| program.info().ok());
     infos.fold(Runs::default(), |sum, info: ProgramInfo| Runs {
         count: sum.count + info.run_count() as f64,
         seconds: sum.seconds + info.run_time().as_secs_f64(),
@@ -176,8 +195,18 @@ mod tests {
 
     #[test]
     fn the_estimate_adds_traps_and_programs() {
-        let trap = TrapCost { entry: Duration::from_micros(1), exit: Duration::from_micros(3) };
-        let seconds = target_seconds(&[1000, 500, 7], trap, Runs { count: 1.0, seconds: 0.5 });
+        let trap = TrapCost {
+            entry: Duration::from_micros(1),
+            exit: Duration::from_micros(3),
+        };
+        let seconds = target_seconds(
+            &[1000, 500, 7],
+            trap,
+            Runs {
+                count: 1.0,
+                seconds: 0.5,
+            },
+        );
         assert!((seconds - 0.502).abs() < 1e-9, "{seconds}");
     }
 }

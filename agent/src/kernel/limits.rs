@@ -7,11 +7,26 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// open files to what the hard limit allows: each probe link holds one. Failure
 /// is no error here: where it matters, loading fails and says so.
 pub fn raise() {
-    let unlimited = Rlimit { current: None, maximum: None };
+    let unlimited = Rlimit {
+        current: None,
+        maximum: None,
+    };
     if setrlimit(Resource::Memlock, unlimited).is_err() {
         let hard = getrlimit(Resource::Memlock).maximum;
-        let _ = setrlimit(Resource::Memlock, Rlimit { current: hard, maximum: hard });
+        let _ = setrlimit(
+            Resource::Memlock,
+            Rlimit {
+                current: hard,
+                maximum: hard,
+            },
+        );
     }
     let hard = getrlimit(Resource::Nofile).maximum;
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard });
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: hard,
+            maximum: hard,
+        },
+    );
 }

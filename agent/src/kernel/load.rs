@@ -14,8 +14,7 @@ use thiserror::Error;
 use super::contract::{TLSPROF_HIT_COUNT, TLSPROF_LOSS_COUNT, tlsprof_control};
 use super::limits;
 
-static SINGLE: &[u8] =
-    include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.single.bpf.o"));
+static SINGLE: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.single.bpf.o"));
 static MULTI: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.multi.bpf.o"));
 
 /// How uprobes are attached.
@@ -31,10 +30,14 @@ pub enum UprobeMode {
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// No rights to load BPF programs.
-    #[error("no permission to load BPF programs: run tlsprof as root (sudo), or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE")]
+    #[error(
+        "no permission to load BPF programs: run tlsprof as root (sudo), or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE"
+    )]
     Permission,
     /// The kernel does not describe its types.
-    #[error("this kernel offers no type information (/sys/kernel/btf/vmlinux): tlsprof needs a kernel built with CONFIG_DEBUG_INFO_BTF ({0})")]
+    #[error(
+        "this kernel offers no type information (/sys/kernel/btf/vmlinux): tlsprof needs a kernel built with CONFIG_DEBUG_INFO_BTF ({0})"
+    )]
     NoBtf(String),
     /// The object was refused as a whole.
     #[error("the kernel refused tlsprof's BPF maps: {0:#}")]
@@ -110,12 +113,22 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
     limits::raise();
     let btf = Btf::from_sys_fs().map_err(|error| LoadError::NoBtf(error.to_string()))?;
     let mode = options.mode.unwrap_or_else(best_mode);
-    let object = if mode == UprobeMode::Multi { MULTI } else { SINGLE };
+    let object = if mode == UprobeMode::Multi {
+        MULTI
+    } else {
+        SINGLE
+    };
     let mut bpf = EbpfLoader::new()
         .btf(&btf)
         .map_max_entries("handshakes", options.handshakes_in_progress)
         .load(object)
-        .map_err(|error| if denied(&error) { LoadError::Permission } else { LoadError::Maps(error.into()) })?;
+        .map_err(|error| {
+            if denied(&error) {
+                LoadError::Permission
+            } else {
+                LoadError::Maps(error.into())
+            }
+        })?;
     load_uprobes(&mut bpf)?;
     load_tracepoints(&mut bpf, &btf)?;
     let mut take = |name| take_map(&mut bpf, name);
@@ -149,7 +162,8 @@ fn maps(error: MapError) -> LoadError {
 }
 
 fn take_map(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadError> {
-    bpf.take_map(name).ok_or_else(|| LoadError::Maps(anyhow::anyhow!("no map {name} in the object")))
+    bpf.take_map(name)
+        .ok_or_else(|| LoadError::Maps(anyhow::anyhow!("no map {name} in the object")))
 }
 
 fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
@@ -157,7 +171,10 @@ fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
         if denied(&error) {
             LoadError::Permission
         } else {
-            LoadError::Program { program, source: error.into() }
+            LoadError::Program {
+                program,
+                source: error.into(),
+            }
         }
     }
 }
@@ -185,7 +202,10 @@ where
     &'a mut T: TryFrom<&'a mut aya::programs::Program, Error = ProgramError>,
 {
     let missing = || LoadError::Maps(anyhow::anyhow!("no program {name} in the object"));
-    bpf.program_mut(name).ok_or_else(missing)?.try_into().map_err(refused(name))
+    bpf.program_mut(name)
+        .ok_or_else(missing)?
+        .try_into()
+        .map_err(refused(name))
 }
 
 impl Loaded {
@@ -218,7 +238,10 @@ impl Loaded {
     ///
     /// When the map cannot be written.
     pub fn set_generations(&mut self, steps: u32, key_derivation: u32) -> Result<(), MapError> {
-        let value = tlsprof_control { steps_generation: steps, key_derivation_generation: key_derivation };
+        let value = tlsprof_control {
+            steps_generation: steps,
+            key_derivation_generation: key_derivation,
+        };
         self.control.set(0, &Control(value), 0)
     }
 

@@ -45,7 +45,10 @@ impl Watch {
     /// When the kernel refuses perf events (rights, perf_event_paranoid).
     pub fn start() -> io::Result<Self> {
         let cpus = aya::util::online_cpus().map_err(|(_, error)| error)?;
-        let rings = cpus.into_iter().map(|cpu| ring(cpu as usize)).collect::<io::Result<Vec<_>>>()?;
+        let rings = cpus
+            .into_iter()
+            .map(|cpu| ring(cpu as usize))
+            .collect::<io::Result<Vec<_>>>()?;
         Ok(Self { rings })
     }
 
@@ -88,7 +91,12 @@ fn mapped(mmap: &perf_event::data::Mmap2<'_>) -> Option<Mapped> {
     if inode == 0 || mmap.filename.first() != Some(&b'/') {
         return None;
     }
-    let name: Vec<u8> = mmap.filename.iter().copied().take_while(|byte| *byte != 0).collect();
+    let name: Vec<u8> = mmap
+        .filename
+        .iter()
+        .copied()
+        .take_while(|byte| *byte != 0)
+        .collect();
     Some(Mapped {
         pid: mmap.pid,
         start: mmap.addr,

@@ -62,13 +62,18 @@ impl Loaded {
         path: &Path,
         points: &[Point],
     ) -> Result<Links, AttachError> {
-        let refused = |error: ProgramError| AttachError::Refused { program: name, source: error.into() };
+        let refused = |error: ProgramError| AttachError::Refused {
+            program: name,
+            source: error.into(),
+        };
         let uprobe: &mut UProbe = program(&mut self.bpf, name)?;
         let points = points.iter().map(|point| UProbeAttachPoint {
             location: UProbeAttachLocation::AbsoluteOffset(point.file_offset),
             cookie: Some(point.cookie),
         });
-        let id = uprobe.attach(points, path, UProbeScope::AllProcesses).map_err(refused)?;
+        let id = uprobe
+            .attach(points, path, UProbeScope::AllProcesses)
+            .map_err(refused)?;
         let link = uprobe.take_link(id).map_err(refused)?;
         Ok(Links(vec![link]))
     }

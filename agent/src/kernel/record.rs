@@ -1,5 +1,8 @@
 //! Records of the event ring: bytes to the structures of the contract.
-#![allow(unsafe_code, reason = "reads plain C structures out of ring buffer bytes")]
+#![allow(
+    unsafe_code,
+    reason = "reads plain C structures out of ring buffer bytes"
+)]
 
 use super::contract::{
     TLSPROF_EVENT_EXEC, TLSPROF_EVENT_EXIT, TLSPROF_EVENT_FORK, TLSPROF_EVENT_HANDSHAKE,
@@ -52,6 +55,7 @@ pub fn decode(bytes: &[u8]) -> Option<Record> {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "a failed index is a failed test")]
 mod tests {
     use super::*;
 

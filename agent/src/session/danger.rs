@@ -17,13 +17,21 @@ pub(super) struct Danger<'a> {
 
 impl<'a> Danger<'a> {
     pub(super) fn new(proc: &'a ProcRoot, table: &'a ProcessTable<ProcRoot>, kernel: &str) -> Self {
-        Self { proc, table, seccomp_is_deadly: seccomp_kills(kernel) }
+        Self {
+            proc,
+            table,
+            seccomp_is_deadly: seccomp_kills(kernel),
+        }
     }
 
     /// Why an image must have no return probes; None if it may.
     pub(super) fn of(&self, image: ImageId, engines: &[ImageId]) -> Option<Reason> {
         let users: BTreeSet<Pid> = self.users(image).collect();
-        if engines.iter().flat_map(|engine| self.users(*engine)).any(|pid| users.contains(&pid)) {
+        if engines
+            .iter()
+            .flat_map(|engine| self.users(*engine))
+            .any(|pid| users.contains(&pid))
+        {
             return Some(Reason::SwitchesStacks);
         }
         let filtered = |pid: &Pid| self.proc.is_under_seccomp(*pid);
@@ -40,7 +48,9 @@ impl<'a> Danger<'a> {
 /// releases of 6.12 and 6.13 carry that fix too, but nothing shows which: they
 /// are taken for broken.
 fn seccomp_kills(release: &str) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => major == 6 && (11..=13).contains(&minor),
         _ => false,

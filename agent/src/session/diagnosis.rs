@@ -12,7 +12,10 @@ use crate::outlet::doctor::{Capability, Diagnosis, HostFact, State};
 /// Loads everything once, attaches to nothing but this process itself, and lets
 /// go again.
 pub fn diagnose(handshakes_in_progress: u32) -> Diagnosis {
-    let loaded = load(Options { mode: None, handshakes_in_progress });
+    let loaded = load(Options {
+        mode: None,
+        handshakes_in_progress,
+    });
     let mappings = Watch::start();
     let mut capabilities = Vec::new();
     let (handshakes, multi, trap) = match loaded {
@@ -27,8 +30,16 @@ pub fn diagnose(handshakes_in_progress: u32) -> Diagnosis {
         }
     };
     let mut add = |name, state, gives| capabilities.push(Capability { name, state, gives });
-    add("openssl_handshakes", handshakes, "handshakes of OpenSSL 1.1.1 and 3.x: counts, CPU time, steps");
-    add("uprobe_multi", multi, "attaching and releasing all probes of a library at once");
+    add(
+        "openssl_handshakes",
+        handshakes,
+        "handshakes of OpenSSL 1.1.1 and 3.x: counts, CPU time, steps",
+    );
+    add(
+        "uprobe_multi",
+        multi,
+        "attaching and releasing all probes of a library at once",
+    );
     add("uprobes", trap, "probes in running processes");
     add(
         "mapping_events",
@@ -38,7 +49,10 @@ pub fn diagnose(handshakes_in_progress: u32) -> Diagnosis {
         },
         "libraries that are loaded after the start are found at once",
     );
-    Diagnosis { host: host(), capabilities }
+    Diagnosis {
+        host: host(),
+        capabilities,
+    }
 }
 
 fn multi(loaded: &Loaded) -> State {
@@ -58,7 +72,9 @@ fn trap(loaded: &mut Loaded) -> State {
 }
 
 fn reason(error: &LoadError) -> String {
-    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| {
+        error.source()
+    });
     let mut texts: Vec<String> = causes.map(ToString::to_string).collect();
     texts.dedup();
     texts.join(": ")
@@ -66,15 +82,36 @@ fn reason(error: &LoadError) -> String {
 
 fn host() -> Vec<HostFact> {
     let mut facts = Vec::new();
-    let mut add = |name: &str, value: String| facts.push(HostFact { name: name.to_owned(), value });
+    let mut add = |name: &str, value: String| {
+        facts.push(HostFact {
+            name: name.to_owned(),
+            value,
+        });
+    };
     if let Ok(host) = Host::read() {
         add("kernel", host.kernel);
         add("CPUs", host.cpus.to_string());
     }
     add("architecture", std::env::consts::ARCH.to_owned());
     let btf = Path::new("/sys/kernel/btf/vmlinux").exists();
-    add("type information (BTF)", if btf { "yes" } else { "no: the BPF programs cannot be loaded" }.to_owned());
-    add("user", if rustix::process::geteuid().is_root() { "root" } else { "not root" }.to_owned());
+    add(
+        "type information (BTF)",
+        if btf {
+            "yes"
+        } else {
+            "no: the BPF programs cannot be loaded"
+        }
+        .to_owned(),
+    );
+    add(
+        "user",
+        if rustix::process::geteuid().is_root() {
+            "root"
+        } else {
+            "not root"
+        }
+        .to_owned(),
+    );
     add("lockdown", lockdown());
     facts
 }

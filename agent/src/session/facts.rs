@@ -11,8 +11,8 @@ use crate::kernel::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
 use crate::kernel::cost::target_seconds;
 use crate::kernel::load::UprobeMode;
 use crate::outlet::report::ServiceFacts;
-use crate::outlet::terminal::units::counted;
 use crate::outlet::report::model::{AgentCost, Host, Loss, TlsLibrary};
+use crate::outlet::terminal::units::counted;
 
 /// Reasons of `enum tlsprof_loss`, in its order.
 const LOSSES: [&str; 5] = [
@@ -36,7 +36,12 @@ impl Session {
     /// Data that was lost so far, by reason; zeros included.
     pub fn losses(&self) -> Vec<Loss> {
         let counts = self.loss_counts().into_iter();
-        counts.map(|(reason, count)| Loss { reason: reason.to_owned(), count }).collect()
+        counts
+            .map(|(reason, count)| Loss {
+                reason: reason.to_owned(),
+                count,
+            })
+            .collect()
     }
 
     /// The same, for metrics.
@@ -47,7 +52,10 @@ impl Session {
             ("mapping_record_lost", self.mappings_lost),
             ("process_table_full", self.table.ignored()),
         ];
-        kernel.map(|(reason, count)| (*reason, count)).chain(own).collect()
+        kernel
+            .map(|(reason, count)| (*reason, count))
+            .chain(own)
+            .collect()
     }
 
     /// What the profile has cost so far.
@@ -59,9 +67,16 @@ impl Session {
             cpu_seconds: own_cpu_seconds(),
             memory_bytes: own_memory_bytes(),
             bpf_run_seconds: runs.seconds,
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, not negative")]
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "an estimate, not negative"
+            )]
             bpf_runs: runs.count as u64,
-            probe_hits: probes.iter().filter_map(|kind| hits.get(*kind as usize)).sum(),
+            probe_hits: probes
+                .iter()
+                .filter_map(|kind| hits.get(*kind as usize))
+                .sum(),
             target_seconds: target_seconds(&hits, self.trap, runs),
         }
     }
@@ -70,11 +85,19 @@ impl Session {
     pub fn service_facts(&self) -> BTreeMap<String, ServiceFacts> {
         let ports = ListeningPorts::read(&self.proc, self.table.live());
         let services = self.table.services();
-        let facts = services.iter().map(|service| (service.name.as_str().to_owned(), self.facts_of(service, &ports)));
+        let facts = services.iter().map(|service| {
+            (
+                service.name.as_str().to_owned(),
+                self.facts_of(service, &ports),
+            )
+        });
         facts
             .filter(|(name, facts)| {
                 !facts.tls_libraries.is_empty()
-                    || self.ledger().service(name).is_some_and(|account| account.handshake_count() > 0)
+                    || self
+                        .ledger()
+                        .service(name)
+                        .is_some_and(|account| account.handshake_count() > 0)
             })
             .collect()
     }
@@ -83,39 +106,57 @@ impl Session {
         ServiceFacts {
             executable: service.executable.display().to_string(),
             processes: u32::try_from(service.processes.len()).unwrap_or(u32::MAX),
-            ports: ports.of(service.processes.iter().copied()).into_iter().collect(),
+            ports: ports
+                .of(service.processes.iter().copied())
+                .into_iter()
+                .collect(),
             tls_libraries: self.libraries_of(service).map(tls_library).collect(),
         }
     }
 
     /// True if a selected process maps a TLS library.
     pub fn has_library(&self) -> bool {
-        self.table.services().iter().any(|service| self.libraries_of(service).next().is_some())
+        self.table
+            .services()
+            .iter()
+            .any(|service| self.libraries_of(service).next().is_some())
     }
 
     /// Selected services with a TLS library.
     pub fn service_count(&self) -> usize {
-        self.table.services().iter().filter(|service| self.libraries_of(service).next().is_some()).count()
+        self.table
+            .services()
+            .iter()
+            .filter(|service| self.libraries_of(service).next().is_some())
+            .count()
     }
 
     /// What is profiled, in a few words.
     pub fn coverage(&self) -> String {
         format!(
             "{} in {}",
-            counted(self.profiled_images() as u64, "TLS library image", "TLS library images"),
+            counted(
+                self.profiled_images() as u64,
+                "TLS library image",
+                "TLS library images"
+            ),
             counted(self.service_count() as u64, "service", "services"),
         )
     }
 
-    fn libraries_of<'a>(&'a self, service: &'a ServiceView<'a>) -> impl Iterator<Item = &'a Image> {
-        service.images.iter().filter_map(|(_, mapping)| self.registry.get(mapping.image()))
+    pub(super) fn libraries_of<'a>(
+        &'a self,
+        service: &'a ServiceView<'a>,
+    ) -> impl Iterator<Item = &'a Image> {
+        service
+            .images
+            .iter()
+            .filter_map(|(_, mapping)| self.registry.get(mapping.image()))
     }
 
     /// What a reader must know to judge the figures.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes = vec![
-            "Source: probes in the TLS library. CPU time is that of the thread inside the handshake, interrupts on top of it included.".to_owned(),
-        ];
+        let mut notes = Vec::new();
         if self.loaded.mode == UprobeMode::Single {
             notes.push("This kernel has no uprobe_multi (Linux 6.6): attaching and releasing takes longer.".to_owned());
         }
@@ -125,8 +166,16 @@ impl Session {
 
 fn tls_library(image: &Image) -> TlsLibrary {
     TlsLibrary {
-        kind: image.library.as_ref().map_or("unknown", |_| "OpenSSL").to_owned(),
-        version: image.library.as_ref().map(|library| library.version.clone()).unwrap_or_default(),
+        kind: image
+            .library
+            .as_ref()
+            .map_or("unknown", |_| "OpenSSL")
+            .to_owned(),
+        version: image
+            .library
+            .as_ref()
+            .map(|library| library.release().to_owned())
+            .unwrap_or_default(),
         path: image.path.display().to_string(),
         build_id: image.build_id.clone(),
         state: match &image.state {

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 
 use crate::attach::registry::{InspectError, Registry};
+use crate::discover::ProcRoot;
 use crate::discover::host::Host;
 use crate::discover::image::{Device, Mapping, OpenError};
 use crate::discover::ports::ListeningPorts;
 use crate::discover::process::CpuTime;
 use crate::discover::selection::Selection;
 use crate::discover::table::{ImageChange, ProcessTable};
-use crate::discover::ProcRoot;
 use crate::evidence::decode::decode;
 use crate::evidence::{Evidence, Handshake};
 use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
@@ -108,7 +108,9 @@ impl Session {
             undecodable: 0,
             mappings_lost: 0,
         };
-        session.windows.begin(&mut session.loaded, &mut session.registry)?;
+        session
+            .windows
+            .begin(&mut session.loaded, &mut session.registry)?;
         session.follow_images();
         session.began = Instant::now();
         Ok(session)
@@ -171,17 +173,30 @@ impl Session {
     }
 
     fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Handshake)) {
-        let Self { loaded, table, ledger, undecodable, .. } = self;
+        let Self {
+            loaded,
+            table,
+            ledger,
+            undecodable,
+            ..
+        } = self;
         let mut ledger = ledger.write().unwrap_or_else(PoisonError::into_inner);
-        loaded.drain(|bytes| match record::decode(bytes).as_ref().and_then(decode) {
-            Some(Evidence::Process(event)) => table.apply(&event),
-            Some(Evidence::Handshake(handshake)) => book(table, &mut ledger, &handshake, see),
-            None => *undecodable += 1,
-        });
+        loaded.drain(
+            |bytes| match record::decode(bytes).as_ref().and_then(decode) {
+                Some(Evidence::Process(event)) => table.apply(&event),
+                Some(Evidence::Handshake(handshake)) => book(table, &mut ledger, &handshake, see),
+                None => *undecodable += 1,
+            },
+        );
     }
 
     fn take_mappings(&mut self) {
-        let Self { watch, table, mappings_lost, .. } = self;
+        let Self {
+            watch,
+            table,
+            mappings_lost,
+            ..
+        } = self;
         let lost = watch.drain(|mapped| {
             let pid = mapped.pid;
             table.mapped(pid, mapping(mapped));
@@ -204,28 +219,39 @@ impl Session {
         for change in changes {
             match change {
                 ImageChange::Lost(image) => self.registry.lost(image),
-                ImageChange::Gained { image, process, mapping } => {
-                    match self.registry.inspect(&self.proc, process, &mapping) {
-                        Ok(_) => {}
-                        Err(InspectError::Open(OpenError::Gone { .. })) => self.table.report_again(image),
-                        Err(error) => {
-                            tracing::debug!(path = %mapping.path.display(), %error, "image left out");
-                        }
+                ImageChange::Gained {
+                    image,
+                    process,
+                    mapping,
+                } => match self.registry.inspect(&self.proc, process, &mapping) {
+                    Ok(_) => {}
+                    Err(InspectError::Open(OpenError::Gone { .. })) => {
+                        self.table.report_again(image);
                     }
-                }
+                    Err(error) => {
+                        tracing::debug!(path = %mapping.path.display(), %error, "image left out");
+                    }
+                },
             }
         }
         let danger = danger::Danger::new(&self.proc, &self.table, &self.host.kernel);
-        self.registry.release_unsafe(|image, engines| danger.of(image, engines));
-        self.registry.attach_found(&mut self.loaded, |image, engines| danger.of(image, engines));
+        self.registry
+            .release_unsafe(|image, engines| danger.of(image, engines));
+        self.registry
+            .attach_found(&mut self.loaded, |image, engines| danger.of(image, engines));
     }
 
     /// Books what the kernel accounted to the services since the last time.
     fn book_cpu(&mut self) {
         self.cpu_read = Instant::now();
         self.table.read_cpu();
-        let names: Vec<String> =
-            self.table.services().iter().map(|service| service.name.as_str().to_owned()).collect();
+        let services = self.table.services();
+        let with_library = services
+            .iter()
+            .filter(|service| self.libraries_of(service).next().is_some());
+        let names: Vec<String> = with_library
+            .map(|service| service.name.as_str().to_owned())
+            .collect();
         // Services without live processes may have ended since the last time.
         let known: Vec<String> = self.cpu_booked.keys().cloned().collect();
         let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
@@ -249,7 +275,9 @@ fn book(
 ) {
     // A process that the table never saw came and went within one turn: its
     // name is the best there is.
-    let service = table.service_of(handshake.process).map_or(handshake.comm.as_str(), |name| name.as_str());
+    let service = table
+        .service_of(handshake.process)
+        .map_or(handshake.comm.as_str(), |name| name.as_str());
     let known = table.service_of(handshake.process).is_some();
     if known && !table.is_selected(handshake.process) {
         return;
@@ -263,7 +291,10 @@ fn mapping(mapped: Mapped) -> Mapping {
         start: mapped.start,
         end: mapped.end,
         file_offset: mapped.file_offset,
-        device: Device { major: mapped.device.0, minor: mapped.device.1 },
+        device: Device {
+            major: mapped.device.0,
+            minor: mapped.device.1,
+        },
         inode: mapped.inode,
         path: mapped.path,
         deleted: false,

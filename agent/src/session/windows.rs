@@ -20,7 +20,10 @@ pub struct KeyDerivation {
 impl KeyDerivation {
     /// Key derivation stays in the step "other".
     pub const fn never() -> Self {
-        Self { window: Duration::ZERO, period: Duration::ZERO }
+        Self {
+            window: Duration::ZERO,
+            period: Duration::ZERO,
+        }
     }
 }
 
@@ -35,7 +38,13 @@ pub(super) struct Windows {
 
 impl Windows {
     pub(super) fn new(steps: bool, plan: KeyDerivation) -> Self {
-        Self { steps, plan, open: false, since: Instant::now(), generation: 0 }
+        Self {
+            steps,
+            plan,
+            open: false,
+            since: Instant::now(),
+            generation: 0,
+        }
     }
 
     /// The first window opens at once: a short profile has one too.
@@ -50,7 +59,11 @@ impl Windows {
         let elapsed = self.since.elapsed();
         if self.open && elapsed >= self.plan.window && self.plan.window < self.plan.period {
             self.close(loaded, registry)?;
-        } else if !self.open && self.steps && !self.plan.window.is_zero() && elapsed >= self.plan.period {
+        } else if !self.open
+            && self.steps
+            && !self.plan.window.is_zero()
+            && elapsed >= self.plan.period
+        {
             self.open(loaded, registry)?;
         }
         Ok(())

@@ -10,7 +10,7 @@ use crate::outlet::report::sample;
 
 fn server() -> Server {
     let ledger = SharedLedger::default();
-    let metrics = Arc::new(Metrics::new(SharedLedger::clone(&ledger)));
+    let metrics = Arc::new(Metrics::new(&ledger));
     sample::book(&ledger, &metrics, "nginx.service");
     Server::start(([127, 0, 0, 1], 0).into(), metrics).unwrap()
 }
@@ -106,7 +106,7 @@ fn idle_connections_leave_when_their_time_is_over() {
 #[test]
 fn an_address_in_use_is_named_with_what_to_do() {
     let first = server();
-    let metrics = Arc::new(Metrics::new(SharedLedger::default()));
+    let metrics = Arc::new(Metrics::new(&SharedLedger::default()));
     let error = Server::start(first.address(), metrics)
         .unwrap_err()
         .to_string();

@@ -21,9 +21,9 @@ use super::doctor::Capability;
 use collector::{AgentCollector, LedgerCollector};
 use format::Format;
 
+pub use crate::ledger::SharedLedger;
 /// The ledger, written by the profile and read by scrapes.
 use crate::ledger::bounded;
-pub use crate::ledger::SharedLedger;
 
 /// Classic buckets of the CPU time of a handshake, in seconds: five to a decade
 /// (a bucket is at most 60% wide), from 25 µs, less than any handshake takes,
@@ -108,12 +108,12 @@ impl fmt::Debug for Metrics {
 
 impl Metrics {
     /// Metrics over that ledger.
-    pub fn new(ledger: SharedLedger) -> Self {
+    pub fn new(ledger: &SharedLedger) -> Self {
         let agent = Arc::new(RwLock::new(AgentStatus::default()));
         let cpu = CostFamily::new_with_constructor(Buckets(&CPU_BUCKETS));
         let duration = CostFamily::new_with_constructor(Buckets(&DURATION_BUCKETS));
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(LedgerCollector(Arc::clone(&ledger))));
+        registry.register_collector(Box::new(LedgerCollector(Arc::clone(ledger))));
         registry.register(
             "tlsprof_handshake_cpu_seconds",
             "CPU time of one completed TLS handshake, user and system",

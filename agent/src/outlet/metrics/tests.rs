@@ -11,7 +11,7 @@ use crate::outlet::report::sample;
 
 fn metrics() -> Metrics {
     let ledger = SharedLedger::default();
-    let metrics = Metrics::new(Arc::clone(&ledger));
+    let metrics = Metrics::new(&ledger);
     for _ in 0..3 {
         sample::book(&ledger, &metrics, "nginx.service");
     }
@@ -86,7 +86,7 @@ fn services_beyond_the_limit_share_histograms() {
         label_sets: 10,
     });
     let ledger = Arc::new(RwLock::new(ledger));
-    let metrics = Metrics::new(Arc::clone(&ledger));
+    let metrics = Metrics::new(&ledger);
     for service in ["a", "b", "c"] {
         sample::book(&ledger, &metrics, service);
     }

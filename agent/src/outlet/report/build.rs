@@ -62,10 +62,13 @@ pub fn build(facts: Facts, ledger: &Ledger) -> Report {
         })
         .collect();
     services.sort_by(|a, b| {
+        // Servers before their clients: the question is about a server.
+        let by_server = b.server_cpu_seconds().total_cmp(&a.server_cpu_seconds());
         let by_cost = b
             .handshake_cpu_seconds()
             .total_cmp(&a.handshake_cpu_seconds());
-        by_cost.then_with(|| a.service_name.cmp(&b.service_name))
+        let by_name = || a.service_name.cmp(&b.service_name);
+        by_server.then(by_cost).then_with(by_name)
     });
     let mut losses = facts.losses;
     losses.retain(|loss| loss.count > 0);
@@ -86,7 +89,18 @@ pub fn build(facts: Facts, ledger: &Ledger) -> Report {
 impl Service {
     /// CPU time of all its handshakes, in seconds.
     pub fn handshake_cpu_seconds(&self) -> f64 {
-        self.handshakes.iter().map(|group| group.cpu_seconds).sum()
+        self.cpu_seconds_of(|_| true)
+    }
+
+    /// CPU time of the handshakes in which it is the server, in seconds.
+    fn server_cpu_seconds(&self) -> f64 {
+        self.cpu_seconds_of(|group| group.role == Role::Server.label())
+    }
+
+    fn cpu_seconds_of(&self, wanted: impl Fn(&HandshakeGroup) -> bool) -> f64 {
+        let groups = self.handshakes.iter().filter(|group| wanted(group));
+        // Not sum(): that of nothing is -0.0.
+        groups.fold(0.0, |sum, group| sum + group.cpu_seconds)
     }
 
     /// How many handshakes ended, in any way.

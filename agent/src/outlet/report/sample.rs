@@ -1,12 +1,13 @@
 //! A profile as it may come from a real host, for tests of the outlets.
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::evidence::{Handshake, Outcome, Resumption, Role, Steps};
-use crate::outlet::metrics::Metrics;
-use crate::ledger::SharedLedger;
 use crate::ledger::Ledger;
+use crate::ledger::SharedLedger;
+use crate::outlet::metrics::Metrics;
 
 use super::model::{AgentCost, Command, Host, Loss, Report, TlsLibrary};
 use super::{Facts, ServiceFacts, build};
@@ -196,7 +197,7 @@ pub(crate) fn silent_report() -> Report {
 
 /// Books a handshake as a session does: in the ledger, then in the histograms.
 pub(crate) fn book(ledger: &SharedLedger, metrics: &Metrics, service: &str) {
-    let mut ledger = ledger.write().unwrap();
+    let mut ledger = ledger.write().unwrap_or_else(PoisonError::into_inner);
     ledger.record(service, &handshake());
     metrics.observe(ledger.booked_name(service), &handshake());
 }
