@@ -186,7 +186,7 @@ install_rustup() {
 		setup: rustup is missing and this distribution has no package of it.
 		Install it as https://rustup.rs tells, for example:
 		    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --default-toolchain none
-		and run the same make command again.
+		as the user who runs make (plain make uses sudo where it must), and run the same command again.
 	END
 	exit 1
 }
