@@ -200,7 +200,8 @@ install_toolchain() {
 	has_toolchain "$channel" && return
 	say "installing Rust $channel"
 	# Outside the repository, where no rust-toolchain.toml asks for anything.
-	(cd / && rustup toolchain install "$channel" --profile minimal --component rustfmt,clippy >&2) ||
+	(cd / && rustup toolchain install "$channel" --profile minimal \
+		--component rustfmt,clippy --no-self-update >&2) ||
 		die "rustup could not install Rust $channel"
 	has_toolchain "$channel" || die "Rust $channel is installed, but not complete"
 }
