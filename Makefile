@@ -18,6 +18,8 @@ export CARGO := rustup run $(TOOLCHAIN) cargo
 SETUP := deploy/setup/setup.sh
 export TLSPROF := $(CURDIR)/target/release/tlsprof
 
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
+
 C_SOURCES = $(shell find bpf tests -name '*.[ch]' -not -path 'tests/.work/*')
 SCRIPTS = $(shell grep -rlE '^\#!.*\b(ba)?sh\b' .ci deploy tests --exclude-dir=.work)
 
@@ -60,9 +62,9 @@ test-e2e: build ## Run the tests with real servers only (needs root or sudo)
 	@.ci/tests e2e
 
 .PHONY: bench
-bench: build ## Measure what profiling costs nginx (15 minutes, an idle machine)
-	@$(SETUP) bench
-	@tests/bench/run
+bench: build ## Measure what profiling costs nginx (10 minutes, root, an idle machine)
+	@$(SETUP) build bench
+	$(AS_ROOT) env PATH="$$PATH" TLSPROF="$$TLSPROF" tests/bench/bench.py $(BENCH)
 
 .PHONY: lint
 lint: ## Check formatting, clippy, C style and shell scripts

@@ -37,6 +37,8 @@ satisfied() {
 	local kind=${1%%:*} what=${1#*:}
 	case $kind in
 	cmd) command -v "$what" >/dev/null ;;
+	# Ubuntu's bpftool is a script that fails without the running kernel's tools.
+	runs) "$what" version >/dev/null 2>&1 ;;
 	file) compgen -G "$what" >/dev/null ;;
 	clang)
 		local major
@@ -67,7 +69,7 @@ candidate() {
 
 # The first of the alternatives $1 (a|b) that apt carries; empty if none.
 choose() {
-	local alternatives=$1 package major
+	local alternatives=${1//KERNEL/$(uname -r)} package major
 	if [[ $alternatives == *CLANG* ]]; then
 		# 1:14.0-55.7 -> 14
 		major=$(candidate clang | sed -E 's/^[0-9]+://; s/[^0-9].*//')
