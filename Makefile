@@ -43,7 +43,7 @@ demo: build ## Profile an nginx of its own under load for 20 s
 
 .PHONY: test
 test: build ## Run all tests: unit, native BPF logic, end to end
-	@$(SETUP) build demo test
+	@$(SETUP) build test
 	@.ci/tests unit bpf e2e
 
 .PHONY: test-unit
@@ -58,7 +58,7 @@ test-bpf: ## Run the BPF programs' logic only, compiled natively
 
 .PHONY: test-e2e
 test-e2e: build ## Run the tests with real servers only (needs root or sudo)
-	@$(SETUP) build demo test
+	@$(SETUP) build test
 	@.ci/tests e2e
 
 .PHONY: bench

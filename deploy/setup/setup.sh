@@ -138,9 +138,12 @@ install_packages() {
 	command -v apt-get >/dev/null ||
 		die "no apt here; install by hand what brings: $(cut -d' ' -f1 <<<"$list" | tr '\n' ' ')"
 
-	say "reading the package lists"
-	as_root apt-get update --quiet=2 -o DPkg::Lock::Timeout=300 >&2 ||
-		say "some package lists could not be read; going on with the others"
+	# What is optional and cannot be had shall not cost an update each time.
+	if [[ $list == *" required"* ]] || ! compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null; then
+		say "reading the package lists"
+		as_root apt-get update --quiet=2 -o DPkg::Lock::Timeout=300 >&2 ||
+			say "some package lists could not be read; going on with the others"
+	fi
 	while read -r check alternatives without; do
 		package=$(choose "$alternatives")
 		if [ -n "$package" ]; then
