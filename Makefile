@@ -18,6 +18,8 @@ export CARGO := rustup run $(TOOLCHAIN) cargo
 SETUP := deploy/setup/setup.sh
 export TLSPROF := $(CURDIR)/target/release/tlsprof
 
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
+
 C_SOURCES = $(shell find bpf tests -name '*.[ch]' -not -path 'tests/.work/*')
 SCRIPTS = $(shell grep -rlE '^\#!.*\b(ba)?sh\b' .ci deploy tests --exclude-dir=.work)
 
@@ -41,7 +43,7 @@ demo: build ## Profile an nginx of its own under load for 20 s
 
 .PHONY: test
 test: build ## Run all tests: unit, native BPF logic, end to end
-	@$(SETUP) build demo test
+	@$(SETUP) build test
 	@.ci/tests unit bpf e2e
 
 .PHONY: test-unit
@@ -56,13 +58,13 @@ test-bpf: ## Run the BPF programs' logic only, compiled natively
 
 .PHONY: test-e2e
 test-e2e: build ## Run the tests with real servers only (needs root or sudo)
-	@$(SETUP) build demo test
+	@$(SETUP) build test
 	@.ci/tests e2e
 
 .PHONY: bench
-bench: build ## Measure what profiling costs nginx (15 minutes, an idle machine)
-	@$(SETUP) bench
-	@tests/bench/run
+bench: build ## Measure what profiling costs nginx (10 minutes, root, an idle machine)
+	@$(SETUP) build bench
+	$(AS_ROOT) env PATH="$$PATH" TLSPROF="$$TLSPROF" tests/bench/bench.py $(BENCH)
 
 .PHONY: lint
 lint: ## Check formatting, clippy, C style and shell scripts

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Profiles an nginx of its own: two TLS servers on loopback, a bounded load
-# against both, the agent's figures while it runs, and the report at the end.
-# Leaves nothing behind. `make demo` calls it with TLSPROF, the program to show.
+# against both, a live summary while it runs, the report and the agent's metrics
+# at the end. Leaves nothing behind. `make demo` says in TLSPROF which program.
 #
 #   DEMO_SECONDS    how long the load lasts, default 20
 set -euo pipefail
@@ -101,43 +101,33 @@ start_nginx() {
 start_agent() {
 	"$tlsprof" agent --listen "127.0.0.1:$agent_port" </dev/null >"$dir/agent.log" 2>&1 &
 	agent_pid=$!
-	wait_until "$agent_pid" "$dir/agent.log" grep -q 'listening on http://' "$dir/agent.log"
+	wait_until "$agent_pid" "$dir/agent.log" grep -qs "listening on http://" "$dir/agent.log"
 }
 
 metrics() { curl -fsS --max-time 5 "http://127.0.0.1:$agent_port/metrics"; }
 
-# Prints "HANDSHAKES CPU_SECONDS" of the handshakes nginx has completed.
-handshakes_so_far() {
-	metrics | awk '
-		!/role="server"/ || !/service_name="[^"]*nginx/ { next }
-		/^tlsprof_handshakes_total\{/ && /outcome="completed"/ { count += $2 }
-		/^tlsprof_handshake_cpu_seconds_sum\{/ { cpu += $2 }
-		END { printf "%d %.3f\n", count, cpu }'
+# Server handshakes that the agent has counted, of nginx and of other servers
+# that this host may have.
+counted_by_agent() {
+	metrics | awk '/^tlsprof_handshakes_total\{/ && /role="server"/ && /outcome="completed"/ { n += $NF }
+		END { print n + 0 }'
 }
 
-# Prints a line about every second while process $1 lives.
-show_live() {
-	local count cpu before=0 cpu_before=0
-	printf '%8s %12s %14s %20s\n' time handshakes 'on the CPU' 'CPU a handshake'
-	while kill -0 "$1" 2>/dev/null; do
-		sleep 2
-		read -r count cpu <<<"$(handshakes_so_far)"
-		awk -v t="$SECONDS" -v n="$count" -v c="$cpu" -v n0="$before" -v c0="$cpu_before" 'BEGIN {
-			each = n > n0 ? sprintf("%.0f us", (c - c0) / (n - n0) * 1e6) : "-"
-			printf "%6d s %12d %12.2f s %20s\n", t, n, c, each }'
-		before=$count cpu_before=$cpu
-	done
-}
-
+# The report shows its progress by itself, and itself at the end.
 profile_load() {
 	"$tlsprof" report --port "$rsa_port" -- "$here/load.sh" "$seconds" "$dir/count" \
-		"https://127.0.0.1:$rsa_port/" "https://127.0.0.1:$ecdsa_port/" \
-		</dev/null >"$dir/report.txt" 2>"$dir/report.log" &
+		"https://127.0.0.1:$rsa_port/" "https://127.0.0.1:$ecdsa_port/" </dev/null &
 	report_pid=$!
-	SECONDS=0
-	show_live "$report_pid"
-	wait "$report_pid" || die "$dir/report.log" "the profile failed"
+	wait "$report_pid" || die '' "the profile or the load failed, see above"
 	report_pid=''
+	[ -s "$dir/count" ] || die '' "the load made no handshake"
+}
+
+show_metrics() {
+	metrics >"$dir/metrics" || die "$dir/agent.log" "the agent does not answer"
+	grep -E '^tlsprof_(handshakes_total|handshake_cpu_seconds_(sum|count)|handshake_step_cpu_seconds_total)' \
+		"$dir/metrics" | grep -v 'role="client"' | head -n 12 ||
+		die "$dir/agent.log" "the agent shows no handshake"
 }
 
 main() {
@@ -158,15 +148,10 @@ main() {
 
 	step "tlsprof report --port $rsa_port -- $seconds s of load on both servers"
 	profile_load
-
-	step "The report"
-	cat "$dir/report.txt"
-	echo
-	echo "The load itself counted $((2 * $(cat "$dir/count"))) handshakes."
+	echo "The load itself counted $((2 * $(cat "$dir/count"))) handshakes, the agent $(counted_by_agent)."
 
 	step "Some of the metrics at http://127.0.0.1:$agent_port/metrics"
-	metrics | grep -E '^tlsprof_(handshakes_total|handshake_cpu_seconds_(sum|count)|cpu_seconds_total|agent_build_info)' |
-		grep nginx | head -n 12 || die "$dir/agent.log" "the agent shows no handshakes of nginx"
+	show_metrics
 }
 
 main

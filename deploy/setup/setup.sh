@@ -37,6 +37,8 @@ satisfied() {
 	local kind=${1%%:*} what=${1#*:}
 	case $kind in
 	cmd) command -v "$what" >/dev/null ;;
+	# Ubuntu's bpftool is a script that fails without the running kernel's tools.
+	runs) "$what" version >/dev/null 2>&1 ;;
 	file) compgen -G "$what" >/dev/null ;;
 	clang)
 		local major
@@ -67,7 +69,7 @@ candidate() {
 
 # The first of the alternatives $1 (a|b) that apt carries; empty if none.
 choose() {
-	local alternatives=$1 package major
+	local alternatives=${1//KERNEL/$(uname -r)} package major
 	if [[ $alternatives == *CLANG* ]]; then
 		# 1:14.0-55.7 -> 14
 		major=$(candidate clang | sed -E 's/^[0-9]+://; s/[^0-9].*//')
@@ -136,9 +138,12 @@ install_packages() {
 	command -v apt-get >/dev/null ||
 		die "no apt here; install by hand what brings: $(cut -d' ' -f1 <<<"$list" | tr '\n' ' ')"
 
-	say "reading the package lists"
-	as_root apt-get update --quiet=2 -o DPkg::Lock::Timeout=300 >&2 ||
-		say "some package lists could not be read; going on with the others"
+	# What is optional and cannot be had shall not cost an update each time.
+	if [[ $list == *" required"* ]] || ! compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null; then
+		say "reading the package lists"
+		as_root apt-get update --quiet=2 -o DPkg::Lock::Timeout=300 >&2 ||
+			say "some package lists could not be read; going on with the others"
+	fi
 	while read -r check alternatives without; do
 		package=$(choose "$alternatives")
 		if [ -n "$package" ]; then
@@ -186,7 +191,7 @@ install_rustup() {
 		setup: rustup is missing and this distribution has no package of it.
 		Install it as https://rustup.rs tells, for example:
 		    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --default-toolchain none
-		and run the same make command again.
+		as the user who runs make (plain make uses sudo where it must), and run the same command again.
 	END
 	exit 1
 }
@@ -200,7 +205,8 @@ install_toolchain() {
 	has_toolchain "$channel" && return
 	say "installing Rust $channel"
 	# Outside the repository, where no rust-toolchain.toml asks for anything.
-	(cd / && rustup toolchain install "$channel" --profile minimal --component rustfmt,clippy >&2) ||
+	(cd / && rustup toolchain install "$channel" --profile minimal \
+		--component rustfmt,clippy --no-self-update >&2) ||
 		die "rustup could not install Rust $channel"
 	has_toolchain "$channel" || die "Rust $channel is installed, but not complete"
 }
