@@ -1,10 +1,15 @@
 """The test programs against each other: what a test compares must itself be right."""
 
+from pathlib import Path
+
 import pytest
 
-from harness import servers
+from harness import libraries, metrics, servers, web_servers
 from harness.catalogue import SERVERS
 from harness.load import Load, run_load
+from harness.paths import SELFTIMED
+from harness.processes import Process, children
+from harness.waiting import wait_until
 
 pytestmark = pytest.mark.harness
 
@@ -34,3 +39,49 @@ def test_every_server_takes_the_whole_mix(name, tls, rsa, tmp_path):
         seen = run_load(load, server.port)
     assert seen.full == load.full
     assert seen.resumed == load.resume
+
+
+def test_a_server_on_copied_libraries_uses_the_copies(rsa, tmp_path):
+    environment = libraries.copy_openssl(SELFTIMED, tmp_path / "lib")
+    with servers.selftimed("epoll", rsa, env=environment) as server:
+        mapped = Path(f"/proc/{server.pid}/maps").read_text()
+    assert str(tmp_path / "lib" / "libssl.so.3") in mapped
+
+
+def test_hostile_images_can_be_mapped(tmp_path):
+    images = libraries.hostile_images(libraries.loaded_by(SELFTIMED, "libssl.so.3"), tmp_path)
+    with Process([servers.SYSTEM_PYTHON, servers.SERVERS / "map_files.py", *images]) as holder:
+        holder.wait_for_line("ready")
+        mapped = Path(f"/proc/{holder.pid}/maps").read_text()
+    assert all(str(image) in mapped for image in images)
+
+
+def test_a_client_that_stalls_is_abandoned_when_it_goes(rsa):
+    with servers.selftimed("epoll", rsa) as server:
+        with servers.stalled_clients(server.port, 3):
+            pass
+        run_load(Load(full=1), server.port)
+        measured = server.finish()
+    assert measured.outcomes == dict(completed=1, failed=0, abandoned=3)
+
+
+def test_late_python_loads_openssl_only_when_told(rsa):
+    command = [servers.SYSTEM_PYTHON, "-u", servers.SERVERS / "threaded_server.py"]
+    with servers.announcing([*command, rsa.cert, rsa.key, "--late"]) as server:
+        assert "libssl" not in Path(f"/proc/{server.pid}/maps").read_text()
+        server.process.say("")
+        server.process.wait_for_line("ready")
+        assert "libssl" in Path(f"/proc/{server.pid}/maps").read_text()
+
+
+def test_prometheus_starts_and_answers(tmp_path):
+    with metrics.prometheus(tmp_path, "127.0.0.1:9") as prometheus:
+        wait_until(lambda: prometheus.query("vector(42)") == 42, "an answer of Prometheus")
+
+
+def test_nginx_workers_are_replaced_by_a_reload(rsa, tmp_path):
+    with web_servers.nginx(tmp_path, rsa) as server:
+        before = children(server.pid)
+        web_servers.reload_nginx(server)
+        assert len(children(server.pid)) == 2
+        assert set(before).isdisjoint(children(server.pid))

@@ -66,8 +66,7 @@ def test_library_loaded_after_the_start(rsa, tmp_path):
     command = [servers.SYSTEM_PYTHON, "-u", servers.SERVERS / "threaded_server.py"]
     command += [rsa.cert, rsa.key, "--late"]
     with servers.announcing(command, env=environment) as server, Profiling(tmp_path) as profiling:
-        server.process.child.stdin.write(b"\n")
-        server.process.child.stdin.flush()
+        server.process.say("")
         server.process.wait_for_line("ready")
         time.sleep(DISCOVERY_SECONDS)
         seen = run_load(LOAD, server.port)

@@ -92,6 +92,11 @@ class Process:
     def send(self, number: int) -> None:
         self.child.send_signal(number)
 
+    def say(self, line: str) -> None:
+        """Writes a line to its standard input."""
+        self.child.stdin.write(f"{line}\n".encode())
+        self.child.stdin.flush()
+
     def stop(self, timeout: float = STOP_SECONDS) -> int:
         """Asks it to end, waits, and ends its whole group if it does not."""
         if self.alive():

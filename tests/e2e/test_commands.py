@@ -1,0 +1,52 @@
+"""The commands that look at a host without profiling it."""
+
+import platform
+
+from harness import servers
+from harness.load import Load, run_load
+from harness.paths import TLSPROF
+from harness.processes import run
+from harness.profiler import profile_load
+
+
+def tlsprof(*arguments) -> str:
+    done = run([TLSPROF, *arguments])
+    assert done.child.returncode == 0, done.describe()
+    return done.stdout
+
+
+def test_list_shows_the_service_and_its_library(rsa):
+    with servers.selftimed("epoll", rsa) as server:
+        run_load(Load(full=1), server.port)
+        rows = [line for line in tlsprof("list").splitlines() if "selftimed" in line]
+    assert len(rows) == 1, rows
+    assert "OpenSSL" in rows[0] and str(server.port) in rows[0]
+
+
+def test_verbose_list_shows_probe_sites(rsa):
+    with servers.selftimed("epoll", rsa):
+        listed = tlsprof("list", "--verbose")
+    assert "SSL_do_handshake" in listed
+
+
+def test_doctor_names_the_kernel_and_its_capabilities():
+    told = tlsprof("doctor")
+    assert platform.release() in told
+    assert "uprobe" in told
+
+
+def test_one_service_can_be_chosen_by_name_pid_or_port(rsa, tmp_path):
+    load = Load(full=20)
+    with servers.selftimed("epoll", rsa) as server:
+        for option in (["--service", "selftimed"], ["--pid", server.pid], ["--port", server.port]):
+            report, seen = profile_load(tmp_path, server.port, load, options=option)
+            assert [service.name for service in report.services] == ["selftimed"]
+            assert report.services[0].count(outcome="completed") == seen.completed
+
+
+def test_text_report_names_the_service(rsa, tmp_path):
+    output = tmp_path / "report.txt"
+    with servers.selftimed("epoll", rsa) as server:
+        command = Load(full=20).command(server.port)
+        tlsprof("report", "--output", output, "--", *command)
+    assert "selftimed" in output.read_text()
