@@ -49,8 +49,6 @@ struct {
 /* Threads that left the CPU inside a call: while 0, no arriving thread is looked up. */
 __u64 threads_parked = 0;
 
-
-
 static __always_inline struct call *current_call(void)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
@@ -75,8 +73,8 @@ static __always_inline struct tlsprof_control current_control(void)
 	return value ? *value : none;
 }
 
-static __always_inline void close_handshake(struct connection_key *key,
-					    struct handshake *handshake, __u8 outcome, __u64 now)
+static __always_inline void close_handshake(struct connection_key *key, struct handshake *handshake,
+					    __u8 outcome, __u64 now)
 {
 	struct tlsprof_control value = current_control();
 

@@ -23,8 +23,8 @@ static __always_inline long task_syscall(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
 	const unsigned long stack_size = 16384; /* THREAD_SIZE without KASAN */
-	struct pt_regs *regs = BPF_CORE_READ(task, stack) + stack_size -
-			       bpf_core_type_size(struct pt_regs);
+	struct pt_regs *regs =
+		BPF_CORE_READ(task, stack) + stack_size - bpf_core_type_size(struct pt_regs);
 
 	return BPF_CORE_READ(regs, orig_ax);
 #else

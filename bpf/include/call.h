@@ -18,9 +18,9 @@ struct call {
 	__u64 cpu; /* until on_since */
 	__u64 wait[TLSPROF_WAIT_COUNT];
 	__u64 step[TLSPROF_STEP_COUNT];
-	__u64 step_began;     /* on-CPU clock at its entry */
+	__u64 step_began;       /* on-CPU clock at its entry */
 	__u64 exchange_context; /* 1.1.1: derivation context that has a peer key */
-	__u64 signature_size; /* user address of the signature's length */
+	__u64 signature_size;   /* user address of the signature's length */
 	__u32 signature_bytes;
 	__u32 error_reason;
 	__u32 pid;

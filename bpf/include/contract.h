@@ -103,24 +103,24 @@ struct tlsprof_event_header {
 /* One handshake, sent when it ends. */
 struct tlsprof_handshake_event {
 	struct tlsprof_event_header header;
-	__u64 process_start; /* start_boottime of the process: tells reused pids apart */
-	__u64 duration;      /* first call to the end, wall clock */
-	__u64 in_call;       /* part of `duration` inside calls, on and off the CPU */
-	__u64 cpu;           /* part of `in_call` on the CPU, interrupts included */
+	__u64 process_start;            /* start_boottime of the process: tells reused pids apart */
+	__u64 duration;                 /* first call to the end, wall clock */
+	__u64 in_call;                  /* part of `duration` inside calls, on and off the CPU */
+	__u64 cpu;                      /* part of `in_call` on the CPU, interrupts included */
 	__u64 step[TLSPROF_STEP_COUNT]; /* parts of `cpu` */
 	__u64 wait[TLSPROF_WAIT_COUNT]; /* parts of `in_call`: in_call = cpu + sum(wait) */
-	__u32 calls;         /* calls of the state machine, retries included */
-	__u32 error_reason;  /* reason number of the library's error, 0 for none */
+	__u32 calls;                    /* calls of the state machine, retries included */
+	__u32 error_reason;             /* reason number of the library's error, 0 for none */
 	__u8 step_calls[TLSPROF_STEP_COUNT]; /* outermost calls, saturating */
-	__u8 role;           /* enum tlsprof_role */
-	__u8 outcome;        /* enum tlsprof_outcome */
+	__u8 role;                           /* enum tlsprof_role */
+	__u8 outcome;                        /* enum tlsprof_outcome */
 	/* 1 when the probes of that group were attached from the handshake's
 	 * beginning to its end; 0: its steps cannot be told apart. */
 	__u8 steps_observed;
 	__u8 key_derivation_observed;
-	__u8 groups_named;   /* names that `group` was set to, saturating */
+	__u8 groups_named; /* names that `group` was set to, saturating */
 	__u8 reserved[2];
-	__u32 signature_bytes; /* length of the own signature, 0 for none */
+	__u32 signature_bytes;         /* length of the own signature, 0 for none */
 	char group[TLSPROF_GROUP_LEN]; /* the library's name of the key exchange group */
 	char comm[TLSPROF_COMM_LEN];
 };

@@ -89,8 +89,8 @@ static inline void handshake_end(struct handshake *handshake, __u8 outcome, __u6
 	event->outcome = outcome;
 	event->steps_observed =
 		observed_throughout(handshake->steps_generation, control->steps_generation);
-	event->key_derivation_observed = observed_throughout(
-		handshake->key_derivation_generation, control->key_derivation_generation);
+	event->key_derivation_observed = observed_throughout(handshake->key_derivation_generation,
+							     control->key_derivation_generation);
 }
 
 #endif

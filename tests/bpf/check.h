@@ -7,22 +7,22 @@
 
 static int failures_in_test, passed, failed;
 
-#define CHECK_EQUAL(actual, expected)                                                          \
-	do {                                                                                   \
-		long long a_ = (long long)(actual), e_ = (long long)(expected);                \
-		if (a_ != e_) {                                                                \
-			printf("# %s:%d: %s is %lld, expected %lld\n", __FILE__, __LINE__,     \
-			       #actual, a_, e_);                                               \
-			failures_in_test++;                                                    \
-		}                                                                              \
+#define CHECK_EQUAL(actual, expected)                                                      \
+	do {                                                                               \
+		long long a_ = (long long)(actual), e_ = (long long)(expected);            \
+		if (a_ != e_) {                                                            \
+			printf("# %s:%d: %s is %lld, expected %lld\n", __FILE__, __LINE__, \
+			       #actual, a_, e_);                                           \
+			failures_in_test++;                                                \
+		}                                                                          \
 	} while (0)
 
-#define RUN(test)                                                                              \
-	do {                                                                                   \
-		failures_in_test = 0;                                                          \
-		test();                                                                        \
-		printf("%s %s\n", failures_in_test ? "not ok" : "ok", #test);                  \
-		failures_in_test ? failed++ : passed++;                                        \
+#define RUN(test)                                                             \
+	do {                                                                  \
+		failures_in_test = 0;                                         \
+		test();                                                       \
+		printf("%s %s\n", failures_in_test ? "not ok" : "ok", #test); \
+		failures_in_test ? failed++ : passed++;                       \
 	} while (0)
 
 static int summary(void)
