@@ -83,26 +83,37 @@ static __always_inline void close_handshake(struct connection_key *key, struct h
 	bpf_map_delete_elem(&handshakes, key);
 }
 
+/* Where the return address lies, at the entry of a function and, the same
+ * place, when it has returned: x86 takes the address off the stack. */
+static __always_inline __u64 return_address_at_entry(struct pt_regs *ctx)
+{
+	return PT_REGS_SP(ctx);
+}
+
+static __always_inline __u64 return_address_at_return(struct pt_regs *ctx)
+{
+#if defined(__TARGET_ARCH_x86)
+	return PT_REGS_SP(ctx) - sizeof(__u64);
+#else
+	return PT_REGS_SP(ctx);
+#endif
+}
+
 static __always_inline void handle_enter(struct pt_regs *ctx, __u8 role)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tid = (__u32)pid_tgid;
-	__u64 connection = PT_REGS_PARM1(ctx);
 	struct call *outer = bpf_map_lookup_elem(&calls, &tid);
-	struct call call = {};
+	struct call call = { .connection = PT_REGS_PARM1(ctx),
+			     .stack = return_address_at_entry(ctx),
+			     .pid = pid_tgid >> 32,
+			     .role = role };
 
-	/* A call is inside another only if it is deeper in the same stack; else
-	 * the other's return was never seen (longjmp, lost probe). */
-	if (outer && PT_REGS_SP(ctx) < outer->stack) {
-		if (outer->connection != connection)
+	if (outer && is_inside(call.stack, outer->stack)) {
+		if (outer->connection != call.connection)
 			count_loss(TLSPROF_LOSS_NESTED_HANDSHAKE);
-		outer->depth = saturating_increment(outer->depth);
 		return;
 	}
-	call.connection = connection;
-	call.pid = pid_tgid >> 32;
-	call.stack = PT_REGS_SP(ctx);
-	call.role = role;
 	call_begin(&call, bpf_ktime_get_ns());
 	if (bpf_map_update_elem(&calls, &tid, &call, BPF_ANY)) {
 		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
@@ -135,12 +146,8 @@ static __always_inline void handle_exit(struct pt_regs *ctx)
 {
 	struct call *call = current_call();
 
-	if (!call)
+	if (!call || call->stack != return_address_at_return(ctx))
 		return;
-	if (call->depth) {
-		call->depth--;
-		return;
-	}
 	end_call(call, handshake_result((int)PT_REGS_RC(ctx), call->error_reason),
 		 bpf_ktime_get_ns());
 }
@@ -191,10 +198,11 @@ static __always_inline void handle_step_enter(struct pt_regs *ctx, __u64 cookie)
 	if (!call)
 		return;
 	step = call_step_of(call, cookie, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
+	if (!call_step_begin(call, bpf_ktime_get_ns(), step, return_address_at_entry(ctx)))
+		return;
 	/* EVP_DigestSign(ctx, sig, size_t *siglen, ...) */
-	if (step == TLSPROF_STEP_SIGNING && !call->step_depth)
+	if (step == TLSPROF_STEP_SIGNING)
 		call->signature_size = PT_REGS_PARM3(ctx);
-	call_step_begin(call, bpf_ktime_get_ns(), step);
 }
 
 static __always_inline void handle_step_exit(struct pt_regs *ctx)
@@ -202,7 +210,7 @@ static __always_inline void handle_step_exit(struct pt_regs *ctx)
 	struct call *call = current_call();
 	__u64 size = 0;
 
-	if (!call || !call_step_end(call, bpf_ktime_get_ns()))
+	if (!call || !call_step_end(call, bpf_ktime_get_ns(), return_address_at_return(ctx)))
 		return;
 	if (call->step_current != TLSPROF_STEP_SIGNING || (int)PT_REGS_RC(ctx) != 1)
 		return;

@@ -11,13 +11,14 @@
 
 struct call {
 	__u64 connection; /* the library's connection object */
-	__u64 stack;      /* stack pointer at the entry */
+	__u64 stack;      /* where its return address lies, see is_inside() */
 	__u64 entered;
 	__u64 on_since; /* 0 while off the CPU */
 	__u64 off_since;
 	__u64 cpu; /* until on_since */
 	__u64 wait[TLSPROF_WAIT_COUNT];
 	__u64 step[TLSPROF_STEP_COUNT];
+	__u64 step_stack;       /* the same of the step's function, 0 outside steps */
 	__u64 step_began;       /* on-CPU clock at its entry */
 	__u64 exchange_context; /* 1.1.1: derivation context that has a peer key */
 	__u64 signature_size;   /* user address of the signature's length */
@@ -26,9 +27,7 @@ struct call {
 	__u32 pid;
 	__u8 step_calls[TLSPROF_STEP_COUNT];
 	__u8 role;
-	__u8 depth; /* calls of the state machine inside this one */
 	__u8 step_current;
-	__u8 step_depth; /* library calls inside the current step's */
 	__u8 off_reason; /* enum tlsprof_wait */
 	__u8 groups_named;
 	char group[TLSPROF_GROUP_LEN];
@@ -67,24 +66,41 @@ static inline void call_on_cpu(struct call *call, __u64 now)
 }
 
 /*
+ * The place of a return address tells functions apart, where counting entries
+ * and returns would go wrong for good after one that was not seen: a longjmp, or
+ * a probe that was attached or released in between.
+ *
+ * A function that is entered while another runs is inside it if its return
+ * address lies deeper (the stack grows down); else the other has ended unseen.
+ */
+static inline bool is_inside(__u64 inner, __u64 outer)
+{
+	return outer && inner < outer;
+}
+
+/*
  * The library calls its own public functions too (a chain verification verifies
  * signatures): the outermost call names the step, what it calls belongs to it.
+ * Returns whether a step began.
  */
-static inline void call_step_begin(struct call *call, __u64 now, __u8 step)
+static inline bool call_step_begin(struct call *call, __u64 now, __u8 step, __u64 stack)
 {
-	if (call->step_depth++)
-		return;
+	if (is_inside(stack, call->step_stack))
+		return false;
+	call->step_stack = stack;
 	call->step_current = step;
 	call->step_began = call_cpu(call, now);
+	return true;
 }
 
 /* Returns whether the outermost call of a step ended. */
-static inline bool call_step_end(struct call *call, __u64 now)
+static inline bool call_step_end(struct call *call, __u64 now, __u64 stack)
 {
 	__u8 step = call->step_current;
 
-	if (!call->step_depth || --call->step_depth)
+	if (!call->step_stack || call->step_stack != stack)
 		return false;
+	call->step_stack = 0;
 	if (step >= TLSPROF_STEP_COUNT)
 		return false;
 	call->step[step] += call_cpu(call, now) - call->step_began;

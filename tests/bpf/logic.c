@@ -46,10 +46,10 @@ static void a_step_takes_what_it_calls(void)
 	struct call call = {};
 
 	call_begin(&call, 1);
-	call_step_begin(&call, 100, TLSPROF_STEP_VERIFICATION);
-	call_step_begin(&call, 150, TLSPROF_STEP_SIGNING);
-	CHECK_EQUAL(call_step_end(&call, 180), false);
-	CHECK_EQUAL(call_step_end(&call, 300), true);
+	CHECK_EQUAL(call_step_begin(&call, 100, TLSPROF_STEP_VERIFICATION, 0x1000), true);
+	CHECK_EQUAL(call_step_begin(&call, 150, TLSPROF_STEP_SIGNING, 0xf00), false);
+	CHECK_EQUAL(call_step_end(&call, 180, 0xf00), false);
+	CHECK_EQUAL(call_step_end(&call, 300, 0x1000), true);
 	CHECK_EQUAL(call.step[TLSPROF_STEP_VERIFICATION], 200);
 	CHECK_EQUAL(call.step[TLSPROF_STEP_SIGNING], 0);
 	CHECK_EQUAL(call.step_calls[TLSPROF_STEP_VERIFICATION], 1);
@@ -60,10 +60,10 @@ static void a_step_does_not_count_time_off_the_cpu(void)
 	struct call call = {};
 
 	call_begin(&call, 1);
-	call_step_begin(&call, 100, TLSPROF_STEP_KEY_EXCHANGE);
+	call_step_begin(&call, 100, TLSPROF_STEP_KEY_EXCHANGE, 0x1000);
 	call_off_cpu(&call, 150, TLSPROF_WAIT_RUN_QUEUE);
 	call_on_cpu(&call, 1150);
-	call_step_end(&call, 1200);
+	call_step_end(&call, 1200, 0x1000);
 	CHECK_EQUAL(call.step[TLSPROF_STEP_KEY_EXCHANGE], 100);
 }
 
@@ -72,10 +72,28 @@ static void the_end_of_a_step_that_never_began_is_ignored(void)
 	struct call call = {};
 
 	call_begin(&call, 1);
-	CHECK_EQUAL(call_step_end(&call, 10), false);
-	CHECK_EQUAL(call.step_depth, 0);
-	call_step_begin(&call, 20, TLSPROF_STEP_COUNT); /* a cookie that names no step */
-	CHECK_EQUAL(call_step_end(&call, 30), false);
+	CHECK_EQUAL(call_step_end(&call, 10, 0x1000), false);
+	CHECK_EQUAL(call_step_end(&call, 10, 0), false);
+	call_step_begin(&call, 20, TLSPROF_STEP_COUNT, 0x1000); /* a cookie that names no step */
+	CHECK_EQUAL(call_step_end(&call, 30, 0x1000), false);
+}
+
+static void a_return_that_was_not_seen_does_not_hide_later_steps(void)
+{
+	struct call call = {};
+
+	call_begin(&call, 1);
+	call_step_begin(&call, 100, TLSPROF_STEP_KEY_DERIVATION, 0x1000);
+	/* Its return probe was released meanwhile. The next function has its
+	 * return address at the same place, or above. */
+	CHECK_EQUAL(call_step_begin(&call, 200, TLSPROF_STEP_SIGNING, 0x1000), true);
+	CHECK_EQUAL(call_step_end(&call, 250, 0x1000), true);
+	CHECK_EQUAL(call.step[TLSPROF_STEP_SIGNING], 50);
+	CHECK_EQUAL(call.step[TLSPROF_STEP_KEY_DERIVATION], 0);
+	call_step_begin(&call, 300, TLSPROF_STEP_KEY_DERIVATION, 0x1000);
+	CHECK_EQUAL(call_step_begin(&call, 400, TLSPROF_STEP_KEY_EXCHANGE, 0x1010), true);
+	CHECK_EQUAL(call_step_end(&call, 430, 0x1010), true);
+	CHECK_EQUAL(call.step[TLSPROF_STEP_KEY_EXCHANGE], 30);
 }
 
 static void derive_is_a_key_exchange_after_set_peer_only(void)
@@ -112,8 +130,8 @@ static void calls_of_one_handshake_add_up(void)
 	struct call second = {};
 
 	call_begin(&first, 1000);
-	call_step_begin(&first, 1010, TLSPROF_STEP_SIGNING);
-	call_step_end(&first, 1050);
+	call_step_begin(&first, 1010, TLSPROF_STEP_SIGNING, 0x1000);
+	call_step_end(&first, 1050, 0x1000);
 	handshake_add_call(&handshake, &first, 1100);
 	call_begin(&second, 5000);
 	handshake_add_call(&handshake, &second, 5030);
@@ -163,6 +181,7 @@ int main(void)
 	RUN(a_step_takes_what_it_calls);
 	RUN(a_step_does_not_count_time_off_the_cpu);
 	RUN(the_end_of_a_step_that_never_began_is_ignored);
+	RUN(a_return_that_was_not_seen_does_not_hide_later_steps);
 	RUN(derive_is_a_key_exchange_after_set_peer_only);
 	RUN(only_success_or_an_error_ends_a_handshake);
 	RUN(calls_of_one_handshake_add_up);

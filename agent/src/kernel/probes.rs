@@ -33,14 +33,23 @@ pub enum AttachError {
     },
 }
 
-/// Attached probes; dropping takes them out of all processes.
+/// Attached probes; dropping takes them out of all processes, the last attached
+/// first: what begins a call must not outlive what ends it.
 #[derive(Debug, Default)]
 pub struct Links(Vec<UProbeLink>);
 
+impl Drop for Links {
+    fn drop(&mut self) {
+        while let Some(link) = self.0.pop() {
+            drop(link);
+        }
+    }
+}
+
 impl Links {
     /// Adds `other`'s probes.
-    pub fn merge(&mut self, other: Self) {
-        self.0.extend(other.0);
+    pub fn merge(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
     }
 
     /// True when nothing is attached.
