@@ -61,12 +61,27 @@ pub enum StepProbes {
     Off,
 }
 
+/// How uprobes are attached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UprobeLinks {
+    /// One link for all sites of a program where the kernel can.
+    #[default]
+    Auto,
+    /// One link for all sites of a program (Linux 6.6).
+    Multi,
+    /// One perf event for each site.
+    Single,
+}
+
 /// `[profile]`: how much is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Profile {
     /// When step probes are attached.
     pub steps: StepProbes,
+    /// How uprobes are attached.
+    pub uprobes: UprobeLinks,
     /// With `auto`: how long the probes of key derivation stay attached.
     #[serde(deserialize_with = "duration")]
     pub key_derivation_window: Duration,
@@ -79,6 +94,7 @@ impl Default for Profile {
     fn default() -> Self {
         Self {
             steps: StepProbes::default(),
+            uprobes: UprobeLinks::default(),
             key_derivation_window: Duration::from_secs(1),
             key_derivation_interval: Duration::from_secs(20),
         }
@@ -281,7 +297,7 @@ mod tests {
         assert_eq!(parsed, Config::default());
         // It shows every key, so that none is undocumented.
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 7);
+        assert_eq!(keys, 8);
     }
 
     #[test]

@@ -14,8 +14,9 @@ use std::sync::{Arc, RwLock};
 use anyhow::{Context as _, Result};
 
 use crate::cli::{Command, Invocation, Target};
-use crate::config::{Config, StepProbes};
+use crate::config::{Config, StepProbes, UprobeLinks};
 use crate::discover::selection::Selection;
+use crate::kernel::load::UprobeMode;
 use crate::ledger::{Ledger, SharedLedger};
 use crate::session::{KeyDerivation, Options};
 
@@ -58,7 +59,11 @@ fn session_options(config: &Config, selection: Selection) -> Options {
             StepProbes::Auto => KeyDerivation { window, period },
             StepProbes::Off => KeyDerivation::never(),
         },
-        uprobe_mode: None,
+        uprobe_mode: match profile.uprobes {
+            UprobeLinks::Auto => None,
+            UprobeLinks::Multi => Some(UprobeMode::Multi),
+            UprobeLinks::Single => Some(UprobeMode::Single),
+        },
         handshakes_in_progress: config.limits.handshakes_in_progress,
     }
 }
