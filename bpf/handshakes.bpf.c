@@ -25,16 +25,11 @@ struct {
 	__type(value, struct call);
 } calls SEC(".maps");
 
-struct connection_key {
-	__u64 object;
-	__u64 pid;
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, HANDSHAKES_IN_PROGRESS);
-	__type(key, struct connection_key);
-	__type(value, struct handshake);
+	__type(key, struct tlsprof_connection);
+	__type(value, struct tlsprof_handshake);
 } handshakes SEC(".maps");
 
 /* The thread on each CPU that is inside a call, 0 for none: keeps scheduler
@@ -73,8 +68,9 @@ static __always_inline struct tlsprof_control current_control(void)
 	return value ? *value : none;
 }
 
-static __always_inline void close_handshake(struct connection_key *key, struct handshake *handshake,
-					    __u8 outcome, __u64 now)
+static __always_inline void close_handshake(struct tlsprof_connection *key,
+					    struct tlsprof_handshake *handshake, __u8 outcome,
+					    __u64 now)
 {
 	struct tlsprof_control value = current_control();
 
@@ -125,8 +121,8 @@ static __always_inline void handle_enter(struct pt_regs *ctx, __u8 role)
 /* The call on this thread is over: adds it to its handshake, if it is part of one. */
 static __always_inline void end_call(struct call *call, __u8 result, __u64 now)
 {
-	struct connection_key key = { .object = call->connection, .pid = call->pid };
-	struct handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
+	struct tlsprof_connection key = { .object = call->connection, .pid = call->pid };
+	struct tlsprof_handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 
 	if (handshake) {
@@ -155,11 +151,12 @@ static __always_inline void handle_exit(struct pt_regs *ctx)
 static __always_inline void handle_clear(struct pt_regs *ctx)
 {
 	__u64 object = PT_REGS_PARM1(ctx);
-	struct connection_key key = { .object = object, .pid = bpf_get_current_pid_tgid() >> 32 };
-	struct handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
+	struct tlsprof_connection key = { .object = object,
+					  .pid = bpf_get_current_pid_tgid() >> 32 };
+	struct tlsprof_handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
 	struct tlsprof_control value = current_control();
 	struct call *call = current_call();
-	struct handshake fresh = {};
+	struct tlsprof_handshake fresh = {};
 
 	/* Cleared for use again while its handshake was under way. */
 	if (handshake)
@@ -179,9 +176,9 @@ static __always_inline void handle_clear(struct pt_regs *ctx)
 
 static __always_inline void handle_free(struct pt_regs *ctx)
 {
-	struct connection_key key = { .object = PT_REGS_PARM1(ctx),
-				      .pid = bpf_get_current_pid_tgid() >> 32 };
-	struct handshake *handshake;
+	struct tlsprof_connection key = { .object = PT_REGS_PARM1(ctx),
+					  .pid = bpf_get_current_pid_tgid() >> 32 };
+	struct tlsprof_handshake *handshake;
 
 	if (!key.object)
 		return;

@@ -125,6 +125,21 @@ struct tlsprof_handshake_event {
 	char comm[TLSPROF_COMM_LEN];
 };
 
+/* A handshake under way: value of the `handshakes` hash. The agent ends those of
+ * processes that have ended. */
+struct tlsprof_handshake {
+	struct tlsprof_handshake_event event;
+	__u64 began;
+	__u32 steps_generation;
+	__u32 key_derivation_generation;
+};
+
+/* Its key. */
+struct tlsprof_connection {
+	__u64 object; /* address of the library's connection object */
+	__u64 pid;
+};
+
 /* fork (of a process, not a thread), exec and exit (of the last thread). */
 struct tlsprof_process_event {
 	struct tlsprof_event_header header;

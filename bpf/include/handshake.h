@@ -15,13 +15,6 @@
 /* ERR_LIB_SSL (include/openssl/err.h): the lib argument of libssl's own errors. */
 #define ERR_LIB_SSL 20
 
-struct handshake {
-	struct tlsprof_handshake_event event;
-	__u64 began;
-	__u32 steps_generation;
-	__u32 key_derivation_generation;
-};
-
 enum call_result {
 	CALL_RETRY = 0, /* wants more from the peer: not an end */
 };
@@ -48,7 +41,7 @@ static inline __u8 saturating_add(__u8 a, __u8 b)
 }
 
 /* Adds a call that has just ended, or been cut short, to its handshake. */
-static inline void handshake_add_call(struct handshake *handshake, const struct call *call,
+static inline void handshake_add_call(struct tlsprof_handshake *handshake, const struct call *call,
 				      __u64 now)
 {
 	struct tlsprof_handshake_event *event = &handshake->event;
@@ -78,7 +71,7 @@ static inline __u8 observed_throughout(__u32 at_beginning, __u32 at_end)
 	return (at_beginning & 1) && at_beginning == at_end;
 }
 
-static inline void handshake_end(struct handshake *handshake, __u8 outcome, __u64 now,
+static inline void handshake_end(struct tlsprof_handshake *handshake, __u8 outcome, __u64 now,
 				 const struct tlsprof_control *control)
 {
 	struct tlsprof_handshake_event *event = &handshake->event;

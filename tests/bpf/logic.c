@@ -24,7 +24,7 @@ static void time_off_the_cpu_is_not_cpu_time(void)
 static void cpu_and_waits_add_up_to_the_time_in_the_call(void)
 {
 	struct call call = {};
-	struct handshake handshake = {};
+	struct tlsprof_handshake handshake = {};
 	__u64 sum;
 
 	call_begin(&call, 10);
@@ -125,7 +125,7 @@ static void only_success_or_an_error_ends_a_handshake(void)
 
 static void calls_of_one_handshake_add_up(void)
 {
-	struct handshake handshake = { .began = 1000, .steps_generation = 1 };
+	struct tlsprof_handshake handshake = { .began = 1000, .steps_generation = 1 };
 	struct call first = { .signature_bytes = 256, .groups_named = 1, .group = "X25519" };
 	struct call second = {};
 
@@ -155,7 +155,7 @@ static void steps_are_observed_only_when_attached_throughout(void)
 
 static void counts_saturate(void)
 {
-	struct handshake handshake = {};
+	struct tlsprof_handshake handshake = {};
 	struct call call = { .step_calls = { 200 } };
 
 	handshake_add_call(&handshake, &call, 0);

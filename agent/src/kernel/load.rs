@@ -1,9 +1,10 @@
 //! Loads the BPF programs, each by itself, and reads their maps.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use aya::maps::{Array, Map, MapData, MapError, PerCpuArray, RingBuf};
+use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::{BtfTracePoint, ProgramError, UProbe};
 use aya::sys::{UProbeMultiFeature, is_uprobe_multi_supported};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
@@ -11,7 +12,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use thiserror::Error;
 
-use super::contract::{TLSPROF_HIT_COUNT, TLSPROF_LOSS_COUNT, tlsprof_control};
+use super::contract::{
+    TLSPROF_EVENT_HANDSHAKE, TLSPROF_HIT_COUNT, TLSPROF_LOSS_COUNT, TLSPROF_OUTCOME_ABANDONED,
+    tlsprof_connection, tlsprof_control, tlsprof_handshake, tlsprof_handshake_event,
+};
 use super::limits;
 
 static SINGLE: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.single.bpf.o"));
@@ -59,6 +63,7 @@ pub struct Loaded {
     pub mode: UprobeMode,
     pub(super) events: RingBuf<MapData>,
     control: Array<MapData, Control>,
+    handshakes: HashMap<MapData, Connection, Progress>,
     losses: PerCpuArray<MapData, u64>,
     hits: PerCpuArray<MapData, u64>,
 }
@@ -71,6 +76,24 @@ struct Control(tlsprof_control);
 #[allow(unsafe_code, reason = "aya asks for this promise about map values")]
 // SAFETY: a C structure of two integers, without padding.
 unsafe impl aya::Pod for Control {}
+
+/// [`tlsprof_connection`] as a map key.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(transparent)]
+struct Connection(tlsprof_connection);
+
+#[allow(unsafe_code, reason = "aya asks for this promise about map keys")]
+// SAFETY: a C structure of two integers, without padding.
+unsafe impl aya::Pod for Connection {}
+
+/// [`tlsprof_handshake`] as a map value.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(transparent)]
+struct Progress(tlsprof_handshake);
+
+#[allow(unsafe_code, reason = "aya asks for this promise about map values")]
+// SAFETY: a C structure of integers and arrays of them; padding carries nothing.
+unsafe impl aya::Pod for Progress {}
 
 /// Uprobe programs by the name of their C function.
 pub(super) const UPROBES: &[&str] = &[
@@ -135,6 +158,7 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
     Ok(Loaded {
         events: RingBuf::try_from(take("events")?).map_err(maps)?,
         control: Array::try_from(take("control")?).map_err(maps)?,
+        handshakes: HashMap::try_from(take("handshakes")?).map_err(maps)?,
         losses: PerCpuArray::try_from(take("losses")?).map_err(maps)?,
         hits: PerCpuArray::try_from(take("hits")?).map_err(maps)?,
         bpf,
@@ -245,6 +269,28 @@ impl Loaded {
         self.control.set(0, &Control(value), 0)
     }
 
+    /// Takes the handshakes that were under way in processes that have ended, each
+    /// with the time of the end, and reports them as abandoned.
+    pub fn abandon(&mut self, ended: &BTreeMap<u32, u64>) -> Vec<tlsprof_handshake_event> {
+        let keys = self.handshakes.keys().filter_map(Result::ok);
+        let theirs = keys.filter_map(|key| {
+            let end = ended.get(&u32::try_from(key.0.pid).ok()?)?;
+            Some((key, *end))
+        });
+        // Bounded: a key that is deleted under the iteration makes it begin again.
+        let theirs: Vec<(Connection, u64)> = theirs.take(MAX_ABANDONED).collect();
+        let mut events = Vec::new();
+        for (key, end) in theirs {
+            let Ok(Progress(handshake)) = self.handshakes.get(&key, 0) else {
+                continue;
+            };
+            if self.handshakes.remove(&key).is_ok() {
+                events.push(abandoned(handshake, end));
+            }
+        }
+        events
+    }
+
     /// Lost data by `enum tlsprof_loss`, since loading.
     pub fn losses(&self) -> [u64; TLSPROF_LOSS_COUNT as usize] {
         sums(&self.losses)
@@ -254,6 +300,19 @@ impl Loaded {
     pub fn hits(&self) -> [u64; TLSPROF_HIT_COUNT as usize] {
         sums(&self.hits)
     }
+}
+
+/// Handshakes ended at once on behalf of processes that are gone.
+const MAX_ABANDONED: usize = 65_536;
+
+/// As handshake_end() in `bpf/include/handshake.h` would have it.
+fn abandoned(handshake: tlsprof_handshake, end: u64) -> tlsprof_handshake_event {
+    let mut event = handshake.event;
+    event.header.kind = TLSPROF_EVENT_HANDSHAKE;
+    event.header.time = end;
+    event.duration = end.saturating_sub(handshake.began);
+    event.outcome = u8::try_from(TLSPROF_OUTCOME_ABANDONED).unwrap_or_default();
+    event
 }
 
 /// Each element summed over CPUs; 0 where it cannot be read.

@@ -18,6 +18,16 @@ pub enum Record {
     Process(tlsprof_process_event),
 }
 
+impl Record {
+    /// When it happened, in nanoseconds of CLOCK_MONOTONIC.
+    pub fn time(&self) -> u64 {
+        match self {
+            Self::Handshake(event) => event.header.time,
+            Self::Process(event) => event.header.time,
+        }
+    }
+}
+
 /// A structure of the contract: plain integers and arrays of them.
 ///
 /// # Safety

@@ -20,11 +20,11 @@ use crate::discover::process::CpuTime;
 use crate::discover::selection::Selection;
 use crate::discover::table::{ImageChange, ProcessTable};
 use crate::evidence::decode::decode;
-use crate::evidence::{Evidence, Handshake};
+use crate::evidence::{Evidence, Handshake, ProcessEvent};
 use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
 use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
 use crate::kernel::mappings::{Mapped, Watch};
-use crate::kernel::record;
+use crate::kernel::record::{self, Record};
 use crate::ledger::{Ledger, SharedLedger};
 use windows::Windows;
 
@@ -181,13 +181,28 @@ impl Session {
             ..
         } = self;
         let mut ledger = ledger.write().unwrap_or_else(PoisonError::into_inner);
-        loaded.drain(
-            |bytes| match record::decode(bytes).as_ref().and_then(decode) {
-                Some(Evidence::Process(event)) => table.apply(&event),
+        let mut ended = BTreeMap::new();
+        loaded.drain(|bytes| {
+            let record = record::decode(bytes);
+            match record.as_ref().and_then(decode) {
+                Some(Evidence::Process(event)) => {
+                    if let (ProcessEvent::Exit { process, .. }, Some(record)) = (&event, &record) {
+                        ended.insert(*process, record.time());
+                    }
+                    table.apply(&event);
+                }
                 Some(Evidence::Handshake(handshake)) => book(table, &mut ledger, &handshake, see),
                 None => *undecodable += 1,
-            },
-        );
+            }
+        });
+        if ended.is_empty() {
+            return;
+        }
+        for event in loaded.abandon(&ended) {
+            if let Some(Evidence::Handshake(handshake)) = decode(&Record::Handshake(event)) {
+                book(table, &mut ledger, &handshake, see);
+            }
+        }
     }
 
     fn take_mappings(&mut self) {
