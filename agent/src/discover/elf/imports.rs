@@ -134,4 +134,4 @@ fn is_jump_through(slot: u64, instruction: &Instruction) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
