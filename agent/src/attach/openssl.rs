@@ -12,7 +12,22 @@ pub fn functions(library: &Library) -> impl Iterator<Item = &'static Function> {
         (true, Generation::V1_1_1) => &[CRYPTO, CRYPTO_1_1_1],
         (true, Generation::V3) => &[CRYPTO, CRYPTO_3],
     };
-    ssl.iter().chain(crypto.iter().copied().flatten())
+    ssl.iter()
+        .chain(crypto.iter().copied().flatten())
+        .chain(errors(library))
+}
+
+/// How errors of libssl are seen. libcrypto raises and drops errors of its own
+/// several times a handshake: it is better not to be called for these.
+fn errors(library: &Library) -> &'static [Function] {
+    match (library.ssl, library.crypto, library.generation) {
+        (true, false, Generation::V1_1_1) => LIBSSL_ERRORS_1_1_1,
+        (true, false, Generation::V3) => LIBSSL_ERRORS_3,
+        (true, true, Generation::V1_1_1) => &[PUT_ERROR],
+        (true, true, Generation::V3) => &[VSET_ERROR],
+        (false, _, Generation::V1_1_1) => LIBCRYPTO_ERRORS_1_1_1,
+        (false, _, Generation::V3) => LIBCRYPTO_ERRORS_3,
+    }
 }
 
 /// Cookie of `EVP_PKEY_derive` in 1.1.1 (`TLSPROF_STEP_BY_PEER`).
@@ -61,12 +76,6 @@ pub const CRYPTO_1_1_1: &[Function] = &[
         1,
     ),
     step(&["RSA_private_decrypt"], Step::RsaDecryption, 0),
-    entry_only(
-        &["ERR_put_error"],
-        Program::ErrorRaisedV1,
-        Group::Handshakes,
-        3,
-    ),
 ];
 
 /// libcrypto, 3.0 and later.
@@ -86,13 +95,61 @@ pub const CRYPTO_3: &[Function] = &[
         Group::Steps,
         2,
     ),
-    entry_only(
+];
+
+/// All errors of 1.1.1. In an image that holds both libraries, calls between
+/// them pass no stub, so that there is no other place.
+const PUT_ERROR: Function = entry_only(
+    &["ERR_put_error"],
+    Program::ErrorRaisedV1,
+    Group::Handshakes,
+    3,
+);
+
+/// All errors of 3.0 and later, likewise.
+const VSET_ERROR: Function = entry_only(
+    &["ERR_vset_error"],
+    Program::ErrorRaised,
+    Group::Handshakes,
+    2,
+);
+
+/// libssl alone, 1.1.1.
+const LIBSSL_ERRORS_1_1_1: &[Function] = &[imported(
+    "ERR_put_error@plt",
+    &["ERR_put_error"],
+    Program::ErrorRaisedV1,
+    3,
+)];
+
+/// libssl alone, 3.0 and later: `ossl_statem_fatal` and `ossl_rlayer_fatal` call
+/// the first, `ERR_raise` the second, with the same first two arguments.
+const LIBSSL_ERRORS_3: &[Function] = &[
+    imported(
+        "ERR_vset_error@plt",
         &["ERR_vset_error"],
         Program::ErrorRaised,
-        Group::Handshakes,
+        2,
+    ),
+    imported(
+        "ERR_set_error@plt",
+        &["ERR_set_error"],
+        Program::ErrorRaised,
         2,
     ),
 ];
+
+/// libcrypto alone, 1.1.1.
+const LIBCRYPTO_ERRORS_1_1_1: &[Function] = &[Function {
+    group: Group::AllErrors,
+    ..PUT_ERROR
+}];
+
+/// libcrypto alone, 3.0 and later.
+const LIBCRYPTO_ERRORS_3: &[Function] = &[Function {
+    group: Group::AllErrors,
+    ..VSET_ERROR
+}];
 
 const fn state_machine(name: &'static str, role: Role) -> Function {
     Function {
@@ -113,6 +170,21 @@ const fn step(symbol: &'static [&'static str; 1], step: Step, arguments: usize) 
         exit: Some(Program::StepExit),
         cookie: step_cookie(step),
         ..entry_only(symbol, Program::StepEnter, Group::Steps, arguments)
+    }
+}
+
+/// A function of libcrypto, where libssl calls it. Optional: without it the
+/// errors of all of libcrypto are probed ([`Group::AllErrors`]).
+const fn imported(
+    name: &'static str,
+    symbol: &'static [&'static str; 1],
+    program: Program,
+    arguments: usize,
+) -> Function {
+    Function {
+        name,
+        locate: Locate::Import(symbol),
+        ..entry_only(symbol, program, Group::Handshakes, arguments)
     }
 }
 

@@ -7,7 +7,7 @@ use super::openssl;
 use super::placement::{self, Code, Needs, Placement, PlacementError};
 use super::spec::{Function, Locate, Need};
 use super::state_machine::{self, StateMachine, StateMachineError};
-use crate::discover::elf::{ElfError, ElfView, Symbol, Symbols};
+use crate::discover::elf::{ElfError, ElfView, ImportError, Symbol, Symbols};
 use crate::discover::library::Library;
 
 /// One place in an image where probes go.
@@ -37,17 +37,17 @@ impl fmt::Display for Site {
 }
 
 /// A function that is not probed, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Missing {
-    /// Its name.
-    pub function: &'static str,
+    /// The function.
+    pub function: &'static Function,
     /// What is wrong.
     pub reason: String,
 }
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<32} not probed: {}", self.function, self.reason)
+        write!(f, "{:<32} not probed: {}", self.function.name, self.reason)
     }
 }
 
@@ -58,6 +58,16 @@ pub struct Plan {
     pub sites: Vec<Site>,
     /// Functions that the image lacks: details that will be missing.
     pub missing: Vec<Missing>,
+}
+
+impl Plan {
+    /// Whether calls of this image to another cannot be probed: without
+    /// [`Group::AllErrors`](super::spec::Group::AllErrors), failed handshakes
+    /// would be told as abandoned.
+    pub fn lacks_imports(&self) -> bool {
+        let mut missing = self.missing.iter();
+        missing.any(|missing| matches!(missing.function.locate, Locate::Import(_)))
+    }
 }
 
 impl fmt::Display for Plan {
@@ -96,6 +106,9 @@ pub enum SiteError {
     /// The image does not define it.
     #[error("no symbol {0}")]
     NoSymbol(&'static str),
+    /// The image's calls of it cannot be found.
+    #[error(transparent)]
+    Import(#[from] ImportError),
     /// The functions that run handshakes cannot be found.
     #[error("the handshake functions cannot be found: {0}")]
     StateMachine(String),
@@ -138,7 +151,7 @@ pub fn plan(image: &ElfView, library: &Library) -> Result<Plan, PlanError> {
                 });
             }
             Err(error) => plan.missing.push(Missing {
-                function: function.name,
+                function,
                 reason: error.to_string(),
             }),
         }
@@ -162,7 +175,7 @@ impl<'a> Planner<'a> {
         let mut handshakes = false;
         for function in functions {
             match function.locate {
-                Locate::Symbol(symbols) => names.extend(symbols),
+                Locate::Symbol(symbols) | Locate::Import(symbols) => names.extend(symbols),
                 Locate::StateMachine(_) => handshakes = true,
             }
         }
@@ -213,6 +226,11 @@ impl<'a> Planner<'a> {
             (Locate::Symbol(names), _) => {
                 let mut found = names.iter().filter_map(|name| self.symbols.get(name));
                 found.next().ok_or(SiteError::NoSymbol(function.name))
+            }
+            (Locate::Import(names), _) => {
+                let mut imported = names.iter().filter(|name| self.symbols.imports(name));
+                let name = imported.next().ok_or(ImportError::NotImported)?;
+                Ok(self.image.import_jump(&self.symbols, name)?)
             }
             (Locate::StateMachine(role), Some(Ok(found))) => {
                 let address = found.address(role);

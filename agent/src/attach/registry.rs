@@ -182,6 +182,8 @@ impl Registry {
             .images
             .iter()
             .filter(|(_, image)| matches!(image.state, State::Found));
+        let lacks_imports = |image: &Image| image.plan.as_ref().is_some_and(Plan::lacks_imports);
+        let all_errors = found.clone().any(|(_, image)| lacks_imports(image));
         let mut order: Vec<(bool, ImageId)> = found
             .map(|(id, image)| {
                 (
@@ -191,6 +193,9 @@ impl Registry {
             })
             .collect();
         order.sort_unstable();
+        if all_errors && self.groups.insert(Group::AllErrors) {
+            self.attach_to_profiled(loaded, Group::AllErrors);
+        }
         for (_, id) in order {
             let danger = unsafe_for(id, &self.engines);
             let Some(image) = self.images.get_mut(&id) else {
@@ -245,12 +250,18 @@ impl Registry {
             self.groups.remove(&Group::KeyDerivation);
         }
         for image in self.images.values_mut() {
-            if !matches!(image.state, State::Profiled) {
-                continue;
-            }
             image.links.remove(&Group::KeyDerivation);
-            if attached && let Err(error) = image.attach(loaded, Group::KeyDerivation) {
-                tracing::warn!(path = %image.path.display(), %error, "key derivation is not probed");
+        }
+        if attached {
+            self.attach_to_profiled(loaded, Group::KeyDerivation);
+        }
+    }
+
+    fn attach_to_profiled(&mut self, loaded: &mut Loaded, group: Group) {
+        let images = self.images.values_mut();
+        for image in images.filter(|image| matches!(image.state, State::Profiled)) {
+            if let Err(error) = image.attach(loaded, group) {
+                tracing::warn!(path = %image.path.display(), ?group, %error, "probes are missing");
             }
         }
     }

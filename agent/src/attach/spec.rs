@@ -52,6 +52,9 @@ impl Program {
 pub enum Locate {
     /// By the first of these symbols that is there.
     Symbol(&'static [&'static str]),
+    /// By the jump through which the image calls the first of these functions,
+    /// of another image, that it imports: only its own calls pass it.
+    Import(&'static [&'static str]),
     /// The library's internal handshake function of that role, derived from its
     /// `SSL_METHOD` tables (see `attach::state_machine`).
     StateMachine(Role),
@@ -65,6 +68,9 @@ pub enum Group {
     Steps,
     /// Key derivation: 20 calls a TLS 1.3 handshake, attached in windows.
     KeyDerivation,
+    /// Errors that anything raises in a libcrypto: attached once there is a
+    /// libssl whose own calls cannot be probed.
+    AllErrors,
     /// Beginning, end and outcome of handshakes. Always attached.
     Handshakes,
 }

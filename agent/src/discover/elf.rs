@@ -7,6 +7,7 @@
 
 mod error;
 mod headers;
+mod imports;
 mod relocations;
 mod source;
 mod symbols;
@@ -21,6 +22,7 @@ use object::elf::{self as format, FileHeader64, SectionHeader64};
 use object::pod::{self, Pod};
 
 pub use error::ElfError;
+pub use imports::ImportError;
 pub use source::ReadAt;
 pub use symbols::{Symbol, Symbols};
 
@@ -72,6 +74,8 @@ pub struct ElfView {
     fixed: bool,
     segments: Vec<Segment>,
     sections: Vec<SectionHeader64<LE>>,
+    /// Index of the section that holds the names of sections.
+    section_names: usize,
     dynamic: Option<(u64, u64)>,
     unwind_index: Option<u64>,
     build_id: Option<String>,
@@ -115,6 +119,7 @@ impl ElfView {
             fixed: false,
             segments: Vec::new(),
             sections: Vec::new(),
+            section_names: 0,
             dynamic: None,
             unwind_index: None,
             build_id: None,

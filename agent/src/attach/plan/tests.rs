@@ -10,7 +10,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::*;
-use crate::attach::spec::Program;
+use crate::attach::spec::{Group, Program};
 use crate::discover::library::tests::installed;
 use crate::discover::library::{self, Generation, Tls};
 
@@ -37,9 +37,49 @@ fn installed_libssl_has_all_functions() {
     let plan = plan(&image, &library).unwrap();
     assert_complete(&plan, &library);
     // The functions have no symbols, yet their ends are known, so that a cheap
-    // site can be proven.
+    // site can be proven. Only the jumps to libcrypto are single-stepped.
+    for site in &plan.sites {
+        let import = matches!(site.function.locate, Locate::Import(_));
+        assert_eq!(site.placement.emulated, !import, "{plan}");
+    }
+    assert!(!plan.lacks_imports());
+}
+
+#[test]
+fn libssl_alone_is_probed_where_it_raises_errors() {
+    let (image, library) = open(&installed("libssl.so.3"));
+    let sites = plan(&image, &library).unwrap().sites;
+    let raising = sites
+        .iter()
+        .filter(|site| site.function.entry == Some(Program::ErrorRaised));
+    let raising: Vec<_> = raising
+        .map(|site| (site.function.name, site.function.group))
+        .collect();
+    let expected = [
+        ("ERR_vset_error@plt", Group::Handshakes),
+        ("ERR_set_error@plt", Group::Handshakes),
+    ];
+    assert_eq!(raising, expected);
+}
+
+#[test]
+fn errors_of_libcrypto_alone_are_a_group_of_their_own() {
+    let (image, library) = open(&installed("libcrypto.so.3"));
+    let plan = plan(&image, &library).unwrap();
+    let of_handshakes = |site: &&Site| site.function.group == Group::Handshakes;
+    assert_eq!(plan.sites.iter().filter(of_handshakes).count(), 0, "{plan}");
+    assert!(!plan.lacks_imports());
+}
+
+#[test]
+fn libssl_without_stubs_needs_the_errors_of_libcrypto() {
+    let (image, mut library) = open(&installed("libssl.so.3"));
+    library.generation = Generation::V1_1_1;
+    let plan = plan(&image, &library).unwrap();
+    assert!(plan.lacks_imports());
     assert!(
-        plan.sites.iter().all(|site| site.placement.emulated),
+        plan.to_string()
+            .contains("ERR_put_error@plt                not probed: it is not imported"),
         "{plan}"
     );
 }
@@ -103,7 +143,7 @@ fn missing_optional_functions_are_listed() {
     let names: Vec<&str> = plan
         .missing
         .iter()
-        .map(|missing| missing.function)
+        .map(|missing| missing.function.name)
         .collect();
     assert_eq!(names, ["ERR_put_error"]);
     assert!(

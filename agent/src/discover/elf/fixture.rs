@@ -32,6 +32,10 @@ pub(crate) struct Fixture {
     pub(crate) versions: Vec<u16>,
     /// Of `.symtab`, with their binding.
     pub(crate) symbols: Vec<(Named, u8)>,
+    /// The section of this name begins where the code does.
+    pub(crate) code_section: &'static str,
+    /// Number of the processor, 0 for x86-64.
+    pub(crate) machine: u64,
     /// Slot, `r_info`, addend.
     pub(crate) rela: Vec<(u64, u64, u64)>,
     pub(crate) relr: Vec<u64>,
@@ -43,6 +47,13 @@ pub(crate) struct Fixture {
 pub(crate) const RELATIVE: u64 = 8;
 pub(crate) const fn absolute(symbol: u64) -> u64 {
     symbol << 32 | 1
+}
+/// The same of R_X86_64_GLOB_DAT and R_X86_64_JUMP_SLOT.
+pub(crate) const fn global_data(symbol: u64) -> u64 {
+    symbol << 32 | 6
+}
+pub(crate) const fn jump_slot(symbol: u64) -> u64 {
+    symbol << 32 | 7
 }
 
 impl Fixture {
@@ -104,7 +115,10 @@ impl Fixture {
         ]);
         let dynamic = at(&mut file, &dynamic);
 
-        let sections: [(u32, u64, (u64, u64), u64); 7] = [
+        let names = [b"\0", self.code_section.as_bytes(), b"\0"].concat();
+        let names = at(&mut file, &names);
+        let code = (CODE, self.code.len() as u64);
+        let sections: [(u32, u64, (u64, u64), u64); 9] = [
             (0, 0, (0, 0), 0),
             (format::SHT_DYNSYM.0, 2, dynsym, 2),
             (format::SHT_STRTAB.0, 2, dynstr, 0),
@@ -112,12 +126,15 @@ impl Fixture {
             (format::SHT_SYMTAB.0, 0, symtab, 5),
             (format::SHT_STRTAB.0, 0, strtab, 0),
             (format::SHT_PROGBITS.0, 2, text, 0),
+            (format::SHT_PROGBITS.0, 6, code, 0),
+            (format::SHT_STRTAB.0, 0, names, 0),
         ];
         let headers = sections
             .iter()
             .flat_map(|(kind, flags, (offset, size), link)| {
                 [
-                    u64::from(*kind) << 32,
+                    // Only the section of code has a name.
+                    u64::from(*kind) << 32 | u64::from(*flags == 6),
                     *flags,
                     BASE + offset,
                     *offset,
@@ -152,10 +169,11 @@ impl Fixture {
         });
         let programs = words(programs);
         let kind = if self.fixed { 2 } else { 3 };
+        let machine = if self.machine == 0 { 62 } else { self.machine };
         let header = [
             &b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0"[..],
-            &words([kind | 62 << 16 | 1 << 32, BASE + CODE, 64, headers.0]),
-            &words([64 << 32 | 56 << 48, 6 | 64 << 16 | 7 << 32]),
+            &words([kind | machine << 16 | 1 << 32, BASE + CODE, 64, headers.0]),
+            &words([64 << 32 | 56 << 48, 6 | 64 << 16 | 9 << 32 | 8 << 48]),
         ];
         file[..64].copy_from_slice(&header.concat());
         file[64..][..programs.len()].copy_from_slice(&programs);

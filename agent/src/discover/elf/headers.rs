@@ -67,6 +67,7 @@ impl ElfView {
         &mut self,
         header: &FileHeader64<LE>,
     ) -> Result<(), ElfError> {
+        self.section_names = usize::from(header.e_shstrndx.get(LE).0);
         if header.e_shoff.get(LE) != 0 {
             let what = "the section header table";
             let count = u64::from(header.e_shnum.get(LE));

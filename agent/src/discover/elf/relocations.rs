@@ -12,14 +12,16 @@ const WORD: u64 = 8;
 
 /// A table that the dynamic section names: address and size in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Table {
+pub(super) struct Table {
     address: u64,
     size: u64,
 }
 
 #[derive(Debug, Default)]
-struct Dynamic {
-    rela: Table,
+pub(super) struct Dynamic {
+    pub(super) rela: Table,
+    /// Slots of the procedure linkage table.
+    pub(super) jump_slots: Table,
     relr: Table,
     symbols: u64,
 }
@@ -50,7 +52,7 @@ impl ElfView {
         Ok(self.record::<U64<LE>>("a pointer", offset)?.get(LE))
     }
 
-    fn read_dynamic(&self) -> Result<Dynamic, ElfError> {
+    pub(super) fn read_dynamic(&self) -> Result<Dynamic, ElfError> {
         let mut dynamic = Dynamic::default();
         let Some((offset, size)) = self.dynamic else {
             return Ok(dynamic);
@@ -62,6 +64,8 @@ impl ElfView {
                 format::DT_NULL => break,
                 format::DT_RELA => dynamic.rela.address = value,
                 format::DT_RELASZ => dynamic.rela.size = value,
+                format::DT_JMPREL => dynamic.jump_slots.address = value,
+                format::DT_PLTRELSZ => dynamic.jump_slots.size = value,
                 format::DT_RELR => dynamic.relr.address = value,
                 format::DT_RELRSZ => dynamic.relr.size = value,
                 format::DT_SYMTAB => dynamic.symbols = value,
@@ -77,23 +81,29 @@ impl ElfView {
         slots: &BTreeSet<u64>,
         values: &mut BTreeMap<u64, u64>,
     ) -> Result<(), ElfError> {
-        let what = "the relocation table";
-        let Table { address, size } = dynamic.rela;
-        if size == 0 {
-            return Ok(());
-        }
-        let offset = self.mapped(what, address)?;
-        self.stream(what, offset, size, |entries: &[Rela64<LE>]| {
-            for entry in entries {
-                let slot = entry.r_offset.get(LE);
-                if !slots.contains(&slot) {
-                    continue;
-                }
-                if let Some(value) = self.resolve(entry, dynamic.symbols)? {
-                    values.insert(slot, value);
-                }
+        self.each_rela(dynamic.rela, |entry| {
+            let slot = entry.r_offset.get(LE);
+            if slots.contains(&slot)
+                && let Some(value) = self.resolve(entry, dynamic.symbols)?
+            {
+                values.insert(slot, value);
             }
             Ok(())
+        })
+    }
+
+    pub(super) fn each_rela(
+        &self,
+        table: Table,
+        mut visit: impl FnMut(&Rela64<LE>) -> Result<(), ElfError>,
+    ) -> Result<(), ElfError> {
+        let what = "the relocation table";
+        if table.size == 0 {
+            return Ok(());
+        }
+        let offset = self.mapped(what, table.address)?;
+        self.stream(what, offset, table.size, |entries: &[Rela64<LE>]| {
+            entries.iter().try_for_each(&mut visit)
         })
     }
 

@@ -1,6 +1,6 @@
 //! Looks symbols up by name, without holding a symbol table in memory.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use object::LittleEndian as LE;
 use object::elf::{self as format, SectionHeader64, Sym64, VersymIndex};
@@ -41,7 +41,8 @@ enum Rank {
 pub struct Symbols {
     /// None: several static functions have this name.
     defined: HashMap<String, (Rank, Option<Symbol>)>,
-    imported: BTreeSet<String>,
+    /// Indices in the dynamic symbol table.
+    imported: BTreeMap<String, u64>,
 }
 
 impl Symbols {
@@ -57,7 +58,12 @@ impl Symbols {
 
     /// Whether the image takes a symbol of this name from another image.
     pub fn imports(&self, name: &str) -> bool {
-        self.imported.contains(name)
+        self.imported.contains_key(name)
+    }
+
+    /// Index of that symbol in the dynamic symbol table.
+    pub(super) fn import(&self, name: &str) -> Option<u64> {
+        self.imported.get(name).copied()
     }
 
     fn add(&mut self, name: &str, rank: Rank, symbol: Symbol) {
@@ -126,7 +132,7 @@ impl ElfView {
         let address = symbol.st_value.get(LE);
         if symbol.st_shndx.get(LE) == format::SHN_UNDEF {
             if dynamic {
-                found.imported.insert(name.to_owned());
+                found.imported.insert(name.to_owned(), index);
             }
             return Ok(());
         }

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::fixture::{BASE, CODE, DATA, Fixture, RELATIVE, absolute};
+use super::fixture::{BASE, CODE, DATA, Fixture, RELATIVE, absolute, jump_slot};
 use super::*;
 use crate::attach::{plan, state_machine};
 use crate::discover::library::{self, Tls};
@@ -201,14 +201,22 @@ fn small_libssl() -> Fixture {
         .into_iter()
         .chain(["TLS_server_method", "TLS_client_method"]);
     Fixture {
-        code: vec![0x53; 0x100],
-        exported: names.map(|name| (name, FUNCTION, 8)).collect(),
-        versions: vec![2; 7],
+        code: [vec![0x53; 0x100], imports::tests::LEGACY.to_vec()].concat(),
+        code_section: ".plt",
+        exported: names
+            .map(|name| (name, FUNCTION, 8))
+            .chain([("ERR_vset_error", 0, 0)])
+            .collect(),
+        versions: vec![2; 8],
         symbols: vec![
             (("ossl_statem_accept", FUNCTION, 8), GLOBAL),
             (("ossl_statem_connect", FUNCTION + 8, 8), GLOBAL),
         ],
-        rela: vec![(SLOT, RELATIVE, FUNCTION), (SLOT + 8, absolute(1), 0)],
+        rela: vec![
+            (SLOT, RELATIVE, FUNCTION),
+            (SLOT + 8, absolute(1), 0),
+            (BASE + DATA, jump_slot(8), 0),
+        ],
         relr: vec![SLOT + 16, 3],
         functions: vec![FUNCTION, FUNCTION + 8],
         ..Fixture::default()
