@@ -1,1 +1,383 @@
-//! placeholder
+//! The configuration file: TOML, every key optional.
+//!
+//! `docs/configuration.md` documents each key. Unknown keys and wrong values are
+//! errors that name the file, the line and the key; nothing is ignored.
+
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, io};
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use crate::ledger::Limits as LedgerLimits;
+
+/// Where the configuration is when no `--config` names another file.
+pub const DEFAULT_PATH: &str = "/etc/tlsprof/tlsprof.toml";
+
+/// All settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// `[agent]`
+    pub agent: Agent,
+    /// `[profile]`
+    pub profile: Profile,
+    /// `[limits]`
+    pub limits: Limits,
+}
+
+/// `[agent]`: the daemon.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Agent {
+    /// Where metrics are served.
+    #[serde(deserialize_with = "address")]
+    pub listen: SocketAddr,
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        Self {
+            // Loopback: service names and versions are nobody else's business
+            // unless the administrator says so.
+            listen: ([127, 0, 0, 1], 9843).into(),
+        }
+    }
+}
+
+/// When the probes of handshake steps are attached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepProbes {
+    /// Public-key steps always, key derivation in windows.
+    #[default]
+    Auto,
+    /// All, always. Key derivation alone is 20 calls a handshake.
+    Always,
+    /// Never: reports tell the cost of handshakes, not of their steps.
+    Off,
+}
+
+/// How uprobes are attached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UprobeLinks {
+    /// One link for all sites of a program where the kernel can.
+    #[default]
+    Auto,
+    /// One link for all sites of a program (Linux 6.6).
+    Multi,
+    /// One perf event for each site.
+    Single,
+}
+
+/// `[profile]`: how much is measured.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Profile {
+    /// When step probes are attached.
+    pub steps: StepProbes,
+    /// How uprobes are attached.
+    pub uprobes: UprobeLinks,
+    /// With `auto`: how long the probes of key derivation stay attached.
+    #[serde(deserialize_with = "duration")]
+    pub key_derivation_window: Duration,
+    /// With `auto`: how often they are attached, from begin to begin.
+    #[serde(deserialize_with = "duration")]
+    pub key_derivation_interval: Duration,
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self {
+            steps: StepProbes::default(),
+            uprobes: UprobeLinks::default(),
+            key_derivation_window: Duration::from_secs(1),
+            key_derivation_interval: Duration::from_secs(20),
+        }
+    }
+}
+
+/// `[limits]`: memory is bounded by these.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Services kept apart.
+    #[serde(deserialize_with = "at_least_one")]
+    pub services: u32,
+    /// Sets of labels kept apart for each service.
+    #[serde(deserialize_with = "at_least_one")]
+    pub label_sets: u32,
+    /// Handshakes in progress at once, on the whole host.
+    #[serde(deserialize_with = "at_least_one")]
+    pub handshakes_in_progress: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            services: 200,
+            label_sets: 300,
+            handshakes_in_progress: 32_768,
+        }
+    }
+}
+
+impl From<&Limits> for LedgerLimits {
+    fn from(limits: &Limits) -> Self {
+        Self {
+            services: limits.services as usize,
+            label_sets: limits.label_sets as usize,
+        }
+    }
+}
+
+/// The configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration {}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The file says something that cannot be meant.
+    #[error("{}:{line}: {}{message}", .path.display(), in_front(.key))]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The key with its section, empty where the line has none.
+        key: String,
+        /// What is wrong, and what would be right.
+        message: String,
+    },
+}
+
+fn in_front(key: &str) -> String {
+    if key.is_empty() {
+        String::new()
+    } else {
+        format!("{key}: ")
+    }
+}
+
+impl Config {
+    /// Reads `path`, or [`DEFAULT_PATH`] where that exists, or takes the
+    /// defaults.
+    ///
+    /// # Errors
+    /// When a file cannot be read or is not valid. That the default file does
+    /// not exist is no error.
+    pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
+        let file = path.unwrap_or_else(|| Path::new(DEFAULT_PATH));
+        match fs::read_to_string(file) {
+            Ok(text) => Self::parse(&text, file),
+            Err(error) if path.is_none() && error.kind() == io::ErrorKind::NotFound => {
+                Ok(Self::default())
+            }
+            Err(source) => Err(ConfigError::Read {
+                path: file.to_owned(),
+                source,
+            }),
+        }
+    }
+
+    /// Parses the text of the file at `path`.
+    ///
+    /// # Errors
+    /// When it is not valid.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        let invalid = |span: Option<Range<usize>>, message: &str| {
+            let (line, key) = locate(text, span.map_or(0, |span| span.start));
+            ConfigError::Invalid {
+                path: path.to_owned(),
+                line,
+                key,
+                message: message.trim_end().replace('\n', ", "),
+            }
+        };
+        let config: Self =
+            toml::from_str(text).map_err(|error| invalid(error.span(), error.message()))?;
+        let profile = &config.profile;
+        if profile.key_derivation_window > profile.key_derivation_interval {
+            let at = text.find("key_derivation_").map(|at| at..at);
+            return Err(invalid(
+                at,
+                "the window must not be longer than the interval",
+            ));
+        }
+        Ok(config)
+    }
+}
+
+/// The line (from 1) at a byte offset, and the key on it with its section.
+fn locate(text: &str, offset: usize) -> (usize, String) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count();
+    let section = |text: &str| -> Option<String> {
+        let inner = text.trim().strip_prefix('[')?.split(']').next()?;
+        Some(inner.trim().to_owned())
+    };
+    let here = text.lines().nth(line).unwrap_or_default();
+    let key = here.split_once('=').map(|(key, _)| key.trim().to_owned());
+    let Some(key) = key else {
+        return (line + 1, section(here).unwrap_or_default());
+    };
+    match before.lines().rev().find_map(section) {
+        Some(section) => (line + 1, format!("{section}.{key}")),
+        None => (line + 1, key),
+    }
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(|_| {
+        D::Error::custom(format!(
+            "`{text}` is not an address and port, such as `127.0.0.1:9843` or `[::]:9843`"
+        ))
+    })
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_duration(&text).map_err(D::Error::custom)
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        0 => Err(D::Error::custom("must be at least 1")),
+        number => Ok(number),
+    }
+}
+
+/// Parses a duration such as `30s`, `2m`, `500ms` or `1h 30m`; at most a year.
+///
+/// # Errors
+/// A sentence that says what would be right.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    let parsed = text.trim().parse::<jiff::SignedDuration>();
+    let duration = parsed
+        .ok()
+        .and_then(|parsed| Duration::try_from(parsed).ok());
+    match duration {
+        Some(Duration::ZERO) => Err("must be longer than zero".to_owned()),
+        Some(duration) if duration <= YEAR => Ok(duration),
+        Some(_) => Err("must be at most a year".to_owned()),
+        None => Err(format!(
+            "`{text}` is not a duration, such as `30s`, `2m` or `500ms`"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn error(text: &str) -> String {
+        let parsed = Config::parse(text, Path::new("tlsprof.toml"));
+        parsed.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_documented_example_is_the_default() {
+        let page = include_str!("../../docs/configuration.md");
+        let example = page.split("```toml\n").nth(1).unwrap();
+        let example = example.split("```").next().unwrap();
+        let parsed = Config::parse(example, Path::new("docs/configuration.md")).unwrap();
+        assert_eq!(parsed, Config::default());
+        // It shows every key, so that none is undocumented.
+        let keys = example.lines().filter(|line| line.contains(" = ")).count();
+        assert_eq!(keys, 8);
+    }
+
+    #[test]
+    fn an_empty_file_is_the_default() {
+        assert_eq!(
+            Config::parse("", Path::new("x")).unwrap(),
+            Config::default()
+        );
+    }
+
+    #[test]
+    fn errors_name_file_line_and_key() {
+        let text = error("[agent]\nlisten = \"127.0.0.1:9843\"\nlissen = 1\n");
+        assert!(
+            text.starts_with("tlsprof.toml:3: agent.lissen: unknown field `lissen`"),
+            "{text}"
+        );
+        let text = error("# limits\n[limits]\nservices = \"many\"\n");
+        assert!(
+            text.starts_with("tlsprof.toml:3: limits.services: invalid type"),
+            "{text}"
+        );
+        let text = error("[limits]\nlabel_sets = 0\n");
+        assert_eq!(
+            text,
+            "tlsprof.toml:2: limits.label_sets: must be at least 1"
+        );
+        let text = error("[agent]\nlisten = \"9843\"\n");
+        assert!(text.starts_with("tlsprof.toml:2: agent.listen: `9843` is not an address"));
+        let text = error("[profile]\nsteps = \"often\"\n");
+        assert!(
+            text.contains(":2: profile.steps: unknown variant `often`"),
+            "{text}"
+        );
+        let text = error("[profile]\nkey_derivation_window = \"soon\"\n");
+        assert!(
+            text.contains("profile.key_derivation_window: `soon` is not a duration"),
+            "{text}"
+        );
+        let text = error("[profil]\n");
+        assert!(
+            text.starts_with("tlsprof.toml:1: profil: unknown field"),
+            "{text}"
+        );
+        let text = error("a = [\n");
+        assert!(text.starts_with("tlsprof.toml:"), "{text}");
+        let text = error("[profile]\nkey_derivation_window = \"1m\"\n");
+        assert!(
+            text.contains(":2: profile.key_derivation_window: the window"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_named_file_must_exist() {
+        let missing = Path::new("/nonexistent/tlsprof.toml");
+        let text = Config::load(Some(missing)).unwrap_err().to_string();
+        assert_eq!(
+            text,
+            "cannot read the configuration /nonexistent/tlsprof.toml"
+        );
+    }
+
+    #[test]
+    fn durations() {
+        let cases = [
+            ("30s", 30_000),
+            ("2m", 120_000),
+            ("500ms", 500),
+            ("1h 30m", 5_400_000),
+        ];
+        for (text, millis) in cases {
+            assert_eq!(
+                parse_duration(text),
+                Ok(Duration::from_millis(millis)),
+                "{text}"
+            );
+        }
+        for text in ["", "0s", "-3s", "30", "s", "400d", "99999999999999h"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+}

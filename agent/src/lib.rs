@@ -5,6 +5,8 @@
 //! [`ledger`] → [`outlet`]. [`session`] is the only place that joins them.
 
 pub mod attach;
+pub mod cli;
+pub mod command;
 pub mod config;
 pub mod discover;
 pub mod evidence;

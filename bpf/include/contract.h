@@ -12,7 +12,7 @@
 
 enum tlsprof_limits {
 	TLSPROF_COMM_LEN = 16,  /* TASK_COMM_LEN */
-	TLSPROF_GROUP_LEN = 16, /* longest name in libssl 3.x: "brainpoolP512r1" */
+	TLSPROF_GROUP_LEN = 24, /* longest name in libssl 3.x: "SecP384r1MLKEM1024" */
 	TLSPROF_PATH_LEN = 128, /* executable of an exec event, cut beyond */
 };
 
@@ -49,6 +49,10 @@ enum tlsprof_step {
 	TLSPROF_STEP_RSA_DECRYPTION = 3,
 	TLSPROF_STEP_KEY_DERIVATION = 4,
 	TLSPROF_STEP_COUNT = 5,
+	/* Cookie only: OpenSSL 1.1.1 derives keys with the function that also
+	 * agrees on the shared secret. A key exchange if the peer's key was set
+	 * just before, else key derivation. */
+	TLSPROF_STEP_BY_PEER = 16,
 };
 
 /* Why a thread was off the CPU inside a handshake call. */
@@ -69,9 +73,25 @@ enum tlsprof_loss {
 	TLSPROF_LOSS_THREAD_TABLE_FULL = 2,
 	/* A handshake began inside a call of another handshake on one thread. */
 	TLSPROF_LOSS_NESTED_HANDSHAKE = 3,
-	/* A call of a handshake whose beginning was before the attach. */
+	/* A handshake that was under way when the probes were attached, or a
+	 * renegotiation: it did public-key work, but its beginning was not seen. */
 	TLSPROF_LOSS_BEGAN_BEFORE_ATTACH = 4,
 	TLSPROF_LOSS_COUNT = 5,
+};
+
+/* What ran, for the estimate of our own cost: indices of the `hits` per-CPU array. */
+enum tlsprof_hit {
+	TLSPROF_HIT_ENTRY = 0,  /* uprobe at a function's entry */
+	TLSPROF_HIT_RETURN = 1, /* uretprobe */
+	TLSPROF_HIT_SWITCH = 2, /* scheduler switch of a thread inside a call */
+	TLSPROF_HIT_COUNT = 3,
+};
+
+/* Written by the agent, read by the programs: element 0 of the `control` array.
+ * A generation is odd while that group of probes is attached everywhere. */
+struct tlsprof_control {
+	__u32 steps_generation;
+	__u32 key_derivation_generation;
 };
 
 struct tlsprof_event_header {
@@ -83,23 +103,24 @@ struct tlsprof_event_header {
 /* One handshake, sent when it ends. */
 struct tlsprof_handshake_event {
 	struct tlsprof_event_header header;
-	__u64 process_start; /* start_boottime of the process: tells reused pids apart */
-	__u64 duration;      /* first call to the end, wall clock */
-	__u64 in_call;       /* part of `duration` inside calls, on and off the CPU */
-	__u64 cpu;           /* part of `in_call` on the CPU, interrupts included */
+	__u64 process_start;            /* start_boottime of the process: tells reused pids apart */
+	__u64 duration;                 /* first call to the end, wall clock */
+	__u64 in_call;                  /* part of `duration` inside calls, on and off the CPU */
+	__u64 cpu;                      /* part of `in_call` on the CPU, interrupts included */
 	__u64 step[TLSPROF_STEP_COUNT]; /* parts of `cpu` */
 	__u64 wait[TLSPROF_WAIT_COUNT]; /* parts of `in_call`: in_call = cpu + sum(wait) */
-	__u32 calls;         /* calls of the state machine, retries included */
-	__u32 error_reason;  /* reason number of the library's error, 0 for none */
+	__u32 calls;                    /* calls of the state machine, retries included */
+	__u32 error_reason;             /* reason number of the library's error, 0 for none */
 	__u8 step_calls[TLSPROF_STEP_COUNT]; /* outermost calls, saturating */
-	__u8 role;           /* enum tlsprof_role */
-	__u8 outcome;        /* enum tlsprof_outcome */
+	__u8 role;                           /* enum tlsprof_role */
+	__u8 outcome;                        /* enum tlsprof_outcome */
 	/* 1 when the probes of that group were attached from the handshake's
 	 * beginning to its end; 0: its steps cannot be told apart. */
 	__u8 steps_observed;
 	__u8 key_derivation_observed;
-	__u8 reserved[3];
-	__u32 signature_bytes; /* length of the own signature, 0 for none */
+	__u8 groups_named; /* names that `group` was set to, saturating */
+	__u8 reserved[2];
+	__u32 signature_bytes;         /* length of the own signature, 0 for none */
 	char group[TLSPROF_GROUP_LEN]; /* the library's name of the key exchange group */
 	char comm[TLSPROF_COMM_LEN];
 };

@@ -26,7 +26,7 @@ struct tally {
 };
 
 static const char *const kind_names[KIND_COUNT] = {
-	"full",	   "resume",   "abort-hello", "abort-flight", "reset",
+	"full",    "resume",   "abort-hello", "abort-flight", "reset",
 	"garbage", "no-group", "no-version",  "reject",
 };
 
@@ -84,7 +84,8 @@ static void run_job(enum kind kind)
 	int status = run_connection(&plan, kind, &result);
 
 	if (status)
-		fprintf(stderr, "a connection of kind %s went otherwise than planned\n", kind_names[kind]);
+		fprintf(stderr, "a connection of kind %s went otherwise than planned\n",
+			kind_names[kind]);
 	add_result(&result, status);
 	if (kind == KIND_FULL && !plan.session)
 		plan.session = result.session;
@@ -157,8 +158,9 @@ struct options {
 
 static void usage(const char *program)
 {
-	fprintf(stderr, "usage: %s --port N [--threads N] [--tls 1.2|1.3|any] [--groups LIST] "
-			"[--ciphers LIST] [--server-name NAME] [--foreign-group NAME]",
+	fprintf(stderr,
+		"usage: %s --port N [--threads N] [--tls 1.2|1.3|any] [--groups LIST] "
+		"[--ciphers LIST] [--server-name NAME] [--foreign-group NAME]",
 		program);
 	for (int kind = 0; kind < KIND_COUNT; kind++)
 		fprintf(stderr, " [--%s N]", kind_names[kind]);
@@ -184,15 +186,32 @@ static void parse_options(int argc, char **argv, struct options *options)
 						   OPTION_KIND + kind };
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		switch (option) {
-		case 'p': options->port = atoi(optarg); break;
-		case 't': options->threads = atoi(optarg); break;
-		case 'v': options->version = tls_version(optarg); break;
-		case 'g': options->groups = optarg; break;
-		case 'c': options->ciphers = optarg; break;
-		case 'n': plan.server_name = optarg; break;
-		case 'f': plan.foreign_group = optarg; break;
-		case '?': usage(argv[0]); break;
-		default: options->counts[option - OPTION_KIND] = strtoul(optarg, NULL, 10);
+		case 'p':
+			options->port = atoi(optarg);
+			break;
+		case 't':
+			options->threads = atoi(optarg);
+			break;
+		case 'v':
+			options->version = tls_version(optarg);
+			break;
+		case 'g':
+			options->groups = optarg;
+			break;
+		case 'c':
+			options->ciphers = optarg;
+			break;
+		case 'n':
+			plan.server_name = optarg;
+			break;
+		case 'f':
+			plan.foreign_group = optarg;
+			break;
+		case '?':
+			usage(argv[0]);
+			break;
+		default:
+			options->counts[option - OPTION_KIND] = strtoul(optarg, NULL, 10);
 		}
 	}
 	if (!options->port || options->threads < 1 || options->threads > THREADS_MAX ||

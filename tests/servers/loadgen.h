@@ -8,15 +8,15 @@
 #include <netinet/in.h>
 
 enum kind {
-	KIND_FULL,	   /* full handshake, one request */
-	KIND_RESUME,	   /* resumes the session of the first full one */
+	KIND_FULL,         /* full handshake, one request */
+	KIND_RESUME,       /* resumes the session of the first full one */
 	KIND_ABORT_HELLO,  /* half a ClientHello, then end of file */
 	KIND_ABORT_FLIGHT, /* reads the server's flight, then end of file */
-	KIND_RESET,	   /* reads the server's flight, then a TCP reset */
-	KIND_GARBAGE,	   /* a handshake record whose ClientHello is nonsense */
-	KIND_NO_GROUP,	   /* offers only a group that the server lacks */
+	KIND_RESET,        /* reads the server's flight, then a TCP reset */
+	KIND_GARBAGE,      /* a handshake record whose ClientHello is nonsense */
+	KIND_NO_GROUP,     /* offers only a group that the server lacks */
 	KIND_NO_VERSION,   /* offers only a version that the server lacks */
-	KIND_REJECT,	   /* refuses the server's certificate with an alert */
+	KIND_REJECT,       /* refuses the server's certificate with an alert */
 	KIND_COUNT,
 };
 

@@ -127,8 +127,11 @@ static int prepare(const struct plan *plan, enum kind kind, SSL *ssl)
 				       SSL_set_max_proto_version(ssl, plan->foreign_version)
 			       ? 0
 			       : -1;
-	case KIND_REJECT: SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL); return 0;
-	default: return 0;
+	case KIND_REJECT:
+		SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL);
+		return 0;
+	default:
+		return 0;
 	}
 }
 

@@ -53,7 +53,8 @@ static void check_peer(struct bench *bench)
 {
 	EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new(bench->own, NULL);
 
-	if (!ctx || EVP_PKEY_derive_init(ctx) != 1 || EVP_PKEY_derive_set_peer(ctx, bench->peer) != 1)
+	if (!ctx || EVP_PKEY_derive_init(ctx) != 1 ||
+	    EVP_PKEY_derive_set_peer(ctx, bench->peer) != 1)
 		die("derive_set_peer");
 	EVP_PKEY_CTX_free(ctx);
 }
@@ -102,7 +103,8 @@ static double median_seconds(void (*operation)(struct bench *), struct bench *be
 
 		for (int i = 0; i < repeats; i++)
 			operation(bench);
-		seconds[round] = (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - before) / 1e9 / repeats;
+		seconds[round] =
+			(double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - before) / 1e9 / repeats;
 	}
 	qsort(seconds, ROUNDS, sizeof(*seconds), by_value);
 	return seconds[ROUNDS / 2];

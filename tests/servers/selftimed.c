@@ -196,36 +196,67 @@ struct options {
 static struct options parse_options(int argc, char **argv)
 {
 	static const struct option names[] = {
-		{ "threads", no_argument, NULL, 't' },       { "epoll", no_argument, NULL, 'e' },
-		{ "fork", no_argument, NULL, 'f' },          { "port", required_argument, NULL, 'p' },
-		{ "cert", required_argument, NULL, 'c' },    { "key", required_argument, NULL, 'k' },
-		{ "groups", required_argument, NULL, 'g' },  { "tls", required_argument, NULL, 'v' },
-		{ "ciphers", required_argument, NULL, 'C' }, { "ciphersuites", required_argument, NULL, 'S' },
-		{ "no-tickets", no_argument, NULL, 'n' },    { 0 },
+		{ "threads", no_argument, NULL, 't' },
+		{ "epoll", no_argument, NULL, 'e' },
+		{ "fork", no_argument, NULL, 'f' },
+		{ "port", required_argument, NULL, 'p' },
+		{ "cert", required_argument, NULL, 'c' },
+		{ "key", required_argument, NULL, 'k' },
+		{ "groups", required_argument, NULL, 'g' },
+		{ "tls", required_argument, NULL, 'v' },
+		{ "ciphers", required_argument, NULL, 'C' },
+		{ "ciphersuites", required_argument, NULL, 'S' },
+		{ "no-tickets", no_argument, NULL, 'n' },
+		{ 0 },
 	};
 	struct options options = { 0 };
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		switch (option) {
-		case 't': options.form = FORM_THREADS; break;
-		case 'e': options.form = FORM_EPOLL; break;
-		case 'f': options.form = FORM_FORK; break;
-		case 'p': options.port = atoi(optarg); break;
-		case 'c': options.cert = optarg; break;
-		case 'k': options.key = optarg; break;
-		case 'g': options.groups = optarg; break;
-		case 'v': options.version = tls_version(optarg); break;
-		case 'C': options.ciphers = optarg; break;
-		case 'S': options.ciphersuites = optarg; break;
-		case 'n': options.no_tickets = true; break;
-		default: exit(2);
+		case 't':
+			options.form = FORM_THREADS;
+			break;
+		case 'e':
+			options.form = FORM_EPOLL;
+			break;
+		case 'f':
+			options.form = FORM_FORK;
+			break;
+		case 'p':
+			options.port = atoi(optarg);
+			break;
+		case 'c':
+			options.cert = optarg;
+			break;
+		case 'k':
+			options.key = optarg;
+			break;
+		case 'g':
+			options.groups = optarg;
+			break;
+		case 'v':
+			options.version = tls_version(optarg);
+			break;
+		case 'C':
+			options.ciphers = optarg;
+			break;
+		case 'S':
+			options.ciphersuites = optarg;
+			break;
+		case 'n':
+			options.no_tickets = true;
+			break;
+		default:
+			exit(2);
 		}
 	}
 	if (!options.form || !options.cert || !options.key) {
-		fprintf(stderr, "usage: %s --threads|--epoll|--fork --cert FILE --key FILE "
-				"[--port N] [--tls 1.2|1.3|any] [--groups LIST] [--ciphers LIST] "
-				"[--ciphersuites LIST] [--no-tickets]\n", argv[0]);
+		fprintf(stderr,
+			"usage: %s --threads|--epoll|--fork --cert FILE --key FILE "
+			"[--port N] [--tls 1.2|1.3|any] [--groups LIST] [--ciphers LIST] "
+			"[--ciphersuites LIST] [--no-tickets]\n",
+			argv[0]);
 		exit(2);
 	}
 	return options;
@@ -268,7 +299,8 @@ int main(int argc, char **argv)
 	int stop_signal = block_stop_signal();
 	int listener;
 
-	totals = mmap(NULL, sizeof(*totals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	totals = mmap(NULL, sizeof(*totals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	if (totals == MAP_FAILED)
 		die("mmap");
 	ctx = context(&options);
@@ -276,7 +308,8 @@ int main(int argc, char **argv)
 	if (options.form == FORM_EPOLL)
 		run_epoll(listener, stop_signal);
 	else
-		run_blocking(listener, stop_signal, options.form == FORM_FORK ? start_process : start_thread);
+		run_blocking(listener, stop_signal,
+			     options.form == FORM_FORK ? start_process : start_thread);
 	print_totals();
 	return 0;
 }

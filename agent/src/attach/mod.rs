@@ -1,3 +1,8 @@
 //! Chooses and places probes.
 
+pub mod openssl;
+pub mod placement;
+pub mod plan;
+pub mod registry;
 pub mod spec;
+pub mod state_machine;

@@ -2,11 +2,22 @@
 
 use crate::evidence::{Role, Step};
 
-/// A BPF program of `bpf/handshakes.bpf.c`, by the name of its C function.
+/// A BPF program of `bpf/handshakes.bpf.c`, in the order in which programs are
+/// attached: what ends or explains a call before what begins it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Program {
-    /// Entry of the handshake state machine; cookie: role.
-    HandshakeEnter,
+    /// Return of a function that belongs to a step; cookie: step.
+    StepExit,
+    /// Entry of a libcrypto function that belongs to a step; cookie: step.
+    StepEnter,
+    /// `EVP_PKEY_CTX_set_group_name`: argument 1 names the key exchange group.
+    GroupNamed,
+    /// 1.1.1: `EVP_PKEY_derive_set_peer`: the next derive of that context is a key exchange.
+    PeerSet,
+    /// The library put an error on its queue (3.x: lib and reason are arguments 0 and 1).
+    ErrorRaised,
+    /// The same in 1.1.1 (`ERR_put_error`: lib and reason are arguments 0 and 2).
+    ErrorRaisedV1,
     /// Return of the handshake state machine; cookie: role.
     HandshakeExit,
     /// `SSL_clear`: called inside the state machine it marks the first call of
@@ -14,18 +25,26 @@ pub enum Program {
     ConnectionClear,
     /// `SSL_free`: an unfinished handshake of that object is abandoned.
     ConnectionFree,
-    /// Entry of a libcrypto function that belongs to a step; cookie: step.
-    StepEnter,
-    /// Return of such a function; cookie: step.
-    StepExit,
-    /// The library put an error on its queue (3.x: lib and reason are arguments 0 and 1).
-    ErrorRaised,
-    /// The same in 1.1.1 (`ERR_put_error`: lib and reason are arguments 0 and 2).
-    ErrorRaisedV1,
-    /// `EVP_PKEY_CTX_set_group_name`: argument 1 names the key exchange group.
-    GroupNamed,
-    /// 1.1.1: `EVP_PKEY_derive_set_peer`: the next derive on this thread is a key exchange.
-    PeerSet,
+    /// Entry of the handshake state machine; cookie: role.
+    HandshakeEnter,
+}
+
+impl Program {
+    /// Name of its C function.
+    pub const fn function_name(self) -> &'static str {
+        match self {
+            Self::StepExit => "step_exit",
+            Self::StepEnter => "step_enter",
+            Self::GroupNamed => "group_named",
+            Self::PeerSet => "peer_set",
+            Self::ErrorRaised => "error_raised",
+            Self::ErrorRaisedV1 => "error_raised_v1",
+            Self::HandshakeExit => "handshake_exit",
+            Self::ConnectionClear => "connection_clear",
+            Self::ConnectionFree => "connection_free",
+            Self::HandshakeEnter => "handshake_enter",
+        }
+    }
 }
 
 /// How a function is found in the image.
@@ -38,15 +57,16 @@ pub enum Locate {
     StateMachine(Role),
 }
 
-/// Probes that are attached and released together.
+/// Probes that are attached and released together; in the order of attaching: a
+/// handshake must not begin before its steps can be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
-    /// Beginning, end and outcome of handshakes. Always attached.
-    Handshakes,
     /// Key exchange, signing, verification, RSA decryption.
     Steps,
     /// Key derivation: 20 calls a TLS 1.3 handshake, attached in windows.
     KeyDerivation,
+    /// Beginning, end and outcome of handshakes. Always attached.
+    Handshakes,
 }
 
 /// Whether the library can be profiled without this function.

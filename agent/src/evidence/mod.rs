@@ -1,5 +1,7 @@
 //! What the kernel side reports, decoded into the words of the design.
 
+pub mod decode;
+
 use std::time::Duration;
 
 /// A process (thread group) id in the initial pid namespace.

@@ -1,1 +1,9 @@
-//! placeholder
+//! The kernel side: the only module that uses aya, system calls and `unsafe`.
+
+pub mod contract;
+pub mod cost;
+pub mod limits;
+pub mod load;
+pub mod mappings;
+pub mod probes;
+pub mod record;

@@ -1,1 +1,290 @@
 //! The accounts of each service: handshakes, their CPU time, steps and waits.
+//!
+//! Pure bookkeeping: no clock, no system call. Every sum only grows, so that it
+//! can be exported as a counter, and memory is bounded by [`Limits`].
+
+mod distribution;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::evidence::{Handshake, Outcome, Resumption, Role, Step, WaitReason};
+
+pub use distribution::Distribution;
+use distribution::bounded_nanos;
+use steps::Class;
+pub use steps::{Pending, StepAccount};
+
+/// What the services and the label values beyond the limits count under.
+pub const OTHER: &str = "other";
+
+/// The library's reasons kept apart for each label set; the rest count under
+/// reason 0.
+const REASONS: usize = 32;
+
+/// How much is kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Services; further ones count under [`OTHER`].
+    pub services: usize,
+    /// Sets of version, cipher, group and so on for each service; in further
+    /// ones version, cipher, group and signature count as [`OTHER`], while
+    /// role, resumption and outcome stay true.
+    pub label_sets: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            services: 200,
+            label_sets: 300,
+        }
+    }
+}
+
+/// What handshakes are told apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HandshakeKey {
+    /// Role of the service.
+    pub role: Role,
+    /// TLS version.
+    pub version: &'static str,
+    /// Cipher suite.
+    pub cipher: &'static str,
+    /// Key exchange group.
+    pub group: &'static str,
+    /// Own signature.
+    pub signature: &'static str,
+    /// Session resumption.
+    pub resumption: Resumption,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl HandshakeKey {
+    const fn of(handshake: &Handshake) -> Self {
+        Self {
+            role: handshake.role,
+            version: handshake.version,
+            cipher: handshake.cipher,
+            group: handshake.group,
+            signature: handshake.signature,
+            resumption: handshake.resumption,
+            outcome: handshake.outcome,
+        }
+    }
+
+    const fn overflow(self) -> Self {
+        Self {
+            version: OTHER,
+            cipher: OTHER,
+            group: OTHER,
+            signature: OTHER,
+            ..self
+        }
+    }
+}
+
+/// Handshakes that are alike, added up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HandshakeSum {
+    /// How many.
+    pub count: u64,
+    /// CPU time.
+    pub cpu: Duration,
+    /// Wall time from first call to end.
+    pub duration: Duration,
+    /// Reason number of the library -> how many; 0 for reasons beyond the limit.
+    pub errors: BTreeMap<u32, u64>,
+}
+
+/// Distribution of the cost of completed handshakes.
+#[derive(Clone, Debug, Default)]
+pub struct CostDistribution {
+    /// On-CPU time.
+    pub cpu: Distribution,
+    /// Wall time from first call to end.
+    pub duration: Distribution,
+}
+
+/// What is kept for each role.
+#[derive(Clone, Debug, Default)]
+pub struct RoleAccount {
+    /// Cost of completed handshakes by resumption.
+    pub costs: BTreeMap<Resumption, CostDistribution>,
+    /// CPU time by step.
+    pub steps: StepAccount,
+    /// Time off the CPU for each of [`WaitReason::ALL`].
+    pub waits: [Duration; 7],
+}
+
+/// The account of one service.
+#[derive(Clone, Debug, Default)]
+pub struct ServiceAccount {
+    /// CPU time of the service's processes in user mode.
+    pub cpu_user: Duration,
+    /// CPU time of the service's processes in kernel mode.
+    pub cpu_system: Duration,
+    /// Handshakes by what was negotiated and how they ended.
+    pub handshakes: BTreeMap<HandshakeKey, HandshakeSum>,
+    /// What depends on the role only.
+    pub roles: BTreeMap<Role, RoleAccount>,
+}
+
+impl ServiceAccount {
+    /// CPU time of all handshakes.
+    pub fn handshake_cpu(&self) -> Duration {
+        self.handshakes.values().map(|sum| sum.cpu).sum()
+    }
+
+    /// How many handshakes ended, in any way.
+    pub fn handshake_count(&self) -> u64 {
+        self.handshakes.values().map(|sum| sum.count).sum()
+    }
+
+    /// How many handshakes ended in that way.
+    pub fn count_of(&self, outcome: Outcome) -> u64 {
+        let ended_so = |(key, _): &(&HandshakeKey, &HandshakeSum)| key.outcome == outcome;
+        let sums = self.handshakes.iter().filter(ended_so);
+        sums.map(|(_, sum)| sum.count).sum()
+    }
+
+    /// Time off the CPU inside handshakes for that reason, over both roles.
+    pub fn wait(&self, reason: WaitReason) -> Duration {
+        let waits = self.roles.values().filter_map(|role| {
+            // The array has one entry for each reason.
+            role.waits.get(reason as usize)
+        });
+        waits.sum()
+    }
+
+    fn record(&mut self, handshake: &Handshake, limits: Limits) {
+        let (nanos, _) = bounded_nanos(handshake.cpu);
+        let cpu = bounded(handshake.cpu);
+        let duration = bounded(handshake.duration);
+
+        let mut key = HandshakeKey::of(handshake);
+        if self.handshakes.len() >= limits.label_sets && !self.handshakes.contains_key(&key) {
+            key = key.overflow();
+        }
+        self.handshakes
+            .entry(key)
+            .or_default()
+            .record(cpu, duration, handshake.error_reason);
+
+        let role = self.roles.entry(handshake.role).or_default();
+        if handshake.outcome == Outcome::Completed {
+            let cost = role.costs.entry(handshake.resumption).or_default();
+            cost.cpu.record(handshake.cpu);
+            cost.duration.record(handshake.duration);
+        }
+        for (sum, wait) in role.waits.iter_mut().zip(handshake.waits) {
+            *sum = sum.saturating_add(bounded(wait));
+        }
+        let class = Class {
+            resumption: handshake.resumption,
+            group: handshake.group,
+            signature: handshake.signature,
+        };
+        let steps = handshake.steps.as_ref();
+        role.steps.record(class, nanos, steps, limits.label_sets);
+    }
+}
+
+impl HandshakeSum {
+    fn record(&mut self, cpu: Duration, duration: Duration, error_reason: Option<u32>) {
+        self.count += 1;
+        self.cpu = self.cpu.saturating_add(cpu);
+        self.duration = self.duration.saturating_add(duration);
+        if let Some(reason) = error_reason {
+            let kept = self.errors.len() < REASONS || self.errors.contains_key(&reason);
+            *self
+                .errors
+                .entry(if kept { reason } else { 0 })
+                .or_default() += 1;
+        }
+    }
+}
+
+/// The accounts, written by the session and read by the outlets.
+pub type SharedLedger = std::sync::Arc<std::sync::RwLock<Ledger>>;
+
+/// The accounts of all services.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    limits: Limits,
+    services: BTreeMap<String, ServiceAccount>,
+}
+
+impl Ledger {
+    /// An empty ledger.
+    pub const fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            services: BTreeMap::new(),
+        }
+    }
+
+    /// Books a handshake that ended. Times over an hour count as an hour.
+    pub fn record(&mut self, service: &str, handshake: &Handshake) {
+        let limits = self.limits;
+        self.account_mut(service).record(handshake, limits);
+    }
+
+    /// Books CPU time that the kernel accounted to the service's processes
+    /// since the last call, ended processes included.
+    pub fn add_cpu(&mut self, service: &str, user: Duration, system: Duration) {
+        let account = self.account_mut(service);
+        account.cpu_user = account.cpu_user.saturating_add(user);
+        account.cpu_system = account.cpu_system.saturating_add(system);
+    }
+
+    /// The name that a service is booked under: its own, or [`OTHER`] when it
+    /// is beyond the limit.
+    pub fn booked_name<'a>(&self, service: &'a str) -> &'a str {
+        let named = self.services.len() - usize::from(self.services.contains_key(OTHER));
+        if named < self.limits.services || self.services.contains_key(service) {
+            service
+        } else {
+            OTHER
+        }
+    }
+
+    /// All accounts, by name.
+    pub fn services(&self) -> impl Iterator<Item = (&str, &ServiceAccount)> {
+        self.services
+            .iter()
+            .map(|(name, account)| (name.as_str(), account))
+    }
+
+    /// The account of one service.
+    pub fn service(&self, name: &str) -> Option<&ServiceAccount> {
+        self.services.get(name)
+    }
+
+    fn account_mut(&mut self, service: &str) -> &mut ServiceAccount {
+        let name = self.booked_name(service).to_owned();
+        self.services.entry(name).or_default()
+    }
+}
+
+/// A time as the ledger books it: at most an hour. The cut keeps one wrong
+/// record from spoiling every sum.
+pub fn bounded(time: Duration) -> Duration {
+    Duration::from_nanos(bounded_nanos(time).0)
+}
+
+impl RoleAccount {
+    /// CPU time that is in no step yet.
+    pub fn cpu_in_no_step(&self) -> Duration {
+        self.steps.undivided().cpu() + self.steps.rest_undivided().cpu()
+    }
+
+    /// CPU time of all steps together.
+    pub fn cpu_in_steps(&self) -> Duration {
+        Step::ALL.iter().map(|&step| self.steps.cpu(step)).sum()
+    }
+}

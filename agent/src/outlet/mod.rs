@@ -1,3 +1,9 @@
 //! Where the ledger is shown.
 
+pub mod doctor;
+pub mod http;
+pub mod list;
+pub mod live;
+pub mod metrics;
 pub mod report;
+pub mod terminal;

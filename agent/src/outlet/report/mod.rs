@@ -1,3 +1,11 @@
 //! The report of one profile: text for people, JSON for programs.
 
+mod build;
+pub mod json;
 pub mod model;
+pub mod reasons;
+#[cfg(test)]
+pub(crate) mod sample;
+pub mod text;
+
+pub use build::{Facts, ServiceFacts, build};

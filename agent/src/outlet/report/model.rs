@@ -31,6 +31,8 @@ pub struct Report {
     pub agent: AgentCost,
     /// The command profiled, if one was given.
     pub command: Option<Command>,
+    /// What a reader must know to judge the figures, in sentences.
+    pub notes: Vec<String>,
 }
 
 /// The machine on which the profile was made.
@@ -67,6 +69,9 @@ pub struct Service {
     pub steps: Vec<StepCost>,
     /// Time off the CPU inside handshakes, by reason.
     pub waits: Vec<Wait>,
+    /// Where the handshake figures come from: `library_probes` (uprobes in the
+    /// TLS library), or `none` when nothing of the service could be profiled.
+    pub source: String,
 }
 
 /// A TLS library found in a service.
@@ -167,11 +172,14 @@ pub struct StepCost {
     /// `server` or `client`.
     pub role: String,
     /// `key_exchange`, `signing`, `verification`, `rsa_decryption`,
-    /// `key_derivation` or `other`.
+    /// `key_derivation` or `other`; `unmeasured` for handshakes of a kind of
+    /// which not one was measured.
     pub step: String,
     /// CPU seconds.
     pub cpu_seconds: f64,
-    /// Handshakes in which this step was measured.
+    /// Handshakes in which this step was measured. Where they are fewer than
+    /// `handshakes`, `cpu_seconds` is an estimate from them. Where they are
+    /// none, the step's time is in `other`.
     pub measured_handshakes: u64,
     /// All handshakes that `cpu_seconds` speaks for.
     pub handshakes: u64,

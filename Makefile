@@ -1,0 +1,85 @@
+# The entry points, the same at a desk and in CI. `make help` lists them.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# In some environments there is neither HOME nor rustup's folder in PATH; the
+# system administrator's folders (nginx, bpftool) are missing from many.
+HOME ?= $(shell getent passwd "$$(id -u)" | cut -d: -f6)
+export HOME
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH):/usr/local/sbin:/usr/sbin:/sbin
+
+# Always the pinned toolchain, whatever RUSTUP_TOOLCHAIN or another cargo in
+# PATH may say.
+TOOLCHAIN := $(shell sed -n 's/^channel = "\(.*\)"$$/\1/p' rust-toolchain.toml)
+export CARGO := rustup run $(TOOLCHAIN) cargo
+
+SETUP := deploy/setup/setup.sh
+export TLSPROF := $(CURDIR)/target/release/tlsprof
+
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
+
+C_SOURCES = $(shell find bpf tests -name '*.[ch]' -not -path 'tests/.work/*')
+SCRIPTS = $(shell grep -rlE '^\#!.*\b(ba)?sh\b' .ci deploy tests --exclude-dir=.work)
+
+.PHONY: help
+help: ## List the entry points
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## Install what is missing for everything below (apt, rustup)
+	@$(SETUP)
+
+.PHONY: build
+build: ## Build target/release/tlsprof, the one binary
+	@$(SETUP) build
+	$(CARGO) build --release --locked
+
+.PHONY: demo
+demo: build ## Profile an nginx of its own under load for 20 s
+	@$(SETUP) demo
+	@deploy/demo/demo.sh
+
+.PHONY: test
+test: build ## Run all tests: unit, native BPF logic, end to end
+	@$(SETUP) build test
+	@.ci/tests unit bpf e2e
+
+.PHONY: test-unit
+test-unit: ## Run the Rust tests only
+	@$(SETUP) build
+	@.ci/tests unit
+
+.PHONY: test-bpf
+test-bpf: ## Run the BPF programs' logic only, compiled natively
+	@$(SETUP) build
+	@.ci/tests bpf
+
+.PHONY: test-e2e
+test-e2e: build ## Run the tests with real servers only (needs root or sudo)
+	@$(SETUP) build test
+	@.ci/tests e2e
+
+.PHONY: bench
+bench: build ## Measure what profiling costs nginx (10 minutes, root, an idle machine)
+	@$(SETUP) build bench
+	$(AS_ROOT) env PATH="$$PATH" TLSPROF="$$TLSPROF" tests/bench/bench.py $(BENCH)
+
+.PHONY: lint
+lint: ## Check formatting, clippy, C style and shell scripts
+	@$(SETUP) build lint
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	clang-format --dry-run --Werror $(C_SOURCES)
+	shellcheck $(SCRIPTS)
+
+.PHONY: fmt
+fmt: ## Format the Rust and C sources
+	@$(SETUP) build lint
+	$(CARGO) fmt --all
+	clang-format -i $(C_SOURCES)
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf target tests/.work

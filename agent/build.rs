@@ -1,0 +1,107 @@
+//! Compiles the BPF programs with clang and generates the Rust side of their
+//! contract with the agent. The running kernel is not asked: CO-RE relocates
+//! the programs when they are loaded.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+/// Tried in this order when `CLANG` is not set: the distribution's default, then
+/// newer ones by name.
+const CLANGS: &[&str] = &[
+    "clang", "clang-22", "clang-21", "clang-20", "clang-19", "clang-18", "clang-17", "clang-16",
+    "clang-15", "clang-14",
+];
+
+fn main() -> Result<()> {
+    let bpf = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../bpf");
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    println!("cargo::rerun-if-changed={}", bpf.display());
+    println!("cargo::rerun-if-env-changed=CLANG");
+    let clang = clang()?;
+    compile(&clang, &bpf, &out.join("tlsprof.single.bpf.o"), &[])?;
+    compile(
+        &clang,
+        &bpf,
+        &out.join("tlsprof.multi.bpf.o"),
+        &["-DTLSPROF_UPROBE_MULTI"],
+    )?;
+    generate_contract(&bpf, &out.join("contract.rs"))
+}
+
+fn clang() -> Result<String> {
+    let wanted = env::var("CLANG").ok();
+    let names = wanted
+        .iter()
+        .map(String::as_str)
+        .chain(CLANGS.iter().copied());
+    for name in names {
+        if Command::new(name)
+            .arg("--version")
+            .output()
+            .is_ok_and(|output| output.status.success())
+        {
+            return Ok(name.to_owned());
+        }
+    }
+    bail!("no clang found: run `make setup`, or set CLANG to one of version 14 or later")
+}
+
+/// The macro by which libbpf's bpf_tracing.h knows the target, and the folder of
+/// its <asm/> headers on Debian and Ubuntu.
+fn target() -> Result<(&'static str, &'static str)> {
+    match env::var("CARGO_CFG_TARGET_ARCH")?.as_str() {
+        "x86_64" => Ok(("x86", "/usr/include/x86_64-linux-gnu")),
+        "aarch64" => Ok(("arm64", "/usr/include/aarch64-linux-gnu")),
+        other => bail!("tlsprof has no BPF programs for {other}"),
+    }
+}
+
+fn compile(clang: &str, bpf: &Path, object: &Path, extra: &[&str]) -> Result<()> {
+    let (arch, include) = target()?;
+    let output = Command::new(clang)
+        .args([
+            "-target",
+            "bpf",
+            "-mcpu=v3",
+            "-O2",
+            "-g",
+            "-std=gnu17",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+        ])
+        .args(["-Wno-unused-parameter", "-fno-stack-protector"])
+        .arg(format!("-D__TARGET_ARCH_{arch}"))
+        .args(extra)
+        .arg(format!("-I{include}"))
+        .arg("-c")
+        .arg(bpf.join("tlsprof.bpf.c"))
+        .arg("-o")
+        .arg(object)
+        .output()
+        .with_context(|| format!("cannot run {clang}"))?;
+    ensure!(
+        output.status.success(),
+        "{clang} failed on bpf/tlsprof.bpf.c (libbpf headers come with `make setup`):\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
+}
+
+fn generate_contract(bpf: &Path, file: &Path) -> Result<()> {
+    let header = bpf.join("include/contract.h");
+    bindgen::Builder::default()
+        .header(header.to_string_lossy())
+        .clang_args(["-include", "linux/types.h"])
+        .allowlist_item("(tlsprof|TLSPROF)_.*")
+        .prepend_enum_name(false)
+        .derive_default(true)
+        .generate_comments(false)
+        .generate()
+        .context("cannot read bpf/include/contract.h (libclang comes with `make setup`)")?
+        .write_to_file(file)
+        .context("cannot write the generated contract")
+}

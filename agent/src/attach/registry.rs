@@ -1,0 +1,305 @@
+//! The images that are profiled: one attachment per image, released when its
+//! last process is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::PathBuf;
+
+use super::plan::{Plan, PlanError, Site, plan};
+use super::spec::{Group, Program};
+use crate::discover::elf::{ElfError, ElfView};
+use crate::discover::image::{ImageId, Mapping, OpenError, OpenImage};
+use crate::discover::library::{Library, Tls, Unsupported, detect};
+use crate::discover::proc_root::ProcRoot;
+use crate::evidence::Pid;
+use crate::kernel::load::Loaded;
+use crate::kernel::probes::{AttachError, Links, Point};
+
+/// Why an image with a TLS library is not profiled.
+#[derive(Debug, thiserror::Error)]
+pub enum Reason {
+    /// A relative of OpenSSL.
+    #[error("{0}")]
+    Unsupported(#[from] Unsupported),
+    /// Probe sites could not be found.
+    #[error("{}", chain(.0))]
+    Plan(#[from] PlanError),
+    /// The kernel refused the probes.
+    #[error("{}", chain(.0))]
+    Attach(#[from] AttachError),
+    /// One of its processes switches stacks inside handshakes.
+    #[error("a process that uses it loads an asynchronous engine: return probes would break it")]
+    SwitchesStacks,
+    /// The kernel's system call behind return probes is forbidden in one of its processes.
+    #[error(
+        "a process that uses it is under seccomp, and on Linux 6.11 to 6.13 return probes would kill it"
+    )]
+    Seccomp,
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
+/// Whether an image is profiled.
+#[derive(Debug)]
+pub enum State {
+    /// Probes are attached.
+    Profiled,
+    /// It has a TLS library, but no probes.
+    NotProfiled(Reason),
+    /// It was found for a list; nothing is attached.
+    Found,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Profiled => write!(f, "profiled"),
+            Self::NotProfiled(reason) => write!(f, "not profiled: {reason}"),
+            Self::Found => write!(f, "can be profiled"),
+        }
+    }
+}
+
+/// An image that holds a TLS library.
+#[derive(Debug)]
+pub struct Image {
+    /// Path as the process sees it through which it was found.
+    pub path: PathBuf,
+    /// Build id in hexadecimal, empty if there is none.
+    pub build_id: String,
+    /// What is in it; None for a library that cannot be profiled.
+    pub library: Option<Library>,
+    /// Probe sites; None where there is no plan.
+    pub plan: Option<Plan>,
+    /// Whether it is profiled.
+    pub state: State,
+    /// Kept open: the way to this very file, whatever becomes of its path.
+    file: OpenImage,
+    links: BTreeMap<Group, Links>,
+}
+
+/// Why an image could not be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    /// Its file could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// No more descriptors.
+    #[error("cannot duplicate a file descriptor: {0}")]
+    Duplicate(#[source] std::io::Error),
+    /// Its file is not a sound ELF file.
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+}
+
+/// All images with TLS libraries.
+#[derive(Debug)]
+pub struct Registry {
+    images: BTreeMap<ImageId, Image>,
+    /// Images that switch stacks inside handshakes.
+    engines: Vec<ImageId>,
+    /// Groups that images get when they are attached.
+    groups: BTreeSet<Group>,
+}
+
+impl Registry {
+    /// No images yet; `steps` says whether the step probes are attached.
+    pub fn new(steps: bool) -> Self {
+        let mut groups = BTreeSet::from([Group::Handshakes]);
+        if steps {
+            groups.insert(Group::Steps);
+        }
+        Self {
+            images: BTreeMap::new(),
+            engines: Vec::new(),
+            groups,
+        }
+    }
+
+    /// Looks into an image and keeps it if it has a TLS library; nothing is
+    /// attached yet. Returns whether it did.
+    ///
+    /// # Errors
+    ///
+    /// [`InspectError`]: the image stays unknown.
+    pub fn inspect(
+        &mut self,
+        proc: &ProcRoot,
+        pid: Pid,
+        mapping: &Mapping,
+    ) -> Result<bool, InspectError> {
+        let file = mapping.open(proc, pid)?;
+        let view = match file
+            .file
+            .try_clone()
+            .map_err(InspectError::Duplicate)
+            .map(ElfView::open)?
+        {
+            Ok(view) => view,
+            Err(ElfError::NotElf) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let detection = detect(&view)?;
+        if detection.switches_stacks {
+            self.engines.push(mapping.image());
+        }
+        let (library, plan, state) = match detection.tls {
+            Tls::None => return Ok(false),
+            Tls::Unsupported(kind) => (None, None, State::NotProfiled(kind.into())),
+            Tls::OpenSsl(library) => match plan(&view, &library) {
+                Ok(plan) => (Some(library), Some(plan), State::Found),
+                Err(error) => (Some(library), None, State::NotProfiled(error.into())),
+            },
+        };
+        let image = Image {
+            path: mapping.path.clone(),
+            build_id: view.build_id().unwrap_or_default().to_owned(),
+            library,
+            plan,
+            state,
+            file,
+            links: BTreeMap::new(),
+        };
+        self.images.insert(mapping.image(), image);
+        Ok(true)
+    }
+
+    /// Attaches the probes of all images that were found and may have them,
+    /// libcrypto before libssl: a handshake must not begin before its steps can
+    /// be seen. `unsafe_for` says why an image must have no return probes.
+    pub fn attach_found(
+        &mut self,
+        loaded: &mut Loaded,
+        unsafe_for: impl Fn(ImageId, &[ImageId]) -> Option<Reason>,
+    ) {
+        let found = self
+            .images
+            .iter()
+            .filter(|(_, image)| matches!(image.state, State::Found));
+        let mut order: Vec<(bool, ImageId)> = found
+            .map(|(id, image)| {
+                (
+                    image.library.as_ref().is_some_and(|library| library.ssl),
+                    *id,
+                )
+            })
+            .collect();
+        order.sort_unstable();
+        for (_, id) in order {
+            let danger = unsafe_for(id, &self.engines);
+            let Some(image) = self.images.get_mut(&id) else {
+                continue;
+            };
+            image.state = match danger {
+                Some(reason) => State::NotProfiled(reason),
+                None => match image.attach_all(loaded, &self.groups) {
+                    Ok(()) => State::Profiled,
+                    Err(error) => State::NotProfiled(error.into()),
+                },
+            };
+        }
+    }
+
+    /// Takes the probes out of images that have become unsafe to probe, as when a
+    /// process loads an engine.
+    pub fn release_unsafe(&mut self, unsafe_for: impl Fn(ImageId, &[ImageId]) -> Option<Reason>) {
+        for (id, image) in &mut self.images {
+            if let (State::Profiled, Some(reason)) = (&image.state, unsafe_for(*id, &self.engines))
+            {
+                image.links.clear();
+                image.state = State::NotProfiled(reason);
+            }
+        }
+    }
+
+    /// No process maps the image any more: takes its probes out and forgets it.
+    pub fn lost(&mut self, id: ImageId) {
+        self.images.remove(&id);
+        self.engines.retain(|engine| *engine != id);
+    }
+
+    /// An image that holds a TLS library.
+    pub fn get(&self, id: ImageId) -> Option<&Image> {
+        self.images.get(&id)
+    }
+
+    /// How many images are profiled.
+    pub fn profiled(&self) -> usize {
+        self.images
+            .values()
+            .filter(|image| matches!(image.state, State::Profiled))
+            .count()
+    }
+
+    /// Attaches or releases the probes of key derivation in all profiled images.
+    pub fn set_key_derivation(&mut self, loaded: &mut Loaded, attached: bool) {
+        if attached {
+            self.groups.insert(Group::KeyDerivation);
+        } else {
+            self.groups.remove(&Group::KeyDerivation);
+        }
+        for image in self.images.values_mut() {
+            if !matches!(image.state, State::Profiled) {
+                continue;
+            }
+            image.links.remove(&Group::KeyDerivation);
+            if attached && let Err(error) = image.attach(loaded, Group::KeyDerivation) {
+                tracing::warn!(path = %image.path.display(), %error, "key derivation is not probed");
+            }
+        }
+    }
+}
+
+impl Image {
+    /// All of the wanted groups, steps before handshakes, or nothing.
+    fn attach_all(
+        &mut self,
+        loaded: &mut Loaded,
+        wanted: &BTreeSet<Group>,
+    ) -> Result<(), AttachError> {
+        for group in wanted {
+            if let Err(error) = self.attach(loaded, *group) {
+                self.links.clear();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Attaches one group, all of it or nothing.
+    fn attach(&mut self, loaded: &mut Loaded, group: Group) -> Result<(), AttachError> {
+        let Some(plan) = &self.plan else {
+            return Ok(());
+        };
+        let path = self.file.path();
+        let mut links = Links::default();
+        for (program, points) in points(&plan.sites, group) {
+            links.merge(loaded.attach(program.function_name(), &path, &points)?);
+        }
+        self.links.insert(group, links);
+        Ok(())
+    }
+}
+
+/// The points of each program of a group, in the order in which they must be
+/// attached: what closes a bracket before what opens it.
+fn points(sites: &[Site], group: Group) -> BTreeMap<Program, Vec<Point>> {
+    let mut points: BTreeMap<Program, Vec<Point>> = BTreeMap::new();
+    for site in sites.iter().filter(|site| site.function.group == group) {
+        let programs = [site.function.exit, site.function.entry];
+        for program in programs.into_iter().flatten() {
+            let point = Point {
+                file_offset: site.file_offset,
+                cookie: site.function.cookie,
+            };
+            points.entry(program).or_default().push(point);
+        }
+    }
+    points
+}

@@ -1,0 +1,72 @@
+//! `tlsprof agent`: profiles until it is stopped, and serves metrics.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::{doctor, new_ledger, session_options, stop_flag};
+use crate::cli::AgentOptions;
+use crate::config::Config;
+use crate::discover::selection::Selection;
+use crate::outlet::doctor::Capability;
+use crate::outlet::http::Server;
+use crate::outlet::metrics::{AgentStatus, Metrics};
+use crate::session::Session;
+
+/// How long one turn waits for evidence.
+const TURN: Duration = Duration::from_millis(100);
+/// How often the agent's word on itself is renewed.
+const STATUS_PERIOD: Duration = Duration::from_secs(1);
+
+pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
+    let stop = stop_flag()?;
+    let selection = if options.services.is_empty() {
+        Selection::All
+    } else {
+        Selection::Named(options.services.clone())
+    };
+    let session_options = session_options(config, selection);
+    let ledger = new_ledger(config);
+    let metrics = Arc::new(Metrics::new(&ledger));
+    // First: a port in use is told before any probe is attached.
+    let server = Server::start(
+        options.listen.unwrap_or(config.agent.listen),
+        Arc::clone(&metrics),
+    )?;
+    let capabilities = doctor::diagnose(config).capabilities;
+    let mut session = Session::start(&session_options, ledger)?;
+    metrics.set_agent(status(&session, &capabilities));
+    eprintln!("tlsprof: profiling {}", session.coverage());
+    eprintln!("tlsprof: listening on http://{}/metrics", server.address());
+    let mut told = Instant::now();
+    while !stop.load(Ordering::Relaxed) {
+        session.turn(TURN, |service, handshake| {
+            metrics.observe(service, handshake);
+        })?;
+        if told.elapsed() >= STATUS_PERIOD {
+            metrics.set_agent(status(&session, &capabilities));
+            told = Instant::now();
+        }
+    }
+    server.stop();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {
+    let cost = session.cost();
+    AgentStatus {
+        cpu: Duration::from_secs_f64(cost.cpu_seconds),
+        resident_memory_bytes: cost.memory_bytes,
+        bpf_run: Duration::from_secs_f64(cost.bpf_run_seconds),
+        bpf_runs: cost.bpf_runs,
+        probe_hits: cost.probe_hits,
+        target_cost: Duration::from_secs_f64(cost.target_seconds),
+        events_lost: session.loss_counts(),
+        capabilities: capabilities.to_vec(),
+        profiled_images: session.profiled_images() as u64,
+        services: session.service_count() as u64,
+    }
+}

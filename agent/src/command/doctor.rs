@@ -1,0 +1,30 @@
+//! `tlsprof doctor`: what works on this host, what does not, and why.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+
+use crate::cli::Format;
+use crate::config::Config;
+use crate::outlet::doctor::{self, Diagnosis};
+use crate::outlet::terminal::Style;
+
+pub(super) fn run(format: Format, config: &Config) -> Result<ExitCode> {
+    let diagnosis = diagnose(config);
+    let stdout = io::stdout();
+    let text = match format {
+        Format::Text => doctor::text(&diagnosis, Style::of(&stdout)),
+        Format::Json => doctor::json(&diagnosis).context("cannot write the diagnosis as JSON")?,
+    };
+    stdout
+        .lock()
+        .write_all(text.as_bytes())
+        .context("cannot write to standard output")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tries each capability on this host.
+pub(super) fn diagnose(config: &Config) -> Diagnosis {
+    crate::session::diagnosis::diagnose(config.limits.handshakes_in_progress)
+}

@@ -1,0 +1,109 @@
+//! `tlsprof list`: the services of this host, and how each would be profiled.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+
+use crate::attach::registry::{Image, Registry, State};
+use crate::cli::{Format, ListOptions};
+use crate::discover::ProcRoot;
+use crate::discover::ports::ListeningPorts;
+use crate::discover::table::{ProcessTable, ServiceView};
+use crate::outlet::list::{self, LibraryState, ListedLibrary, ListedService};
+use crate::outlet::terminal::Style;
+
+pub(super) fn run(options: ListOptions) -> Result<ExitCode> {
+    let proc = ProcRoot::default();
+    let mut table = ProcessTable::new(proc.clone());
+    table.scan()?;
+    let ports = ListeningPorts::read(&proc, table.live());
+    let mut registry = Registry::new(true);
+    let mut services = Vec::new();
+    for service in table.services() {
+        inspect(&mut registry, &proc, &service);
+        let listed = listed(&registry, &service, &ports);
+        if options.all || !listed.libraries.is_empty() {
+            services.push(listed);
+        }
+    }
+    let stdout = io::stdout();
+    let text = match options.format {
+        Format::Text => list::text(&services, options.verbose, Style::of(&stdout)),
+        Format::Json => list::json(&services).context("cannot write the list as JSON")?,
+    };
+    stdout
+        .lock()
+        .write_all(text.as_bytes())
+        .context("cannot write to standard output")?;
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("tlsprof: not run as root: services of other users cannot be looked into");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn inspect(registry: &mut Registry, proc: &ProcRoot, service: &ServiceView<'_>) {
+    for (pid, mapping) in &service.images {
+        if registry.get(mapping.image()).is_some() {
+            continue;
+        }
+        if let Err(error) = registry.inspect(proc, *pid, mapping) {
+            tracing::debug!(path = %mapping.path.display(), %error, "image left out");
+        }
+    }
+}
+
+fn listed(registry: &Registry, service: &ServiceView<'_>, ports: &ListeningPorts) -> ListedService {
+    let images = service
+        .images
+        .iter()
+        .filter_map(|(_, mapping)| registry.get(mapping.image()));
+    // A library that is mapped in two versions is two libraries.
+    let libraries: BTreeMap<_, _> = images
+        .map(|image| (image.path.clone(), library(image)))
+        .collect();
+    ListedService {
+        name: service.name.as_str().to_owned(),
+        executable: service.executable.to_owned(),
+        pids: service.processes.clone(),
+        ports: ports
+            .of(service.processes.iter().copied())
+            .into_iter()
+            .collect(),
+        libraries: libraries.into_values().collect(),
+    }
+}
+
+fn library(image: &Image) -> ListedLibrary {
+    let library = image.library.as_ref();
+    let state = match &image.state {
+        State::NotProfiled(reason) => LibraryState::Unsupported(reason.to_string()),
+        State::Found | State::Profiled => LibraryState::Supported(part(image).to_owned()),
+    };
+    ListedLibrary {
+        kind: library.map_or("unknown", |_| "OpenSSL").to_owned(),
+        version: library
+            .map(|library| library.release().to_owned())
+            .unwrap_or_default(),
+        path: image.path.clone(),
+        state,
+        sites: image
+            .plan
+            .as_ref()
+            .map(|plan| plan.to_string().lines().map(str::to_owned).collect())
+            .unwrap_or_default(),
+    }
+}
+
+fn part(image: &Image) -> &'static str {
+    match image
+        .library
+        .as_ref()
+        .map(|library| (library.ssl, library.crypto))
+    {
+        Some((true, true)) => "handshakes and their steps, by probes",
+        Some((true, false)) => "handshakes, by probes",
+        _ => "steps of handshakes, by probes",
+    }
+}

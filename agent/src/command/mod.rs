@@ -1,0 +1,91 @@
+//! The commands of the command line.
+
+mod agent;
+mod doctor;
+mod list;
+mod progress;
+mod report;
+
+use std::io::{self, IsTerminal as _};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, RwLock};
+
+use anyhow::{Context as _, Result};
+
+use crate::cli::{Command, Invocation, Target};
+use crate::config::{Config, StepProbes, UprobeLinks};
+use crate::discover::selection::Selection;
+use crate::kernel::load::UprobeMode;
+use crate::ledger::{Ledger, SharedLedger};
+use crate::session::{KeyDerivation, Options};
+
+/// Does what the user asked for. Exit status: that of a profiled command, else 0.
+///
+/// # Errors
+///
+/// What went wrong and what to do; exit status 1 is for the caller.
+pub fn run(invocation: Invocation) -> Result<ExitCode> {
+    tracing_subscriber::fmt()
+        .with_max_level(invocation.log.level())
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_target(false)
+        .init();
+    let config = Config::load(invocation.config.as_deref())?;
+    match invocation.command {
+        Command::List(options) => list::run(options),
+        Command::Agent(options) => agent::run(&options, &config),
+        Command::Report(options) => report::run(&options, &config),
+        Command::Doctor(format) => doctor::run(format, &config),
+    }
+}
+
+fn session_options(config: &Config, selection: Selection) -> Options {
+    let profile = &config.profile;
+    let (window, period) = (
+        profile.key_derivation_window,
+        profile.key_derivation_interval,
+    );
+    Options {
+        selection,
+        steps: profile.steps != StepProbes::Off,
+        key_derivation: match profile.steps {
+            // A window as long as its period never closes.
+            StepProbes::Always => KeyDerivation {
+                window: period,
+                period,
+            },
+            StepProbes::Auto => KeyDerivation { window, period },
+            StepProbes::Off => KeyDerivation::never(),
+        },
+        uprobe_mode: match profile.uprobes {
+            UprobeLinks::Auto => None,
+            UprobeLinks::Multi => Some(UprobeMode::Multi),
+            UprobeLinks::Single => Some(UprobeMode::Single),
+        },
+        handshakes_in_progress: config.limits.handshakes_in_progress,
+    }
+}
+
+fn new_ledger(config: &Config) -> SharedLedger {
+    SharedLedger::new(RwLock::new(Ledger::new((&config.limits).into())))
+}
+
+fn selection(target: &Target) -> Selection {
+    match target {
+        Target::All => Selection::All,
+        Target::Service(name) => Selection::Service(name.clone()),
+        Target::Pid(pid) => Selection::Pid(*pid),
+        Target::Port(port) => Selection::Port(*port),
+    }
+}
+
+/// A flag that SIGINT and SIGTERM raise: the profile ends early, nothing is lost.
+fn stop_flag() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&flag)).context("cannot handle signals")?;
+    }
+    Ok(flag)
+}

@@ -1,0 +1,215 @@
+//! `tlsprof report`: profiles for a while, or while a command runs.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Process, ExitCode, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use jiff::Timestamp;
+
+use super::progress::Progress;
+use super::{new_ledger, selection, session_options, stop_flag};
+use crate::cli::{Format, ReportOptions, Target, Until};
+use crate::config::Config;
+use crate::outlet::live::Display;
+use crate::outlet::report::model::{Command, Report};
+use crate::outlet::report::{Facts, build, json, text};
+use crate::outlet::terminal::Style;
+use crate::session::Session;
+
+/// How long one turn waits for evidence.
+const TURN: Duration = Duration::from_millis(100);
+
+pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> {
+    // Before anything else: nothing is lost if the report could not be written.
+    let output = options.output.as_deref().map(Output::create).transpose()?;
+    let stop = stop_flag()?;
+    eprintln!("tlsprof: attaching...");
+    let mut session = Session::start(
+        &session_options(config, selection(&options.target)),
+        new_ledger(config),
+    )?;
+    require_library(&session, &options.target)?;
+    eprintln!("tlsprof: profiling {}", session.coverage());
+    let started_at = format!("{:.0}", Timestamp::now());
+    let command = match &options.until {
+        Until::Elapsed(duration) => {
+            profile(&mut session, Some(*duration), &stop, |elapsed| {
+                Ok(elapsed >= *duration)
+            })?;
+            None
+        }
+        Until::CommandEnds(arguments) => Some(profile_command(&mut session, arguments, &stop)?),
+    };
+    let duration = session.elapsed();
+    session.settle(|_, _| {})?;
+    let status = command.as_ref().map_or(0, |command| command.exit_status);
+    let facts = Facts {
+        host: session.host(),
+        started_at,
+        duration,
+        services: session.service_facts(),
+        losses: session.losses(),
+        agent: session.cost(),
+        command,
+        notes: session.notes(),
+    };
+    let report = build(facts, &session.ledger());
+    write(&report, options.format, output)?;
+    Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
+}
+
+/// A single service without a TLS library is a mistake, or a library that is not
+/// known; on a whole host it is the rule.
+fn require_library(session: &Session, target: &Target) -> Result<()> {
+    let what = match target {
+        Target::Pid(pid) => format!("process {pid}"),
+        Target::Service(name) => format!("service {name}"),
+        Target::Port(port) => format!("the server on port {port}"),
+        Target::All => return Ok(()),
+    };
+    if !session.has_library() {
+        bail!(
+            "{what} uses no TLS library that tlsprof knows; `tlsprof list --all` shows what was found. \
+             Known: OpenSSL 1.1.1 and 3.x, shared, or static with symbols"
+        );
+    }
+    Ok(())
+}
+
+fn profile(
+    session: &mut Session,
+    planned: Option<Duration>,
+    stop: &AtomicBool,
+    mut over: impl FnMut(Duration) -> Result<bool>,
+) -> Result<()> {
+    let mut progress = Progress::new(planned);
+    let mut live = Display::of(io::stderr());
+    while !over(session.elapsed())? && !stop.load(Ordering::Relaxed) {
+        session.turn(TURN, |_, _| {})?;
+        if let Some(snapshot) = progress.snapshot(session) {
+            // A progress display that cannot be written is no reason to stop.
+            let _ = live.show(&snapshot);
+        }
+    }
+    let _ = live.finish();
+    Ok(())
+}
+
+fn profile_command(
+    session: &mut Session,
+    arguments: &[OsString],
+    stop: &AtomicBool,
+) -> Result<Command> {
+    let mut child = ChildGuard(start(arguments)?);
+    let mut ended = None;
+    profile(session, None, stop, |_| {
+        ended = child.0.try_wait().context("cannot wait for the command")?;
+        Ok(ended.is_some())
+    })?;
+    let status = match ended {
+        Some(status) => status,
+        // Stopped early: the command gets the signal from the terminal too, or is
+        // told now.
+        None => child.stop()?,
+    };
+    Ok(Command {
+        arguments: arguments
+            .iter()
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
+        exit_status: code(status),
+    })
+}
+
+fn start(arguments: &[OsString]) -> Result<Child> {
+    let [program, rest @ ..] = arguments else {
+        bail!("no command given")
+    };
+    Process::new(program)
+        .args(rest)
+        .spawn()
+        .with_context(|| format!("cannot start the command `{}`", program.to_string_lossy()))
+}
+
+/// As shells have it: 128 + signal number for a command ended by a signal.
+fn code(status: ExitStatus) -> i32 {
+    status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
+}
+
+/// Ends the command if the profile fails: it was ours to end.
+struct ChildGuard(Child);
+
+impl ChildGuard {
+    fn stop(&mut self) -> Result<ExitStatus> {
+        if self.0.try_wait()?.is_none() {
+            let pid = i32::try_from(self.0.id())
+                .ok()
+                .and_then(rustix::process::Pid::from_raw);
+            if let Some(pid) = pid {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+            }
+        }
+        self.0.wait().context("cannot wait for the command")
+    }
+}
+
+impl Drop for ChildGuard {
+    fn drop(&mut self) {
+        let _ = self.stop();
+    }
+}
+
+struct Output {
+    path: PathBuf,
+    file: File,
+}
+
+impl Output {
+    fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path)
+            .with_context(|| format!("cannot write the report to {}", path.display()))?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+        })
+    }
+}
+
+fn write(report: &Report, format: Format, output: Option<Output>) -> Result<()> {
+    let render = |style| match format {
+        Format::Text => Ok(text::render(report, style)),
+        Format::Json => json::render(report).context("cannot write the report as JSON"),
+    };
+    let stdout = io::stdout();
+    let Some(Output { path, mut file }) = output else {
+        let text = render(Style::of(&stdout))?;
+        return stdout
+            .lock()
+            .write_all(text.as_bytes())
+            .context("cannot write the report to standard output");
+    };
+    let text = render(Style::plain(100))?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all());
+    if let Err(error) = written {
+        // What was measured is not lost with the disk.
+        let _ = stdout.lock().write_all(text.as_bytes());
+        return Err(error).with_context(|| {
+            format!(
+                "cannot write the report to {}; it is on standard output instead",
+                path.display()
+            )
+        });
+    }
+    eprintln!("tlsprof: report written to {}", path.display());
+    Ok(())
+}

@@ -1,0 +1,294 @@
+//! Images built by [`fixture`], and the installed libssl, whole and mutilated.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a panic is a failed test"
+)]
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::fixture::{BASE, CODE, DATA, Fixture, RELATIVE, absolute};
+use super::*;
+use crate::attach::{plan, state_machine};
+use crate::discover::library::{self, Tls};
+
+const FUNCTION: u64 = BASE + CODE + 0x10;
+const SLOT: u64 = BASE + DATA + 0x20;
+const GLOBAL: u8 = 1;
+const LOCAL: u8 = 0;
+
+fn view(bytes: Vec<u8>) -> ElfView {
+    ElfView::new(Box::new(bytes)).unwrap()
+}
+
+#[test]
+fn headers() {
+    let image = view(Fixture::default().build());
+    assert_eq!(image.arch(), Arch::X86_64);
+    assert_eq!(image.build_id(), Some("abcdef01"));
+    assert_eq!(image.file_offset(FUNCTION), Some(CODE + 0x10));
+    assert_eq!(image.file_offset(BASE + 0x1000 * 64), None);
+    assert!(image.is_executable(FUNCTION) && !image.is_executable(SLOT));
+    assert_eq!(image.code(BASE + CODE + 0xff0, 64).unwrap().len(), 16);
+    assert!(matches!(
+        image.code(SLOT, 8),
+        Err(ElfError::Unmapped { .. })
+    ));
+}
+
+#[test]
+fn what_is_no_image_is_refused() {
+    let refused = |bytes: &[u8]| ElfView::new(Box::new(bytes.to_vec())).unwrap_err();
+    assert!(matches!(refused(b""), ElfError::NotElf));
+    assert!(matches!(refused(b"#!/bin/sh\n"), ElfError::NotElf));
+    let image = Fixture::default().build();
+    assert!(matches!(refused(&image[..40]), ElfError::Truncated { .. }));
+    assert!(matches!(refused(&image[..100]), ElfError::Truncated { .. }));
+    let narrow = [&image[..4], &[1], &image[5..]].concat();
+    assert!(matches!(refused(&narrow), ElfError::Unsupported));
+    let many = [&image[..56], &[0xff, 0xff], &image[58..]].concat();
+    assert!(matches!(refused(&many), ElfError::TooLarge { .. }));
+}
+
+#[test]
+fn symbols_are_found_by_name_and_by_the_tail_of_a_name() {
+    let fixture = Fixture {
+        exported: vec![
+            ("wolfSSL_free", FUNCTION, 4),
+            ("SSL_free", FUNCTION + 8, 5),
+            ("ASYNC_pause_job", 0, 0),
+        ],
+        symbols: vec![(("ossl_statem_accept", FUNCTION + 16, 6), LOCAL)],
+        ..Fixture::default()
+    };
+    let image = view(fixture.build());
+    let names = [
+        "SSL_free",
+        "ASYNC_pause_job",
+        "ossl_statem_accept",
+        "SSL_clear",
+    ];
+    let found = image.symbols(&names).unwrap();
+    let (address, size) = (FUNCTION + 8, 5);
+    assert_eq!(found.get("SSL_free"), Some(Symbol { address, size }));
+    assert_eq!(found.get("ossl_statem_accept").unwrap().size, 6);
+    assert!(found.imports("ASYNC_pause_job") && !found.defines("ASYNC_pause_job"));
+    assert!(!found.defines("SSL_clear") && !found.imports("SSL_free"));
+}
+
+#[test]
+fn default_version_wins_over_an_old_one() {
+    for versions in [vec![2, 0x8003], vec![0x8003, 2]] {
+        let default = versions.iter().position(|version| *version == 2).unwrap();
+        let addresses = [FUNCTION, FUNCTION + 32];
+        let image = Fixture {
+            exported: addresses.map(|address| ("SSL_free", address, 1)).to_vec(),
+            versions,
+            ..Fixture::default()
+        };
+        let found = view(image.build()).symbols(&["SSL_free"]).unwrap();
+        assert_eq!(found.get("SSL_free").unwrap().address, addresses[default]);
+    }
+}
+
+#[test]
+fn static_functions_of_one_name_are_ambiguous() {
+    let two = |second| Fixture {
+        symbols: vec![
+            (("SSL_free", FUNCTION, 1), LOCAL),
+            (("SSL_free", FUNCTION + 8, 1), second),
+        ],
+        ..Fixture::default()
+    };
+    let found = |fixture: Fixture| view(fixture.build()).symbols(&["SSL_free"]).unwrap();
+    assert_eq!(found(two(LOCAL)).get("SSL_free"), None);
+    assert_eq!(
+        found(two(GLOBAL)).get("SSL_free").unwrap().address,
+        FUNCTION + 8
+    );
+}
+
+#[test]
+fn name_that_lies_across_two_chunks_is_found() {
+    let mut image = view(Fixture::default().build());
+    let name = b"\0SSL_free\0";
+    for before in [CHUNK - 9, CHUNK - 5, CHUNK - 1, CHUNK] {
+        let mut strings = vec![b'x'; usize::try_from(before).unwrap()];
+        strings.extend(name);
+        let mut header = image.sections[2];
+        header.sh_offset.set(LE, 0);
+        header.sh_size.set(LE, strings.len() as u64);
+        image.length = strings.len() as u64;
+        image.source = Box::new(strings);
+        let hits = image.find_names(&header, &["SSL_free"]).unwrap();
+        let start = u32::try_from(before + 1).unwrap();
+        assert_eq!(hits.into_iter().collect::<Vec<_>>(), [(start, "SSL_free")]);
+    }
+}
+
+#[test]
+fn pointers_by_every_kind_of_relocation() {
+    let slots: BTreeSet<u64> = (0..80).map(|word| SLOT + word * 8).collect();
+    let mut data = vec![0; 0x400];
+    data[0x20 + 16..][..8].copy_from_slice(&0x1111_u64.to_le_bytes());
+    data[0x20 + 70 * 8..][..8].copy_from_slice(&0x2222_u64.to_le_bytes());
+    let fixture = Fixture {
+        data,
+        exported: vec![("here", FUNCTION, 1), ("elsewhere", 0, 0)],
+        rela: vec![
+            (SLOT, RELATIVE, FUNCTION + 1),
+            (SLOT + 8, absolute(1), 2),
+            (SLOT + 24, absolute(2), 0),
+        ],
+        // Slot 2 by address, slot 70 by the second bitmap: 63 slots each.
+        relr: vec![SLOT + 16, 1, 1 | 1 << (70 - 3 - 63 + 1)],
+        ..Fixture::default()
+    };
+    let found = view(fixture.build()).pointers(&slots).unwrap();
+    let expected = [
+        (SLOT, FUNCTION + 1),
+        (SLOT + 8, FUNCTION + 2),
+        (SLOT + 16, 0x1111),
+        (SLOT + 70 * 8, 0x2222),
+    ];
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn pointers_at_a_fixed_address_are_in_the_file() {
+    let fixture = Fixture {
+        fixed: true,
+        data: FUNCTION.to_le_bytes().to_vec(),
+        ..Fixture::default()
+    };
+    let slot = BASE + DATA;
+    let found = view(fixture.build())
+        .pointers(&BTreeSet::from([slot]))
+        .unwrap();
+    assert_eq!(found[&slot], FUNCTION);
+}
+
+#[test]
+fn extents_of_functions() {
+    let functions = vec![BASE + CODE, BASE + CODE + 0x10, BASE + CODE + 0x40];
+    let fixture = Fixture {
+        functions,
+        ..Fixture::default()
+    };
+    let image = view(fixture.build());
+    let extent = |offset| image.function_extent(BASE + CODE + offset).unwrap();
+    assert_eq!(extent(0), Some(0x10));
+    assert_eq!(extent(0x10), Some(0x30));
+    assert_eq!(extent(0x40), Some(0x1000 - 0x40));
+    assert_eq!(extent(0x41), None);
+    assert_eq!(extent(8), None);
+}
+
+/// A libssl that is complete but for its code.
+fn small_libssl() -> Fixture {
+    let names = [
+        "SSL_free",
+        "SSL_clear",
+        "TLS_method",
+        "SSL_stateless",
+        "SSL_sendfile",
+    ];
+    let names = names
+        .into_iter()
+        .chain(["TLS_server_method", "TLS_client_method"]);
+    Fixture {
+        code: vec![0x53; 0x100],
+        exported: names.map(|name| (name, FUNCTION, 8)).collect(),
+        versions: vec![2; 7],
+        symbols: vec![
+            (("ossl_statem_accept", FUNCTION, 8), GLOBAL),
+            (("ossl_statem_connect", FUNCTION + 8, 8), GLOBAL),
+        ],
+        rela: vec![(SLOT, RELATIVE, FUNCTION), (SLOT + 8, absolute(1), 0)],
+        relr: vec![SLOT + 16, 3],
+        functions: vec![FUNCTION, FUNCTION + 8],
+        ..Fixture::default()
+    }
+}
+
+/// All that is ever done with an image.
+fn use_image(bytes: Vec<u8>) -> Option<()> {
+    let image = ElfView::new(Box::new(bytes)).ok()?;
+    let slots = (0..32).map(|word| SLOT + word * 8).collect();
+    let _ = image.pointers(&slots);
+    let _ = image.function_extent(FUNCTION);
+    if let Ok(symbols) = image.symbols(&state_machine::SYMBOLS) {
+        let _ = state_machine::find(&image, &symbols);
+    }
+    match library::detect(&image).ok()?.tls {
+        Tls::OpenSsl(library) => plan::plan(&image, &library).ok().map(|_| ()),
+        _ => None,
+    }
+}
+
+#[test]
+fn small_libssl_can_be_planned() {
+    assert!(use_image(small_libssl().build()).is_some());
+}
+
+proptest! {
+    #[test]
+    fn mutilated_images_do_no_harm(
+        mutations in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        structure: bool,
+        length in any::<prop::sample::Index>(),
+        cut: bool,
+    ) {
+        let mut bytes = small_libssl().build();
+        for (index, value) in mutations {
+            // Code and data fill most of the file: aim at headers and tables.
+            let at = match structure {
+                true => index.index(64 + 6 * 56),
+                false => 0x3000 + index.index(bytes.len() - 0x3000),
+            };
+            bytes[at] = value;
+        }
+        if cut {
+            bytes.truncate(length.index(bytes.len()));
+        }
+        use_image(bytes);
+    }
+
+    #[test]
+    fn arbitrary_bytes_do_no_harm(mut bytes in prop::collection::vec(any::<u8>(), 0..512)) {
+        use_image(bytes.clone());
+        let start = b"\x7fELF\x02\x01\x01";
+        let size = start.len().min(bytes.len());
+        bytes[..size].copy_from_slice(&start[..size]);
+        use_image(bytes);
+    }
+}
+
+/// The installed libssl, with words overwritten in its headers and tables, and
+/// cut short.
+#[test]
+fn mutilated_libssl_does_no_harm() {
+    let bytes = std::fs::read(library::tests::installed("libssl.so.3")).unwrap();
+    assert!(use_image(bytes.clone()).is_some());
+    let mut seed = 1_u64;
+    let mut random = move |limit: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        usize::try_from(seed >> 33).unwrap() % limit
+    };
+    for round in 0..200 {
+        let mut bytes = bytes.clone();
+        for _ in 0..=random(4) {
+            let limit = if round % 2 == 0 { 1024 } else { bytes.len() };
+            let at = random(limit);
+            bytes[at] = u8::try_from(random(256)).unwrap();
+        }
+        if round % 3 == 0 {
+            bytes.truncate(random(bytes.len()));
+        }
+        use_image(bytes);
+    }
+}

@@ -1,0 +1,160 @@
+//! TCP ports that processes listen on.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::proc_root::unless_gone;
+use super::{Error, ProcRoot};
+use crate::evidence::Pid;
+
+/// `TCP_LISTEN` of include/net/tcp_states.h.
+const LISTEN: &str = "0A";
+/// The first process. systemd holds the sockets that it hands to services.
+const INIT: Pid = 1;
+
+/// A listening socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Inode of the socket.
+    pub socket: u64,
+    /// TCP port.
+    pub port: u16,
+}
+
+/// The listening sockets in the text of /proc/net/tcp or tcp6 (proc_pid_net(5)).
+/// Connections and lines of another form are skipped.
+pub fn parse_listeners(text: &[u8]) -> Vec<Listener> {
+    text.split(|&byte| byte == b'\n')
+        .filter_map(parse_line)
+        .collect()
+}
+
+fn parse_line(line: &[u8]) -> Option<Listener> {
+    let mut fields = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
+    let (_address, port) = fields.nth(1)?.rsplit_once(':')?;
+    if fields.nth(1)? != LISTEN {
+        return None;
+    }
+    let port = u16::from_str_radix(port, 16).ok()?;
+    Some(Listener {
+        port,
+        socket: fields.nth(5)?.parse().ok()?,
+    })
+}
+
+/// The inode in a link of /proc/PID/fd, if it is of a socket: `socket:[123]`.
+fn socket_inode(link: &Path) -> Option<u64> {
+    link.to_str()?
+        .strip_prefix("socket:[")?
+        .strip_suffix(']')?
+        .parse()
+        .ok()
+}
+
+/// Who listens where, at one moment.
+///
+/// A process counts if it has the socket open, whoever has bound it. The first
+/// process does not, where another one has the same socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListeningPorts {
+    by_process: BTreeMap<Pid, BTreeSet<u16>>,
+}
+
+impl ListeningPorts {
+    /// Reads the sockets of the given processes, each in its own network
+    /// namespace. A process that is gone, or may not be read, has none.
+    pub fn read(proc: &ProcRoot, pids: impl IntoIterator<Item = Pid>) -> Self {
+        let mut namespaces: HashMap<PathBuf, HashMap<u64, u16>> = HashMap::new();
+        let mut holders: HashMap<(PathBuf, u64), Vec<(Pid, u16)>> = HashMap::new();
+        for pid in pids {
+            let Ok(Some(namespace)) = proc.read_link(pid, "ns/net") else {
+                continue;
+            };
+            if !namespaces.contains_key(&namespace) {
+                let Some(sockets) = listening_sockets(proc, pid) else {
+                    continue;
+                };
+                namespaces.insert(namespace.clone(), sockets);
+            }
+            let Some(ports) = namespaces.get(&namespace) else {
+                continue;
+            };
+            for socket in proc.sockets(pid).unwrap_or_default() {
+                if let Some(&port) = ports.get(&socket) {
+                    holders
+                        .entry((namespace.clone(), socket))
+                        .or_default()
+                        .push((pid, port));
+                }
+            }
+        }
+        Self::of_holders(holders.into_values())
+    }
+
+    fn of_holders(sockets: impl Iterator<Item = Vec<(Pid, u16)>>) -> Self {
+        let mut by_process: BTreeMap<Pid, BTreeSet<u16>> = BTreeMap::new();
+        for holders in sockets {
+            let shared = holders.iter().any(|&(pid, _)| pid != INIT);
+            for (pid, port) in holders {
+                if pid != INIT || !shared {
+                    by_process.entry(pid).or_default().insert(port);
+                }
+            }
+        }
+        Self { by_process }
+    }
+
+    /// Ports that any of these processes listens on.
+    pub fn of(&self, pids: impl IntoIterator<Item = Pid>) -> BTreeSet<u16> {
+        pids.into_iter()
+            .filter_map(|pid| self.by_process.get(&pid))
+            .flatten()
+            .copied()
+            .collect()
+    }
+
+    /// Processes that listen on this port, on any address and in any network
+    /// namespace.
+    pub fn listening_on(&self, port: u16) -> impl Iterator<Item = Pid> {
+        self.by_process
+            .iter()
+            .filter(move |(_, ports)| ports.contains(&port))
+            .map(|(&pid, _)| pid)
+    }
+}
+
+/// Listening sockets of the process's network namespace, by inode; None if the
+/// process is gone.
+fn listening_sockets(proc: &ProcRoot, pid: Pid) -> Option<HashMap<u64, u16>> {
+    let mut text = proc.read(pid, "net/tcp").ok()??;
+    // Not there when IPv6 is switched off.
+    text.extend(
+        proc.read(pid, "net/tcp6")
+            .ok()
+            .flatten()
+            .unwrap_or_default(),
+    );
+    let listeners = parse_listeners(&text).into_iter();
+    Some(
+        listeners
+            .map(|listener| (listener.socket, listener.port))
+            .collect(),
+    )
+}
+
+impl ProcRoot {
+    /// Inodes of the sockets that a process has open; empty if it is gone.
+    fn sockets(&self, pid: Pid) -> Result<Vec<u64>, Error> {
+        let path = self.path(pid, "fd");
+        let Some(entries) = unless_gone(fs::read_dir(&path), path)? else {
+            return Ok(Vec::new());
+        };
+        // A descriptor that was closed in the meantime has no link to read.
+        let links = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        Ok(links.filter_map(|link| socket_inode(&link)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Reads files of /proc.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Error;
+use crate::evidence::Pid;
+
+/// Where procfs is mounted.
+///
+/// It must be the procfs of the initial pid namespace: the kernel side reports
+/// process ids of that namespace.
+#[derive(Clone, Debug)]
+pub struct ProcRoot {
+    path: PathBuf,
+}
+
+impl Default for ProcRoot {
+    /// `/proc`.
+    fn default() -> Self {
+        Self::new("/proc")
+    }
+}
+
+impl ProcRoot {
+    /// A procfs, or a copy of parts of one, at `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// All process ids: thread-group leaders, kernel threads included, ascending.
+    ///
+    /// # Errors
+    /// [`Error::Read`] if the directory itself cannot be read.
+    pub fn pids(&self) -> Result<Vec<Pid>, Error> {
+        let failed = |source| Error::Read {
+            path: self.path.clone(),
+            source,
+        };
+        let mut pids = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            pids.extend(name.to_str().and_then(|name| name.parse::<Pid>().ok()));
+        }
+        pids.sort_unstable();
+        Ok(pids)
+    }
+
+    /// Path of `name` in the directory of process `pid`.
+    pub(super) fn path(&self, pid: Pid, name: impl AsRef<Path>) -> PathBuf {
+        self.path.join(pid.to_string()).join(name)
+    }
+
+    /// The content of a file; None if the process is gone.
+    pub(super) fn read(&self, pid: Pid, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let path = self.path(pid, name);
+        unless_gone(fs::read(&path), path)
+    }
+
+    /// The target of a link; None if the process is gone.
+    pub(super) fn read_link(&self, pid: Pid, name: &str) -> Result<Option<PathBuf>, Error> {
+        let path = self.path(pid, name);
+        unless_gone(fs::read_link(&path), path)
+    }
+}
+
+/// Tells a process that is gone from a failure.
+pub(super) fn unless_gone<T>(result: io::Result<T>, path: PathBuf) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(e) if is_gone(&e) => Ok(None),
+        Err(source) => Err(Error::Read { path, source }),
+    }
+}
+
+/// ESRCH comes from files that were opened while the process was there.
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}

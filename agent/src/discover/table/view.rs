@@ -1,0 +1,133 @@
+//! What the table answers.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use super::{Entry, ProcessSource, ProcessTable};
+use crate::discover::image::{ImageId, Mapping};
+use crate::discover::process::CpuTime;
+use crate::discover::service::ServiceName;
+use crate::evidence::Pid;
+
+/// A service with its live processes.
+#[derive(Clone, Debug)]
+pub struct ServiceView<'a> {
+    /// Its name.
+    pub name: &'a ServiceName,
+    /// The executable of most of its processes, as they see it; empty where the
+    /// kernel does not tell.
+    pub executable: &'a Path,
+    /// Its live processes, ascending; never empty.
+    pub processes: Vec<Pid>,
+    /// The images that they map, each with one process that does.
+    pub images: Vec<(Pid, &'a Mapping)>,
+}
+
+impl<S: ProcessSource> ProcessTable<S> {
+    /// The service of a process that lives, or has ended lately.
+    pub fn service_of(&self, pid: Pid) -> Option<&ServiceName> {
+        self.entries.get(&pid).map(|entry| &entry.service)
+    }
+
+    /// The executable of a process that lives, or has ended lately, as it sees it.
+    pub fn executable_of(&self, pid: Pid) -> Option<&Path> {
+        self.entries.get(&pid).map(|entry| &*entry.executable)
+    }
+
+    /// True if the process lives, or has ended lately, and is selected.
+    pub fn is_selected(&self, pid: Pid) -> bool {
+        self.entries.get(&pid).is_some_and(|entry| entry.selected)
+    }
+
+    /// Live processes, selected or not, ascending.
+    pub fn live(&self) -> impl Iterator<Item = Pid> {
+        self.entries
+            .iter()
+            .filter(|(_, entry)| entry.alive)
+            .map(|(&pid, _)| pid)
+    }
+
+    /// Selected services that have live processes, by name.
+    pub fn services(&self) -> Vec<ServiceView<'_>> {
+        let mut members: BTreeMap<&ServiceName, Vec<(Pid, &Entry)>> = BTreeMap::new();
+        for (pid, entry) in self.live_selected() {
+            members
+                .entry(&entry.service)
+                .or_default()
+                .push((pid, entry));
+        }
+        members
+            .into_iter()
+            .map(|(name, members)| view(name, &members))
+            .collect()
+    }
+
+    /// Selected live processes that map an image, with where they do.
+    pub fn users_of(&self, image: ImageId) -> impl Iterator<Item = (Pid, &Mapping)> {
+        self.live_selected().filter_map(move |(pid, entry)| {
+            let mapping = entry
+                .images
+                .iter()
+                .find(|mapping| mapping.image() == image)?;
+            Some((pid, mapping))
+        })
+    }
+
+    /// CPU time that the selected processes of a service, ended ones included,
+    /// have used since the profile began, as of the last
+    /// [`read_cpu`](Self::read_cpu). Zero for an unknown service.
+    pub fn cpu_since_start(&self, service: &str) -> CpuTime {
+        self.live_selected()
+            .filter(|(_, entry)| entry.service.as_str() == service)
+            .fold(self.accounts.of(service), |sum, (_, entry)| {
+                sum + entry.cpu.unsettled()
+            })
+    }
+
+    /// Processes that the table had no room for.
+    pub fn ignored(&self) -> u64 {
+        self.ignored
+    }
+
+    fn live_selected(&self) -> impl Iterator<Item = (Pid, &Entry)> {
+        let live = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.alive && entry.selected);
+        live.map(|(&pid, entry)| (pid, entry))
+    }
+}
+
+fn view<'a>(name: &'a ServiceName, members: &[(Pid, &'a Entry)]) -> ServiceView<'a> {
+    let mut seen = HashSet::new();
+    let mut images = Vec::new();
+    for &(pid, entry) in members {
+        let new = entry
+            .images
+            .iter()
+            .filter(|mapping| seen.insert(mapping.image()));
+        images.extend(new.map(|mapping| (pid, mapping)));
+    }
+    ServiceView {
+        name,
+        executable: most_common(members.iter().map(|(_, entry)| &*entry.executable)),
+        processes: members.iter().map(|&(pid, _)| pid).collect(),
+        images,
+    }
+}
+
+/// Among equals the first, which is that of the oldest process.
+fn most_common<'a>(paths: impl Iterator<Item = &'a Path>) -> &'a Path {
+    let mut counts: Vec<(&Path, usize)> = Vec::new();
+    for path in paths {
+        match counts.iter_mut().find(|(known, _)| *known == path) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((path, 1)),
+        }
+    }
+    counts
+        .iter()
+        .rev()
+        .max_by_key(|&&(_, count)| count)
+        .map_or(Path::new(""), |&(path, _)| path)
+}

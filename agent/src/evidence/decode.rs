@@ -1,0 +1,354 @@
+//! Records of the kernel side in the words of the design. Pure.
+
+use std::time::Duration;
+
+use super::{Evidence, Handshake, Outcome, ProcessEvent, Resumption, Role, Step, Steps};
+use crate::kernel::contract::{
+    TLSPROF_EVENT_EXEC, TLSPROF_EVENT_EXIT, TLSPROF_EVENT_FORK, TLSPROF_OUTCOME_COMPLETED,
+    TLSPROF_OUTCOME_FAILED, TLSPROF_ROLE_CLIENT, tlsprof_handshake_event, tlsprof_process_event,
+};
+use crate::kernel::record::Record;
+
+/// Decodes one record; None for a process event of unknown kind.
+pub fn decode(record: &Record) -> Option<Evidence> {
+    match record {
+        Record::Handshake(event) => Some(Evidence::Handshake(Box::new(handshake(event)))),
+        Record::Process(event) => process(event).map(Evidence::Process),
+    }
+}
+
+fn process(event: &tlsprof_process_event) -> Option<ProcessEvent> {
+    let process = event.header.pid;
+    match event.header.kind {
+        TLSPROF_EVENT_FORK => Some(ProcessEvent::Fork {
+            parent: event.parent_pid,
+            child: process,
+            comm: text(&event.comm),
+        }),
+        TLSPROF_EVENT_EXEC => Some(ProcessEvent::Exec {
+            process,
+            path: text(&event.path),
+            comm: text(&event.comm),
+        }),
+        TLSPROF_EVENT_EXIT => Some(ProcessEvent::Exit {
+            process,
+            cpu: Duration::from_nanos(event.cpu),
+        }),
+        _ => None,
+    }
+}
+
+fn handshake(event: &tlsprof_handshake_event) -> Handshake {
+    let role = if u32::from(event.role) == TLSPROF_ROLE_CLIENT {
+        Role::Client
+    } else {
+        Role::Server
+    };
+    let outcome = match u32::from(event.outcome) {
+        TLSPROF_OUTCOME_COMPLETED => Outcome::Completed,
+        TLSPROF_OUTCOME_FAILED => Outcome::Failed,
+        _ => Outcome::Abandoned,
+    };
+    let work = Work::of(event);
+    Handshake {
+        process: event.header.pid,
+        process_start: event.process_start,
+        comm: text(&event.comm),
+        role,
+        outcome,
+        resumption: work.map_or(Resumption::Unknown, |work| work.resumption(outcome)),
+        version: "unknown",
+        cipher: "unknown",
+        group: work.map_or("unknown", |work| work.group(event, role)),
+        signature: work.map_or("unknown", |_| signature(event.signature_bytes)),
+        cpu: Duration::from_nanos(event.cpu),
+        duration: Duration::from_nanos(event.duration),
+        steps: work.map(|_| steps(event)),
+        waits: waits(event),
+        calls: event.calls,
+        error_reason: (event.error_reason != 0).then_some(event.error_reason),
+    }
+}
+
+/// Which public-key work a handshake did. Known only when the step probes were
+/// attached throughout.
+#[derive(Clone, Copy)]
+struct Work {
+    authenticated: bool,
+    exchanged_keys: bool,
+}
+
+impl Work {
+    fn of(event: &tlsprof_handshake_event) -> Option<Self> {
+        let did = |step: Step| {
+            event
+                .step_calls
+                .get(step as usize)
+                .is_some_and(|calls| *calls > 0)
+        };
+        (event.steps_observed != 0).then(|| Self {
+            authenticated: did(Step::Signing)
+                || did(Step::Verification)
+                || did(Step::RsaDecryption),
+            exchanged_keys: did(Step::KeyExchange),
+        })
+    }
+
+    /// A full handshake signs, verifies or decrypts; a resumed one does not. Of
+    /// these, TLS 1.3 agrees on a new key (psk_dhe_ke, the only mode of
+    /// OpenSSL's default), TLS 1.2 does not. A handshake that did not complete
+    /// may have ended before any of this.
+    fn resumption(self, outcome: Outcome) -> Resumption {
+        match (self.authenticated, outcome, self.exchanged_keys) {
+            (true, _, _) => Resumption::None,
+            (false, Outcome::Completed, true) => Resumption::Psk,
+            (false, Outcome::Completed, false) => Resumption::Abbreviated,
+            (false, Outcome::Failed | Outcome::Abandoned, _) => Resumption::Unknown,
+        }
+    }
+
+    fn group(self, event: &tlsprof_handshake_event, role: Role) -> &'static str {
+        if !self.exchanged_keys {
+            return "none";
+        }
+        // A client names each group for which it offers a key share; the one
+        // that the server chose is not among the facts.
+        if event.groups_named == 0 || (role == Role::Client && event.groups_named > 1) {
+            return "unknown";
+        }
+        group(&text(&event.group))
+    }
+}
+
+/// OpenSSL's name of a group as the TLS registry spells it
+/// (IANA, TLS Supported Groups).
+fn group(name: &str) -> &'static str {
+    const NAMES: &[(&str, &str)] = &[
+        ("prime256v1", "secp256r1"),
+        ("P-256", "secp256r1"),
+        ("secp384r1", "secp384r1"),
+        ("P-384", "secp384r1"),
+        ("secp521r1", "secp521r1"),
+        ("P-521", "secp521r1"),
+        ("X25519", "x25519"),
+        ("X448", "x448"),
+        ("ffdhe2048", "ffdhe2048"),
+        ("ffdhe3072", "ffdhe3072"),
+        ("ffdhe4096", "ffdhe4096"),
+        ("ffdhe6144", "ffdhe6144"),
+        ("ffdhe8192", "ffdhe8192"),
+        ("X25519MLKEM768", "X25519MLKEM768"),
+        ("SecP256r1MLKEM768", "SecP256r1MLKEM768"),
+        ("SecP384r1MLKEM1024", "SecP384r1MLKEM1024"),
+        ("MLKEM512", "MLKEM512"),
+        ("MLKEM768", "MLKEM768"),
+        ("MLKEM1024", "MLKEM1024"),
+        ("brainpoolP256r1", "brainpoolP256r1"),
+        ("brainpoolP384r1", "brainpoolP384r1"),
+        ("brainpoolP512r1", "brainpoolP512r1"),
+    ];
+    NAMES
+        .iter()
+        .find(|(openssl, _)| openssl.eq_ignore_ascii_case(name))
+        .map_or("other", |(_, registry)| registry)
+}
+
+/// The kind of key from the length of its signature, in bytes: RSA signatures
+/// are as long as the modulus; ECDSA ones (DER) are two integers of the curve's
+/// size and 6 to 9 bytes, less leading zeros.
+fn signature(bytes: u32) -> &'static str {
+    match bytes {
+        0 => "none",
+        128 => "rsa_1024",
+        256 => "rsa_2048",
+        384 => "rsa_3072",
+        512 => "rsa_4096",
+        1024 => "rsa_8192",
+        64 => "ed25519",
+        114 => "ed448",
+        60..=72 => "ecdsa_p256",
+        92..=104 => "ecdsa_p384",
+        126..=139 => "ecdsa_p521",
+        _ => "other",
+    }
+}
+
+/// The kernel side reports what is in a step; the rest is [`Step::Other`].
+fn steps(event: &tlsprof_handshake_event) -> Steps {
+    let mut steps = Steps {
+        key_derivation_observed: event.key_derivation_observed != 0,
+        ..Steps::default()
+    };
+    let mut rest = event.cpu;
+    for (account, nanoseconds) in steps.cpu.iter_mut().zip(event.step) {
+        let nanoseconds = nanoseconds.min(rest);
+        *account = Duration::from_nanos(nanoseconds);
+        rest -= nanoseconds;
+    }
+    if let Some(other) = steps.cpu.get_mut(Step::Other as usize) {
+        *other = Duration::from_nanos(rest);
+    }
+    steps
+}
+
+fn waits(event: &tlsprof_handshake_event) -> [Duration; 7] {
+    let mut waits = [Duration::ZERO; 7];
+    for (account, nanoseconds) in waits.iter_mut().zip(event.wait) {
+        *account = Duration::from_nanos(nanoseconds);
+    }
+    let between = event.duration.saturating_sub(event.in_call);
+    if let Some(last) = waits.last_mut() {
+        *last = Duration::from_nanos(between);
+    }
+    waits
+}
+
+/// A C string in a fixed array; bytes that are not UTF-8 are replaced.
+fn text(array: &[std::ffi::c_char]) -> String {
+    let bytes: Vec<u8> = array
+        .iter()
+        .map(|byte| byte.cast_unsigned())
+        .take_while(|byte| *byte != 0)
+        .collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a failed index is a failed test; the contract's numbers are small"
+)]
+mod tests {
+    use super::*;
+    use crate::evidence::WaitReason;
+    use crate::kernel::contract::{
+        TLSPROF_EVENT_HANDSHAKE, TLSPROF_OUTCOME_ABANDONED, TLSPROF_ROLE_SERVER,
+        tlsprof_event_header,
+    };
+
+    fn event() -> tlsprof_handshake_event {
+        tlsprof_handshake_event {
+            header: tlsprof_event_header {
+                kind: TLSPROF_EVENT_HANDSHAKE,
+                pid: 7,
+                time: 0,
+            },
+            role: TLSPROF_ROLE_SERVER as u8,
+            outcome: TLSPROF_OUTCOME_COMPLETED as u8,
+            steps_observed: 1,
+            key_derivation_observed: 1,
+            cpu: 1000,
+            in_call: 1500,
+            duration: 9000,
+            ..Default::default()
+        }
+    }
+
+    fn name(event: &mut tlsprof_handshake_event, group: &str) {
+        for (to, from) in event.group.iter_mut().zip(group.bytes()) {
+            *to = from.cast_signed();
+        }
+        event.groups_named = 1;
+    }
+
+    #[test]
+    fn a_full_handshake_signs() {
+        let mut event = event();
+        event.step_calls[Step::KeyExchange as usize] = 3;
+        event.step_calls[Step::Signing as usize] = 2;
+        event.signature_bytes = 256;
+        name(&mut event, "secp384r1");
+        let handshake = handshake(&event);
+        assert_eq!(handshake.resumption, Resumption::None);
+        assert_eq!(handshake.group, "secp384r1");
+        assert_eq!(handshake.signature, "rsa_2048");
+    }
+
+    #[test]
+    fn a_resumed_handshake_does_not_sign() {
+        let mut event = event();
+        assert_eq!(handshake(&event).resumption, Resumption::Abbreviated);
+        assert_eq!(handshake(&event).group, "none");
+        event.step_calls[Step::KeyExchange as usize] = 3;
+        name(&mut event, "X25519");
+        assert_eq!(handshake(&event).resumption, Resumption::Psk);
+        assert_eq!(handshake(&event).group, "x25519");
+        assert_eq!(handshake(&event).signature, "none");
+    }
+
+    #[test]
+    fn an_unfinished_handshake_without_signature_may_be_either() {
+        let mut event = event();
+        event.outcome = TLSPROF_OUTCOME_ABANDONED as u8;
+        assert_eq!(handshake(&event).resumption, Resumption::Unknown);
+    }
+
+    #[test]
+    fn without_step_probes_nothing_is_guessed() {
+        let mut event = event();
+        event.steps_observed = 0;
+        let handshake = handshake(&event);
+        assert_eq!(handshake.resumption, Resumption::Unknown);
+        assert_eq!(
+            (handshake.group, handshake.signature),
+            ("unknown", "unknown")
+        );
+        assert!(handshake.steps.is_none());
+    }
+
+    #[test]
+    fn a_client_with_two_key_shares_does_not_know_which_was_taken() {
+        let mut event = event();
+        event.role = TLSPROF_ROLE_CLIENT as u8;
+        event.step_calls[Step::KeyExchange as usize] = 3;
+        name(&mut event, "X25519");
+        assert_eq!(handshake(&event).group, "x25519");
+        event.groups_named = 2;
+        assert_eq!(handshake(&event).group, "unknown");
+    }
+
+    #[test]
+    fn steps_add_up_to_the_cpu_time() {
+        let mut event = event();
+        event.step = [400, 300, 0, 0, 100];
+        let steps = steps(&event);
+        assert_eq!(
+            steps.cpu.iter().sum::<Duration>(),
+            Duration::from_nanos(event.cpu)
+        );
+        assert_eq!(steps.cpu[Step::Other as usize], Duration::from_nanos(200));
+        event.step = [900, 300, 0, 0, 0];
+        assert_eq!(
+            super::steps(&event).cpu.iter().sum::<Duration>(),
+            Duration::from_nanos(event.cpu)
+        );
+    }
+
+    #[test]
+    fn time_between_calls_is_what_calls_leave_of_the_duration() {
+        assert_eq!(
+            waits(&event())[WaitReason::BetweenCalls as usize],
+            Duration::from_nanos(7500)
+        );
+    }
+
+    #[test]
+    fn signature_lengths_name_the_key() {
+        for (bytes, name) in [
+            (256, "rsa_2048"),
+            (70, "ecdsa_p256"),
+            (64, "ed25519"),
+            (103, "ecdsa_p384"),
+            (0, "none"),
+            (999, "other"),
+        ] {
+            assert_eq!(signature(bytes), name, "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn names_that_are_not_utf8_are_kept_readable() {
+        assert_eq!(text(&[0x68, -1, 0, 0x41]), "h\u{fffd}");
+    }
+}

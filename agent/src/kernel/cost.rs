@@ -1,0 +1,212 @@
+//! What profiling costs the targets: traps, calibrated on this machine, and time
+//! in the BPF programs, sampled in short windows.
+#![allow(
+    unsafe_code,
+    reason = "calls an assembly function to time a probe on it"
+)]
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use aya::programs::ProgramInfo;
+use aya::sys::{Stats, enable_stats};
+
+use super::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
+use super::load::Loaded;
+use super::probes::Point;
+
+// The shape of most probe sites: the first instruction is one that the kernel
+// emulates.
+#[cfg(target_arch = "x86_64")]
+core::arch::global_asm!(
+    ".globl tlsprof_calibration_target",
+    ".type tlsprof_calibration_target, @function",
+    "tlsprof_calibration_target:",
+    "push rbp",
+    "pop rbp",
+    "ret",
+    ".size tlsprof_calibration_target, . - tlsprof_calibration_target",
+);
+#[cfg(target_arch = "aarch64")]
+core::arch::global_asm!(
+    ".globl tlsprof_calibration_target",
+    ".type tlsprof_calibration_target, @function",
+    "tlsprof_calibration_target:",
+    "nop",
+    "ret",
+    ".size tlsprof_calibration_target, . - tlsprof_calibration_target",
+);
+
+unsafe extern "C" {
+    fn tlsprof_calibration_target(object: u64);
+}
+
+const ROUNDS: u32 = 5;
+const CALLS_A_ROUND: u32 = 400;
+
+/// Cost of one probe hit with the least work in its program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrapCost {
+    /// An entry probe on an emulated instruction.
+    pub entry: Duration,
+    /// A return probe, the trap at the entry that arms it included.
+    pub exit: Duration,
+}
+
+/// Times probes on a function of our own. None where the function cannot be
+/// probed; estimates then leave the traps out.
+pub fn calibrate(loaded: &mut Loaded) -> Option<TrapCost> {
+    let address = tlsprof_calibration_target as *const () as u64;
+    let point = Point {
+        file_offset: file_offset(address)?,
+        cookie: 0,
+    };
+    let image = Path::new("/proc/self/exe");
+    let bare = time_calls();
+    let entry = {
+        let _links = loaded.attach("connection_free", image, &[point]).ok()?;
+        time_calls()
+    };
+    let exit = {
+        let _links = loaded.attach("handshake_exit", image, &[point]).ok()?;
+        time_calls()
+    };
+    Some(TrapCost {
+        entry: entry.saturating_sub(bare),
+        exit: exit.saturating_sub(bare),
+    })
+}
+
+/// The least time of one call over a few rounds: interruptions only add.
+fn time_calls() -> Duration {
+    let round = || {
+        let begin = Instant::now();
+        for _ in 0..CALLS_A_ROUND {
+            // SAFETY: the function above touches nothing but its own stack slot.
+            unsafe { tlsprof_calibration_target(0) };
+        }
+        begin.elapsed() / CALLS_A_ROUND
+    };
+    (0..ROUNDS).map(|_| round()).min().unwrap_or_default()
+}
+
+/// Offset in our own file of the instruction at `address`.
+fn file_offset(address: u64) -> Option<u64> {
+    let maps = procfs::process::Process::myself().ok()?.maps().ok()?;
+    let map = maps
+        .iter()
+        .find(|map| map.address.0 <= address && address < map.address.1)?;
+    Some(address - map.address.0 + map.offset)
+}
+
+/// Runs of our BPF programs and the time in them, extrapolated from windows in
+/// which the kernel keeps statistics: keeping them always would itself cost.
+pub struct RunMeter {
+    window: Option<(OwnedFd, Instant, Runs)>,
+    last_end: Instant,
+    total: Runs,
+}
+
+/// Runs and time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Runs {
+    /// How many.
+    pub count: f64,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+const WINDOW: Duration = Duration::from_millis(200);
+const PERIOD: Duration = Duration::from_secs(2);
+
+impl Default for RunMeter {
+    fn default() -> Self {
+        Self {
+            window: None,
+            last_end: Instant::now(),
+            total: Runs::default(),
+        }
+    }
+}
+
+impl RunMeter {
+    /// Opens and closes windows; to be called a few times a second.
+    pub fn tick(&mut self, loaded: &Loaded) {
+        match self.window.take() {
+            None if self.total.count == 0.0 || self.last_end.elapsed() + WINDOW >= PERIOD => {
+                self.window = enable_stats(Stats::RunTime)
+                    .ok()
+                    .map(|fd| (fd, Instant::now(), runs(loaded)));
+            }
+            None => {}
+            Some((fd, began, before)) if began.elapsed() >= WINDOW => {
+                let length = began.elapsed().as_secs_f64();
+                let scale = self.last_end.elapsed().as_secs_f64() / length;
+                let after = runs(loaded);
+                self.total.count += (after.count - before.count) * scale;
+                self.total.seconds += (after.seconds - before.seconds) * scale;
+                self.last_end = Instant::now();
+                drop(fd);
+            }
+            Some(open) => self.window = Some(open),
+        }
+    }
+
+    /// The estimate up to the end of the last window.
+    pub fn total(&self) -> Runs {
+        self.total
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "an estimate")]
+fn runs(loaded: &Loaded) -> Runs {
+    let infos = loaded
+        .bpf
+        .programs()
+        .filter_map(|(_, program)| program.info().ok());
+    infos.fold(Runs::default(), |sum, info: ProgramInfo| Runs {
+        count: sum.count + info.run_count() as f64,
+        seconds: sum.seconds + info.run_time().as_secs_f64(),
+    })
+}
+
+/// Estimated CPU seconds that targets spent on probes: traps by the calibrated
+/// cost of one, and the time in the programs. The least program run is counted
+/// on both sides; the estimate is that much too high rather than too low.
+#[allow(clippy::cast_precision_loss, reason = "an estimate")]
+pub fn target_seconds(hits: &[u64], trap: TrapCost, runs: Runs) -> f64 {
+    let count = |kind: u32| hits.get(kind as usize).copied().unwrap_or_default() as f64;
+    count(TLSPROF_HIT_ENTRY) * trap.entry.as_secs_f64()
+        + count(TLSPROF_HIT_RETURN) * trap.exit.saturating_sub(trap.entry).as_secs_f64()
+        + runs.seconds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_function_has_a_file_offset() {
+        let address = tlsprof_calibration_target as *const () as u64;
+        assert!(file_offset(address).is_some());
+        assert!(file_offset(0).is_none());
+    }
+
+    #[test]
+    fn the_estimate_adds_traps_and_programs() {
+        let trap = TrapCost {
+            entry: Duration::from_micros(1),
+            exit: Duration::from_micros(3),
+        };
+        let seconds = target_seconds(
+            &[1000, 500, 7],
+            trap,
+            Runs {
+                count: 1.0,
+                seconds: 0.5,
+            },
+        );
+        assert!((seconds - 0.502).abs() < 1e-9, "{seconds}");
+    }
+}

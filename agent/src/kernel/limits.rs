@@ -1,0 +1,32 @@
+//! Limits of this process that profiling needs raised.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Raises the locked-memory limit, which bounds BPF maps before Linux 5.11
+/// (kernel commit d5299b67dd59 moved them to memory cgroups), and the limit of
+/// open files to what the hard limit allows: each probe link holds one. Failure
+/// is no error here: where it matters, loading fails and says so.
+pub fn raise() {
+    let unlimited = Rlimit {
+        current: None,
+        maximum: None,
+    };
+    if setrlimit(Resource::Memlock, unlimited).is_err() {
+        let hard = getrlimit(Resource::Memlock).maximum;
+        let _ = setrlimit(
+            Resource::Memlock,
+            Rlimit {
+                current: hard,
+                maximum: hard,
+            },
+        );
+    }
+    let hard = getrlimit(Resource::Nofile).maximum;
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: hard,
+            maximum: hard,
+        },
+    );
+}

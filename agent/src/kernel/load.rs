@@ -1,0 +1,265 @@
+//! Loads the BPF programs, each by itself, and reads their maps.
+
+use std::io;
+use std::time::Duration;
+
+use aya::maps::{Array, Map, MapData, MapError, PerCpuArray, RingBuf};
+use aya::programs::{BtfTracePoint, ProgramError, UProbe};
+use aya::sys::{UProbeMultiFeature, is_uprobe_multi_supported};
+use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use thiserror::Error;
+
+use super::contract::{TLSPROF_HIT_COUNT, TLSPROF_LOSS_COUNT, tlsprof_control};
+use super::limits;
+
+static SINGLE: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.single.bpf.o"));
+static MULTI: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.multi.bpf.o"));
+
+/// How uprobes are attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UprobeMode {
+    /// One link for many sites (Linux 6.6): attached and released together, fast.
+    Multi,
+    /// One perf event per site.
+    Single,
+}
+
+/// Why the kernel side cannot be set up.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// No rights to load BPF programs.
+    #[error(
+        "no permission to load BPF programs: run tlsprof as root (sudo), or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE"
+    )]
+    Permission,
+    /// The kernel does not describe its types.
+    #[error(
+        "this kernel offers no type information (/sys/kernel/btf/vmlinux): tlsprof needs a kernel built with CONFIG_DEBUG_INFO_BTF ({0})"
+    )]
+    NoBtf(String),
+    /// The object was refused as a whole.
+    #[error("the kernel refused tlsprof's BPF maps: {0:#}")]
+    Maps(#[source] anyhow::Error),
+    /// One program was refused.
+    #[error("the kernel refused the BPF program {program}: {source:#}")]
+    Program {
+        /// Name of its C function.
+        program: &'static str,
+        /// What aya said.
+        source: anyhow::Error,
+    },
+}
+
+/// What is loaded, before anything is attached to a target.
+pub struct Loaded {
+    pub(super) bpf: Ebpf,
+    /// How uprobes will be attached.
+    pub mode: UprobeMode,
+    pub(super) events: RingBuf<MapData>,
+    control: Array<MapData, Control>,
+    losses: PerCpuArray<MapData, u64>,
+    hits: PerCpuArray<MapData, u64>,
+}
+
+/// [`tlsprof_control`] as a map value.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(transparent)]
+struct Control(tlsprof_control);
+
+#[allow(unsafe_code, reason = "aya asks for this promise about map values")]
+// SAFETY: a C structure of two integers, without padding.
+unsafe impl aya::Pod for Control {}
+
+/// Uprobe programs by the name of their C function.
+pub(super) const UPROBES: &[&str] = &[
+    "handshake_enter",
+    "handshake_exit",
+    "connection_clear",
+    "connection_free",
+    "step_enter",
+    "step_exit",
+    "error_raised",
+    "error_raised_v1",
+    "group_named",
+    "peer_set",
+];
+
+/// Tracepoint programs with their tracepoints.
+const TRACEPOINTS: &[(&str, &str)] = &[
+    ("sched_switch", "sched_switch"),
+    ("process_fork", "sched_process_fork"),
+    ("process_exec", "sched_process_exec"),
+    ("process_exit", "sched_process_exit"),
+];
+
+/// How to load.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Forces one way to attach uprobes; None takes the best that works.
+    pub mode: Option<UprobeMode>,
+    /// Most handshakes under way at the same time on this host.
+    pub handshakes_in_progress: u32,
+}
+
+/// Loads all programs and attaches those that follow processes and the
+/// scheduler; nothing is placed in a target yet.
+///
+/// # Errors
+///
+/// [`LoadError`] says what the kernel lacks or refuses.
+pub fn load(options: Options) -> Result<Loaded, LoadError> {
+    limits::raise();
+    let btf = Btf::from_sys_fs().map_err(|error| LoadError::NoBtf(error.to_string()))?;
+    let mode = options.mode.unwrap_or_else(best_mode);
+    let object = if mode == UprobeMode::Multi {
+        MULTI
+    } else {
+        SINGLE
+    };
+    let mut bpf = EbpfLoader::new()
+        .btf(&btf)
+        .map_max_entries("handshakes", options.handshakes_in_progress)
+        .load(object)
+        .map_err(|error| {
+            if denied(&error) {
+                LoadError::Permission
+            } else {
+                LoadError::Maps(error.into())
+            }
+        })?;
+    load_uprobes(&mut bpf)?;
+    load_tracepoints(&mut bpf, &btf)?;
+    let mut take = |name| take_map(&mut bpf, name);
+    Ok(Loaded {
+        events: RingBuf::try_from(take("events")?).map_err(maps)?,
+        control: Array::try_from(take("control")?).map_err(maps)?,
+        losses: PerCpuArray::try_from(take("losses")?).map_err(maps)?,
+        hits: PerCpuArray::try_from(take("hits")?).map_err(maps)?,
+        bpf,
+        mode,
+    })
+}
+
+fn best_mode() -> UprobeMode {
+    match is_uprobe_multi_supported(UProbeMultiFeature::LinkCreation) {
+        Ok(true) => UprobeMode::Multi,
+        Ok(false) | Err(_) => UprobeMode::Single,
+    }
+}
+
+fn denied(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source()).any(|error| {
+        error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    })
+}
+
+fn maps(error: MapError) -> LoadError {
+    LoadError::Maps(error.into())
+}
+
+fn take_map(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadError> {
+    bpf.take_map(name)
+        .ok_or_else(|| LoadError::Maps(anyhow::anyhow!("no map {name} in the object")))
+}
+
+fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
+    move |error| {
+        if denied(&error) {
+            LoadError::Permission
+        } else {
+            LoadError::Program {
+                program,
+                source: error.into(),
+            }
+        }
+    }
+}
+
+fn load_uprobes(bpf: &mut Ebpf) -> Result<(), LoadError> {
+    for name in UPROBES {
+        let program: &mut UProbe = program(bpf, name)?;
+        program.load().map_err(refused(name))?;
+    }
+    Ok(())
+}
+
+fn load_tracepoints(bpf: &mut Ebpf, btf: &Btf) -> Result<(), LoadError> {
+    for (name, tracepoint) in TRACEPOINTS {
+        let program: &mut BtfTracePoint = program(bpf, name)?;
+        program.load(tracepoint, btf).map_err(refused(name))?;
+        program.attach().map_err(refused(name))?;
+    }
+    Ok(())
+}
+
+/// A program of the object by name and type.
+pub(super) fn program<'a, T>(bpf: &'a mut Ebpf, name: &'static str) -> Result<&'a mut T, LoadError>
+where
+    &'a mut T: TryFrom<&'a mut aya::programs::Program, Error = ProgramError>,
+{
+    let missing = || LoadError::Maps(anyhow::anyhow!("no program {name} in the object"));
+    bpf.program_mut(name)
+        .ok_or_else(missing)?
+        .try_into()
+        .map_err(refused(name))
+}
+
+impl Loaded {
+    /// Hands each waiting record of the event ring to `take`, oldest first.
+    pub fn drain(&mut self, mut take: impl FnMut(&[u8])) {
+        while let Some(record) = self.events.next() {
+            take(&record);
+        }
+    }
+
+    /// Waits until much evidence is there, at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// When the ring cannot be waited for.
+    pub fn wait(&self, timeout: Duration) -> io::Result<()> {
+        let mut ring = [PollFd::new(&self.events, PollFlags::IN)];
+        let timeout = Timespec::try_from(timeout).map_err(io::Error::other)?;
+        match poll(&mut ring, Some(&timeout)) {
+            // A signal: the caller looks at what it asked for.
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Tells the programs which groups of step probes are attached everywhere
+    /// (odd) or not (even).
+    ///
+    /// # Errors
+    ///
+    /// When the map cannot be written.
+    pub fn set_generations(&mut self, steps: u32, key_derivation: u32) -> Result<(), MapError> {
+        let value = tlsprof_control {
+            steps_generation: steps,
+            key_derivation_generation: key_derivation,
+        };
+        self.control.set(0, &Control(value), 0)
+    }
+
+    /// Lost data by `enum tlsprof_loss`, since loading.
+    pub fn losses(&self) -> [u64; TLSPROF_LOSS_COUNT as usize] {
+        sums(&self.losses)
+    }
+
+    /// Runs of probes by `enum tlsprof_hit`, since loading.
+    pub fn hits(&self) -> [u64; TLSPROF_HIT_COUNT as usize] {
+        sums(&self.hits)
+    }
+}
+
+/// Each element summed over CPUs; 0 where it cannot be read.
+fn sums<const N: usize>(map: &PerCpuArray<MapData, u64>) -> [u64; N] {
+    std::array::from_fn(|index| {
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        map.get(&index, 0).map_or(0, |values| values.iter().sum())
+    })
+}

@@ -1,0 +1,89 @@
+//! Places probes in images, and takes them out again.
+
+use std::path::Path;
+
+use aya::programs::uprobe::{UProbeAttachLocation, UProbeAttachPoint, UProbeLink, UProbeScope};
+use aya::programs::{ProgramError, UProbe};
+use thiserror::Error;
+
+use super::load::{LoadError, Loaded, program};
+
+/// Where one program goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Point {
+    /// Offset of the instruction in the image's file.
+    pub file_offset: u64,
+    /// What the program reads as its attach cookie.
+    pub cookie: u64,
+}
+
+/// Why probes could not be placed.
+#[derive(Debug, Error)]
+pub enum AttachError {
+    /// The program is not there.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The kernel refused the sites.
+    #[error("the kernel refused the probes of {program}: {source:#}")]
+    Refused {
+        /// Name of the program.
+        program: &'static str,
+        /// What aya said.
+        source: anyhow::Error,
+    },
+}
+
+/// Attached probes; dropping takes them out of all processes, the last attached
+/// first: what begins a call must not outlive what ends it.
+#[derive(Debug, Default)]
+pub struct Links(Vec<UProbeLink>);
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        while let Some(link) = self.0.pop() {
+            drop(link);
+        }
+    }
+}
+
+impl Links {
+    /// Adds `other`'s probes.
+    pub fn merge(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
+    /// True when nothing is attached.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Loaded {
+    /// Attaches `program` at `points` of the file at `path`, for all processes
+    /// that map it, now and later. All points or none.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses a point; nothing is left attached then.
+    pub fn attach(
+        &mut self,
+        name: &'static str,
+        path: &Path,
+        points: &[Point],
+    ) -> Result<Links, AttachError> {
+        let refused = |error: ProgramError| AttachError::Refused {
+            program: name,
+            source: error.into(),
+        };
+        let uprobe: &mut UProbe = program(&mut self.bpf, name)?;
+        let points = points.iter().map(|point| UProbeAttachPoint {
+            location: UProbeAttachLocation::AbsoluteOffset(point.file_offset),
+            cookie: Some(point.cookie),
+        });
+        let id = uprobe
+            .attach(points, path, UProbeScope::AllProcesses)
+            .map_err(refused)?;
+        let link = uprobe.take_link(id).map_err(refused)?;
+        Ok(Links(vec![link]))
+    }
+}

@@ -1,0 +1,80 @@
+//! Records of the event ring: bytes to the structures of the contract.
+#![allow(
+    unsafe_code,
+    reason = "reads plain C structures out of ring buffer bytes"
+)]
+
+use super::contract::{
+    TLSPROF_EVENT_EXEC, TLSPROF_EVENT_EXIT, TLSPROF_EVENT_FORK, TLSPROF_EVENT_HANDSHAKE,
+    tlsprof_event_header, tlsprof_handshake_event, tlsprof_process_event,
+};
+
+/// One record of the event ring.
+#[derive(Clone, Copy, Debug)]
+pub enum Record {
+    /// A handshake ended.
+    Handshake(tlsprof_handshake_event),
+    /// A process was forked, replaced its program, or ended.
+    Process(tlsprof_process_event),
+}
+
+/// A structure of the contract: plain integers and arrays of them.
+///
+/// # Safety
+///
+/// Every bit pattern must be a valid value.
+unsafe trait Plain: Copy {}
+
+// SAFETY: bindgen made these from C structures of integers, without padding
+// that carries a meaning; every bit pattern is valid.
+unsafe impl Plain for tlsprof_event_header {}
+// SAFETY: as above.
+unsafe impl Plain for tlsprof_handshake_event {}
+// SAFETY: as above.
+unsafe impl Plain for tlsprof_process_event {}
+
+fn read<T: Plain>(bytes: &[u8]) -> Option<T> {
+    if bytes.len() < size_of::<T>() {
+        return None;
+    }
+    // SAFETY: the slice is long enough, `T` is valid for any bytes, and
+    // read_unaligned asks nothing of the address.
+    Some(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+}
+
+/// Reads one record; None for a kind or size that is not in the contract.
+pub fn decode(bytes: &[u8]) -> Option<Record> {
+    let header: tlsprof_event_header = read(bytes)?;
+    match header.kind {
+        TLSPROF_EVENT_HANDSHAKE => read(bytes).map(Record::Handshake),
+        TLSPROF_EVENT_FORK | TLSPROF_EVENT_EXEC | TLSPROF_EVENT_EXIT => {
+            read(bytes).map(Record::Process)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "a failed index is a failed test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_and_unknown_records_are_refused() {
+        assert!(decode(&[]).is_none());
+        assert!(decode(&[1, 0, 0, 0]).is_none());
+        let mut unknown = vec![0_u8; 512];
+        unknown[0] = 99;
+        assert!(decode(&unknown).is_none());
+        let mut short = vec![0_u8; size_of::<tlsprof_event_header>()];
+        short[0] = 1;
+        assert!(decode(&short).is_none());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_decode_without_panic(bytes: Vec<u8>) {
+            let _ = decode(&bytes);
+        }
+    }
+}

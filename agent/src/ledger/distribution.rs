@@ -1,0 +1,125 @@
+//! Distribution of a time over many handshakes, in bounded memory.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+/// Shorter times are recorded as this one. No handshake takes so little.
+const SHORTEST: u64 = 100;
+/// Longer times are booked as this one, in nanoseconds: an hour.
+const LONGEST: u64 = 3_600_000_000_000;
+/// Two significant digits: quantiles are exact to 1%.
+const SIGNIFICANT_DIGITS: u8 = 2;
+
+/// A time of the kernel side in nanoseconds, at most an hour, and whether it
+/// had to be cut.
+pub(super) fn bounded_nanos(time: Duration) -> (u64, bool) {
+    match u64::try_from(time.as_nanos()) {
+        Ok(nanos) if nanos <= LONGEST => (nanos, false),
+        _ => (LONGEST, true),
+    }
+}
+
+/// Distribution of a time: exact count, mean and largest; quantiles to 1%.
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    histogram: Histogram<u64>,
+    sum: u64,
+    max: u64,
+    out_of_range: u64,
+}
+
+impl Default for Distribution {
+    #[expect(clippy::expect_used, reason = "the bounds are constants, and valid")]
+    fn default() -> Self {
+        // It grows as longer times come: most need a tenth of the full range.
+        let mut histogram = Histogram::new_with_bounds(SHORTEST, 2 * SHORTEST, SIGNIFICANT_DIGITS)
+            .expect("constant bounds");
+        histogram.auto(true);
+        Self {
+            histogram,
+            sum: 0,
+            max: 0,
+            out_of_range: 0,
+        }
+    }
+}
+
+impl Distribution {
+    /// Adds one time. Out of 100 ns to 1 h it counts as the nearer of the two,
+    /// and under [`Self::out_of_range`].
+    pub fn record(&mut self, time: Duration) {
+        let (nanos, cut) = bounded_nanos(time);
+        let recorded = self.histogram.record(nanos.max(SHORTEST));
+        if cut || nanos < SHORTEST || recorded.is_err() {
+            self.out_of_range += 1;
+        }
+        self.sum = self.sum.saturating_add(nanos);
+        self.max = self.max.max(nanos);
+    }
+
+    /// How many times were recorded.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// How many of them were out of range.
+    pub const fn out_of_range(&self) -> u64 {
+        self.out_of_range
+    }
+
+    /// Arithmetic mean; zero when nothing was recorded.
+    pub fn mean(&self) -> Duration {
+        Duration::from_nanos(self.sum.checked_div(self.count()).unwrap_or(0))
+    }
+
+    /// The largest time.
+    pub const fn max(&self) -> Duration {
+        Duration::from_nanos(self.max)
+    }
+
+    /// The time that the share `quantile` (0 to 1) of all does not exceed;
+    /// zero when nothing was recorded.
+    pub fn quantile(&self, quantile: f64) -> Duration {
+        let nanos = self.histogram.value_at_quantile(quantile);
+        // The histogram answers with the upper end of a bucket.
+        Duration::from_nanos(nanos.min(self.max))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_exact_to_one_percent() {
+        let mut distribution = Distribution::default();
+        for micros in 1..=100_000 {
+            distribution.record(Duration::from_micros(micros));
+        }
+        for (quantile, exact) in [(0.5, 0.05), (0.9, 0.09), (0.99, 0.099)] {
+            let got = distribution.quantile(quantile).as_secs_f64();
+            assert!((got / exact - 1.0).abs() < 0.01, "{quantile}: {got}");
+        }
+        assert_eq!(distribution.max(), Duration::from_millis(100));
+        assert_eq!(distribution.mean(), Duration::from_nanos(50_000_500));
+    }
+
+    #[test]
+    fn a_time_out_of_range_is_clamped_and_counted() {
+        let mut distribution = Distribution::default();
+        distribution.record(Duration::ZERO);
+        distribution.record(Duration::MAX);
+        distribution.record(Duration::from_millis(1));
+        assert_eq!(distribution.count(), 3);
+        assert_eq!(distribution.out_of_range(), 2);
+        assert_eq!(distribution.max(), Duration::from_secs(3600));
+    }
+
+    #[test]
+    fn an_empty_distribution_is_all_zero() {
+        let distribution = Distribution::default();
+        assert_eq!(distribution.mean(), Duration::ZERO);
+        assert_eq!(distribution.quantile(0.99), Duration::ZERO);
+    }
+}

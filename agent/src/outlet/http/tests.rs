@@ -1,0 +1,128 @@
+//! The server over real sockets.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::io::{Read, Write};
+use std::net::TcpStream as Client;
+
+use super::*;
+use crate::outlet::metrics::SharedLedger;
+use crate::outlet::report::sample;
+
+fn server() -> Server {
+    let ledger = SharedLedger::default();
+    let metrics = Arc::new(Metrics::new(&ledger));
+    sample::book(&ledger, &metrics, "nginx.service");
+    Server::start(([127, 0, 0, 1], 0).into(), metrics).unwrap()
+}
+
+/// Sends `request` and returns all that comes back until the server closes.
+fn exchange(server: &Server, request: &[u8]) -> Vec<u8> {
+    let mut client = Client::connect(server.address()).unwrap();
+    client.write_all(request).unwrap();
+    let mut answer = Vec::new();
+    // A reset after a refused request is as good an end as any.
+    let _ = client.read_to_end(&mut answer);
+    answer
+}
+
+fn fetch(server: &Server, path: &str, accept: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n");
+    String::from_utf8_lossy(&exchange(server, request.as_bytes())).into_owned()
+}
+
+#[test]
+fn the_accept_header_chooses_the_format() {
+    let server = server();
+    let plain = fetch(&server, "/metrics", "*/*");
+    assert!(plain.starts_with("HTTP/1.1 200 OK"), "{plain}");
+    assert!(plain.contains("content-type: text/plain; version=0.0.4"));
+    assert!(plain.contains("# TYPE tlsprof_handshakes_total counter"));
+    assert!(!plain.contains("# EOF"));
+
+    let open = fetch(
+        &server,
+        "/metrics",
+        "application/openmetrics-text;version=1.0.0",
+    );
+    assert!(open.contains("content-type: application/openmetrics-text; version=1.0.0"));
+    assert!(open.contains("# TYPE tlsprof_handshakes counter"));
+    assert!(open.ends_with("# EOF\n"));
+
+    let accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
+                  encoding=delimited;q=0.7,text/plain;q=0.3";
+    let protobuf = fetch(&server, "/metrics", accept);
+    assert!(protobuf.contains("content-type: application/vnd.google.protobuf"));
+    assert!(protobuf.contains("tlsprof_handshakes_total"));
+    server.stop();
+}
+
+#[test]
+fn other_paths() {
+    let server = server();
+    assert!(fetch(&server, "/healthz", "*/*").ends_with("ok\n"));
+    assert!(fetch(&server, "/", "*/*").contains("href=\"/metrics\""));
+    let missing = fetch(&server, "/nothing", "*/*");
+    assert!(missing.starts_with("HTTP/1.1 404"));
+    assert!(missing.contains("Try /metrics."));
+    let posted = exchange(&server, b"POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(posted.starts_with(b"HTTP/1.1 405"));
+    server.stop();
+}
+
+#[test]
+fn a_huge_head_is_refused() {
+    let server = server();
+    let mut request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: ".to_vec();
+    request.resize(HEAD_BYTES * 2, b'a');
+    let answer = exchange(&server, &request);
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431"));
+    assert!(fetch(&server, "/healthz", "*/*").contains("ok"));
+    server.stop();
+}
+
+#[test]
+fn nonsense_does_no_harm() {
+    let server = server();
+    exchange(
+        &server,
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    );
+    assert!(fetch(&server, "/healthz", "*/*").contains("ok"));
+    server.stop();
+}
+
+#[test]
+fn idle_connections_leave_when_their_time_is_over() {
+    let server = server();
+    let idle: Vec<Client> = (0..CONNECTIONS)
+        .map(|_| Client::connect(server.address()).unwrap())
+        .collect();
+    // All places are taken: this waits until the idle ones time out.
+    assert!(fetch(&server, "/healthz", "*/*").contains("ok"));
+    drop(idle);
+    server.stop();
+}
+
+#[test]
+fn an_address_in_use_is_named_with_what_to_do() {
+    let first = server();
+    let metrics = Arc::new(Metrics::new(&SharedLedger::default()));
+    let error = Server::start(first.address(), metrics)
+        .unwrap_err()
+        .to_string();
+    let address = first.address();
+    assert!(
+        error.starts_with(&format!("cannot serve metrics on {address}: ")),
+        "{error}"
+    );
+    assert!(error.contains("--listen"));
+    first.stop();
+}
+
+#[test]
+fn a_stopped_server_frees_its_address() {
+    let server = server();
+    let address = server.address();
+    server.stop();
+    assert!(Client::connect(address).is_err());
+}

@@ -1,0 +1,252 @@
+//! Reads the counters from the ledger and the agent's status at each scrape.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+
+use crate::evidence::{Step, WaitReason};
+use crate::ledger::{Ledger, ServiceAccount};
+
+use super::{AgentStatus, SharedLedger};
+
+/// Label names and values.
+type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
+
+/// One metric family that is being written.
+struct Writer<'a>(MetricEncoder<'a>);
+
+impl<'a> Writer<'a> {
+    /// Begins a counter; `name` is without `_total`, which the encoder adds.
+    fn counter(
+        encoder: &'a mut DescriptorEncoder<'_>,
+        name: &'a str,
+        help: &str,
+    ) -> Result<Self, fmt::Error> {
+        let metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        Ok(Self(metric))
+    }
+
+    fn gauge(
+        encoder: &'a mut DescriptorEncoder<'_>,
+        name: &'a str,
+        help: &str,
+    ) -> Result<Self, fmt::Error> {
+        let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        Ok(Self(metric))
+    }
+
+    fn count(&mut self, labels: &impl EncodeLabelSet, value: u64) -> fmt::Result {
+        let mut metric = self.0.encode_family(labels)?;
+        metric.encode_counter::<NoLabelSet, _, u64>(&value, None)
+    }
+
+    fn seconds(&mut self, labels: &impl EncodeLabelSet, value: Duration) -> fmt::Result {
+        let mut metric = self.0.encode_family(labels)?;
+        metric.encode_counter::<NoLabelSet, _, u64>(&value.as_secs_f64(), None)
+    }
+
+    fn value(&mut self, labels: &impl EncodeLabelSet, value: u64) -> fmt::Result {
+        self.0.encode_family(labels)?.encode_gauge(&value)
+    }
+}
+
+/// Counters of the ledger.
+#[derive(Debug)]
+pub(super) struct LedgerCollector(pub(super) SharedLedger);
+
+impl Collector for LedgerCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let ledger = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        handshakes(&mut encoder, &ledger)?;
+        steps(&mut encoder, &ledger)?;
+        waits(&mut encoder, &ledger)?;
+        cpu(&mut encoder, &ledger)
+    }
+}
+
+fn handshakes(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
+    let mut metric = Writer::counter(
+        encoder,
+        "tlsprof_handshakes",
+        "TLS handshakes that ended, by what was negotiated and how they ended.",
+    )?;
+    for (service_name, account) in ledger.services() {
+        for (key, sum) in &account.handshakes {
+            let labels: Labels<'_, 8> = [
+                ("service_name", service_name),
+                ("role", key.role.label()),
+                ("version", key.version),
+                ("cipher", key.cipher),
+                ("group", key.group),
+                ("signature", key.signature),
+                ("resumption", key.resumption.label()),
+                ("outcome", key.outcome.label()),
+            ];
+            metric.count(&labels, sum.count)?;
+        }
+    }
+    Ok(())
+}
+
+fn steps(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
+    let mut metric = Writer::counter(
+        encoder,
+        "tlsprof_handshake_step_cpu_seconds",
+        "CPU time of TLS handshakes by step, estimated for handshakes whose steps were not measured.",
+    )?;
+    for (service_name, account) in ledger.services() {
+        for (role, kept) in &account.roles {
+            for step in Step::ALL {
+                let labels: Labels<'_, 3> = [
+                    ("service_name", service_name),
+                    ("role", role.label()),
+                    ("step", step.label()),
+                ];
+                metric.seconds(&labels, kept.steps.cpu(step))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn waits(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
+    let mut metric = Writer::counter(
+        encoder,
+        "tlsprof_handshake_wait_seconds",
+        "Time off the CPU inside TLS handshakes, by reason.",
+    )?;
+    let with_handshakes = |(_, account): &(&str, &ServiceAccount)| !account.roles.is_empty();
+    for (service_name, account) in ledger.services().filter(with_handshakes) {
+        for reason in WaitReason::ALL {
+            let labels: Labels<'_, 2> =
+                [("service_name", service_name), ("reason", reason.label())];
+            metric.seconds(&labels, account.wait(reason))?;
+        }
+    }
+    Ok(())
+}
+
+fn cpu(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
+    let mut metric = Writer::counter(
+        encoder,
+        "tlsprof_service_cpu_seconds",
+        "CPU time that the kernel accounts to the processes of the service.",
+    )?;
+    for (service_name, account) in ledger.services() {
+        for (mode, time) in [("user", account.cpu_user), ("system", account.cpu_system)] {
+            let labels: Labels<'_, 2> = [("service_name", service_name), ("mode", mode)];
+            metric.seconds(&labels, time)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the agent says of itself.
+#[derive(Debug)]
+pub(super) struct AgentCollector(pub(super) Arc<RwLock<AgentStatus>>);
+
+impl Collector for AgentCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let status = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        build_info(&mut encoder)?;
+        own_cost(&mut encoder, &status)?;
+        losses(&mut encoder, &status)?;
+        capabilities(&mut encoder, &status)
+    }
+}
+
+/// No labels.
+const NONE: Labels<'static, 0> = [];
+
+fn build_info(encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let mut metric = Writer::gauge(
+        encoder,
+        "tlsprof_agent_build_info",
+        "Always 1; the version is a label.",
+    )?;
+    metric.value(&[("version", env!("CARGO_PKG_VERSION"))], 1)
+}
+
+fn own_cost(encoder: &mut DescriptorEncoder<'_>, status: &AgentStatus) -> fmt::Result {
+    Writer::counter(
+        encoder,
+        "tlsprof_agent_cpu_seconds",
+        "CPU time of the agent's process.",
+    )?
+    .seconds(&NONE, status.cpu)?;
+    Writer::gauge(
+        encoder,
+        "tlsprof_agent_resident_memory_bytes",
+        "Resident memory of the agent's process.",
+    )?
+    .value(&NONE, status.resident_memory_bytes)?;
+    Writer::counter(
+        encoder,
+        "tlsprof_agent_bpf_run_seconds",
+        "Time inside the agent's BPF programs, spent by the targets.",
+    )?
+    .seconds(&NONE, status.bpf_run)?;
+    Writer::counter(
+        encoder,
+        "tlsprof_agent_bpf_runs",
+        "Runs of the agent's BPF programs.",
+    )?
+    .count(&NONE, status.bpf_runs)?;
+    Writer::counter(
+        encoder,
+        "tlsprof_agent_probe_hits",
+        "Hits of probes on targets.",
+    )?
+    .count(&NONE, status.probe_hits)?;
+    Writer::counter(
+        encoder,
+        "tlsprof_agent_target_cost_seconds",
+        "Estimated CPU time that targets spent on probes, traps and programs.",
+    )?
+    .seconds(&NONE, status.target_cost)?;
+    Writer::gauge(
+        encoder,
+        "tlsprof_agent_profiled_images",
+        "Executable files that have probes.",
+    )?
+    .value(&NONE, status.profiled_images)?;
+    Writer::gauge(
+        encoder,
+        "tlsprof_agent_services",
+        "Services that are running and known to the agent.",
+    )?
+    .value(&NONE, status.services)
+}
+
+fn losses(encoder: &mut DescriptorEncoder<'_>, status: &AgentStatus) -> fmt::Result {
+    let mut metric = Writer::counter(
+        encoder,
+        "tlsprof_agent_events_lost",
+        "Records and calls that were lost, by reason.",
+    )?;
+    for (reason, count) in &status.events_lost {
+        metric.count(&[("reason", *reason)], *count)?;
+    }
+    Ok(())
+}
+
+/// One series for each capability and state, 1 for the state it is in: an
+/// alert can be written on `unavailable` without knowing the other states.
+fn capabilities(encoder: &mut DescriptorEncoder<'_>, status: &AgentStatus) -> fmt::Result {
+    let mut metric = Writer::gauge(
+        encoder,
+        "tlsprof_agent_capability",
+        "1 for the state that the capability is in, 0 for the others.",
+    )?;
+    for capability in &status.capabilities {
+        for state in ["available", "degraded", "unavailable"] {
+            let labels: Labels<'_, 2> = [("capability", capability.name), ("state", state)];
+            metric.value(&labels, u64::from(capability.state.label() == state))?;
+        }
+    }
+    Ok(())
+}

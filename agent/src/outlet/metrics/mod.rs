@@ -1,0 +1,187 @@
+//! The ledger as Prometheus metrics; `docs/metrics.md` describes them.
+//!
+//! Counters are read from the ledger when a scrape comes, so that the two can
+//! never disagree. Only the histograms are kept here.
+
+mod collector;
+pub mod format;
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, prometheus_protobuf, text};
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::histogram::{Histogram, NativeHistogramConfig};
+use prometheus_client::registry::Registry;
+
+use crate::evidence::{Handshake, Outcome};
+
+use super::doctor::Capability;
+use collector::{AgentCollector, LedgerCollector};
+use format::Format;
+
+pub use crate::ledger::SharedLedger;
+/// The ledger, written by the profile and read by scrapes.
+use crate::ledger::bounded;
+
+/// Classic buckets of the CPU time of a handshake, in seconds: five to a decade
+/// (a bucket is at most 60% wide), from 25 µs, less than any handshake takes,
+/// to 100 ms, more than RSA-8192 or DHE-4096 take. A resumption is about 100 to
+/// 300 µs, ECDSA P-256 300 to 500 µs, RSA-2048 1 to 2 ms.
+const CPU_BUCKETS: [f64; 19] = [
+    25e-6, 40e-6, 63e-6, 100e-6, 160e-6, 250e-6, 400e-6, 630e-6, 1e-3, 1.6e-3, 2.5e-3, 4e-3,
+    6.3e-3, 10e-3, 16e-3, 25e-3, 40e-3, 63e-3, 100e-3,
+];
+
+/// Classic buckets of the wall time of a handshake, in seconds: three to a
+/// decade, as round trips of networks spread more than CPU time does, from
+/// 100 µs (loopback) to 60 s (the usual time limit of servers).
+const DURATION_BUCKETS: [f64; 18] = [
+    100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+    10.0, 30.0, 60.0,
+];
+
+/// Native buckets grow by at most 10%. From 100 µs to 60 s that makes 154 of
+/// them; beyond this number the resolution is halved.
+const NATIVE_BUCKET_FACTOR: f64 = 1.1;
+const NATIVE_BUCKETS: usize = 160;
+
+/// What the agent says of itself.
+#[derive(Clone, Debug, Default)]
+pub struct AgentStatus {
+    /// CPU time of the agent's process.
+    pub cpu: Duration,
+    /// Resident memory of the agent's process.
+    pub resident_memory_bytes: u64,
+    /// Time inside tlsprof's BPF programs.
+    pub bpf_run: Duration,
+    /// Runs of tlsprof's BPF programs.
+    pub bpf_runs: u64,
+    /// Probe hits on targets.
+    pub probe_hits: u64,
+    /// Estimated CPU time that targets spent on probes.
+    pub target_cost: Duration,
+    /// Data lost, by reason; all counts since the start.
+    pub events_lost: Vec<(&'static str, u64)>,
+    /// Capabilities, each with its state.
+    pub capabilities: Vec<Capability>,
+    /// Executable files with probes.
+    pub profiled_images: u64,
+    /// Services that are running.
+    pub services: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CostLabels {
+    service_name: String,
+    role: &'static str,
+    resumption: &'static str,
+}
+
+/// Makes histograms with the buckets of one metric.
+#[derive(Clone, Copy, Debug)]
+struct Buckets(&'static [f64]);
+
+impl MetricConstructor<Histogram> for Buckets {
+    fn new_metric(&self) -> Histogram {
+        let native = NativeHistogramConfig::new(NATIVE_BUCKET_FACTOR).max_buckets(NATIVE_BUCKETS);
+        Histogram::new_classic_and_native(self.0.iter().copied(), native)
+    }
+}
+
+type CostFamily = Family<CostLabels, Histogram, Buckets>;
+
+/// All metrics of the agent.
+pub struct Metrics {
+    registry: Registry,
+    agent: Arc<RwLock<AgentStatus>>,
+    cpu: CostFamily,
+    duration: CostFamily,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Metrics {
+    /// Metrics over that ledger.
+    pub fn new(ledger: &SharedLedger) -> Self {
+        let agent = Arc::new(RwLock::new(AgentStatus::default()));
+        let cpu = CostFamily::new_with_constructor(Buckets(&CPU_BUCKETS));
+        let duration = CostFamily::new_with_constructor(Buckets(&DURATION_BUCKETS));
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(LedgerCollector(Arc::clone(ledger))));
+        registry.register(
+            "tlsprof_handshake_cpu_seconds",
+            "CPU time of one completed TLS handshake, user and system",
+            cpu.clone(),
+        );
+        registry.register(
+            "tlsprof_handshake_duration_seconds",
+            "Wall time of one completed TLS handshake, first call to end",
+            duration.clone(),
+        );
+        registry.register_collector(Box::new(AgentCollector(Arc::clone(&agent))));
+        Self {
+            registry,
+            agent,
+            cpu,
+            duration,
+        }
+    }
+
+    /// Adds a handshake to the histograms; the ledger has it already, under this
+    /// name of its service.
+    pub fn observe(&self, service_name: &str, handshake: &Handshake) {
+        if handshake.outcome != Outcome::Completed {
+            return;
+        }
+        let labels = CostLabels {
+            service_name: service_name.to_owned(),
+            role: handshake.role.label(),
+            resumption: handshake.resumption.label(),
+        };
+        let cpu = bounded(handshake.cpu).as_secs_f64();
+        self.cpu.get_or_create(&labels).observe(cpu);
+        let duration = bounded(handshake.duration).as_secs_f64();
+        self.duration.get_or_create(&labels).observe(duration);
+    }
+
+    /// Replaces what the agent says of itself.
+    pub fn set_agent(&self, status: AgentStatus) {
+        *self.agent.write().unwrap_or_else(PoisonError::into_inner) = status;
+    }
+
+    /// All metrics in that format.
+    ///
+    /// # Errors
+    /// When a metric cannot be encoded, which none of these can cause.
+    pub fn encode(&self, format: Format) -> Result<Vec<u8>, EncodeError> {
+        if format == Format::Protobuf {
+            return prometheus_protobuf::encode_to_vec(&self.registry).map_err(EncodeError::from);
+        }
+        let mut open_metrics = String::new();
+        text::encode(&mut open_metrics, &self.registry)?;
+        Ok(match format {
+            Format::PlainText => format::plain_text(&open_metrics).into_bytes(),
+            Format::OpenMetrics | Format::Protobuf => open_metrics.into_bytes(),
+        })
+    }
+}
+
+/// The metrics could not be encoded.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// As text.
+    #[error("cannot encode the metrics as text")]
+    Text(#[from] fmt::Error),
+    /// As protobuf.
+    #[error("cannot encode the metrics as protobuf")]
+    Protobuf(#[from] prometheus_protobuf::EncodeError),
+}
+
+#[cfg(test)]
+mod tests;

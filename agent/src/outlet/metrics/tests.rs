@@ -1,0 +1,120 @@
+//! What a scraper gets.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use super::*;
+use crate::ledger::Ledger;
+use crate::outlet::doctor::State;
+use crate::outlet::report::sample;
+
+fn metrics() -> Metrics {
+    let ledger = SharedLedger::default();
+    let metrics = Metrics::new(&ledger);
+    for _ in 0..3 {
+        sample::book(&ledger, &metrics, "nginx.service");
+    }
+    metrics.set_agent(AgentStatus {
+        events_lost: vec![("event_ring_full", 0)],
+        capabilities: vec![Capability {
+            name: "handshakes",
+            state: State::Available,
+            gives: "handshakes",
+        }],
+        ..AgentStatus::default()
+    });
+    metrics
+}
+
+fn text(format: Format) -> String {
+    String::from_utf8(metrics().encode(format).unwrap()).unwrap()
+}
+
+#[test]
+fn counters_and_histograms_have_the_documented_names() {
+    let text = text(Format::OpenMetrics);
+    for line in [
+        "tlsprof_handshakes_total{service_name=\"nginx.service\",role=\"server\",\
+         version=\"TLS1.3\",cipher=\"TLS_AES_256_GCM_SHA384\",group=\"x25519\",\
+         signature=\"rsa_2048\",resumption=\"none\",outcome=\"completed\"} 3",
+        "tlsprof_handshake_step_cpu_seconds_total{service_name=\"nginx.service\",\
+         role=\"server\",step=\"signing\"} 0.002715",
+        "tlsprof_handshake_wait_seconds_total{service_name=\"nginx.service\",\
+         reason=\"network\"} 0.0009",
+        "tlsprof_handshake_cpu_seconds_bucket{le=\"0.0016\",service_name=\"nginx.service\",\
+         role=\"server\",resumption=\"none\"} 3",
+        "tlsprof_agent_events_lost_total{reason=\"event_ring_full\"} 0",
+        "tlsprof_agent_capability{capability=\"handshakes\",state=\"available\"} 1",
+        "# EOF",
+    ] {
+        assert!(text.contains(line), "{line}\nis not in\n{text}");
+    }
+}
+
+#[test]
+fn every_metric_is_documented() {
+    let documented = include_str!("../../../../docs/metrics.md");
+    for line in text(Format::PlainText).lines() {
+        if let Some(name) = line
+            .strip_prefix("# TYPE ")
+            .and_then(|rest| rest.split(' ').next())
+        {
+            assert!(documented.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+}
+
+#[test]
+fn protobuf_has_native_histograms() {
+    let families = prometheus_protobuf::encode(&metrics().registry).unwrap();
+    let family = families
+        .iter()
+        .find(|family| family.name == "tlsprof_handshake_cpu_seconds")
+        .unwrap();
+    let histogram = family.metric.first().unwrap().histogram.as_ref().unwrap();
+    assert_eq!(histogram.sample_count, 3);
+    assert_eq!(histogram.schema, 3);
+    assert!(!histogram.positive_span.is_empty());
+    assert_eq!(histogram.bucket.len(), CPU_BUCKETS.len() + 1);
+}
+
+#[test]
+fn services_beyond_the_limit_share_histograms() {
+    let ledger = Ledger::new(crate::ledger::Limits {
+        services: 1,
+        label_sets: 10,
+    });
+    let ledger = Arc::new(RwLock::new(ledger));
+    let metrics = Metrics::new(&ledger);
+    for service in ["a", "b", "c"] {
+        sample::book(&ledger, &metrics, service);
+    }
+    let text = String::from_utf8(metrics.encode(Format::PlainText).unwrap()).unwrap();
+    assert!(!text.contains("service_name=\"b\""));
+    assert!(text.contains(
+        "tlsprof_handshake_cpu_seconds_count{service_name=\"other\",role=\"server\",\
+         resumption=\"none\"} 2"
+    ));
+}
+
+/// promtool 2.x reads Prometheus text, not OpenMetrics.
+#[test]
+fn promtool_finds_nothing_to_complain_about() {
+    let spawned = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut promtool) = spawned else {
+        eprintln!("skipped: there is no promtool (Debian package prometheus)");
+        return;
+    };
+    let mut stdin = promtool.stdin.take().unwrap();
+    stdin.write_all(text(Format::PlainText).as_bytes()).unwrap();
+    drop(stdin);
+    let output = promtool.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}

@@ -1,0 +1,46 @@
+//! The report as JSON.
+
+use super::model::Report;
+
+/// The report as indented JSON, ended by a newline.
+///
+/// # Errors
+/// When a figure has no JSON form; reports hold none such.
+pub fn render(report: &Report) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(report)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The JSON schema of the report: the text of `docs/report.schema.json`.
+///
+/// # Errors
+/// As [`render`].
+pub fn schema() -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(Report))?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn the_documented_schema_is_current() {
+        crate::outlet::terminal::golden::check(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/report.schema.json"),
+            &schema().unwrap(),
+        );
+    }
+
+    #[test]
+    fn a_report_survives_the_way_to_json_and_back() {
+        let report = sample::report();
+        let back: Report = serde_json::from_str(&render(&report).unwrap()).unwrap();
+        assert_eq!(back, report);
+    }
+}

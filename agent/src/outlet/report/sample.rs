@@ -1,0 +1,203 @@
+//! A profile as it may come from a real host, for tests of the outlets.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crate::evidence::{Handshake, Outcome, Resumption, Role, Steps};
+use crate::ledger::Ledger;
+use crate::ledger::SharedLedger;
+use crate::outlet::metrics::Metrics;
+
+use super::model::{AgentCost, Command, Host, Loss, Report, TlsLibrary};
+use super::{Facts, ServiceFacts, build};
+
+/// A completed full server handshake with RSA-2048 and X25519.
+pub(crate) fn handshake() -> Handshake {
+    let micros = [118, 905, 0, 0, 96, 231].map(Duration::from_micros);
+    Handshake {
+        process: 4711,
+        process_start: 1,
+        comm: "nginx".into(),
+        role: Role::Server,
+        outcome: Outcome::Completed,
+        resumption: Resumption::None,
+        version: "TLS1.3",
+        cipher: "TLS_AES_256_GCM_SHA384",
+        group: "x25519",
+        signature: "rsa_2048",
+        cpu: micros.iter().sum(),
+        duration: Duration::from_micros(4200),
+        steps: Some(Steps {
+            cpu: micros,
+            key_derivation_observed: true,
+        }),
+        waits: [120, 0, 0, 300, 0, 10, 2420].map(Duration::from_micros),
+        calls: 2,
+        error_reason: None,
+    }
+}
+
+/// The ledger of half a minute of an nginx with two certificates.
+pub(crate) fn ledger() -> Ledger {
+    let mut ledger = Ledger::default();
+    for n in 0..9000_u32 {
+        let mut one = handshake();
+        // A little spread, so that the quantiles differ.
+        one.cpu += Duration::from_micros(u64::from(n % 97) * 3);
+        one.duration += Duration::from_micros(u64::from(n % 89) * 40);
+        if n % 3 == 1 {
+            one.group = "secp384r1";
+            one.cpu += Duration::from_micros(1900);
+            one.steps = one.steps.map(|mut steps| {
+                steps.cpu[0] += Duration::from_micros(1900);
+                steps
+            });
+        }
+        if n % 3 == 2 {
+            one.resumption = Resumption::Psk;
+            one.signature = "none";
+            one.cpu -= Duration::from_micros(905);
+            one.steps = one.steps.map(|mut steps| {
+                steps.cpu[1] = Duration::ZERO;
+                steps
+            });
+        }
+        if n % 10 != 0 {
+            one.steps = None;
+        }
+        ledger.record("nginx.service", &one);
+    }
+    for n in 0..37_u32 {
+        let failed = Handshake {
+            outcome: if n % 4 == 0 {
+                Outcome::Abandoned
+            } else {
+                Outcome::Failed
+            },
+            group: "none",
+            signature: "none",
+            version: "unknown",
+            cipher: "unknown",
+            cpu: Duration::from_micros(60),
+            steps: None,
+            error_reason: (n % 4 != 0).then_some(if n % 3 == 0 { 193 } else { 1048 }),
+            ..handshake()
+        };
+        ledger.record("nginx.service", &failed);
+    }
+    for _ in 0..12 {
+        let client = Handshake {
+            role: Role::Client,
+            comm: "python3".into(),
+            signature: "none",
+            ..handshake()
+        };
+        ledger.record("orders-api.service", &client);
+    }
+    let seconds = Duration::from_secs_f64;
+    ledger.add_cpu("nginx.service", seconds(19.81), seconds(3.42));
+    ledger.add_cpu("orders-api.service", seconds(6.1), seconds(0.4));
+    ledger
+}
+
+pub(crate) fn facts() -> Facts {
+    let openssl = |state: &str| TlsLibrary {
+        kind: "OpenSSL".into(),
+        version: "3.0.17".into(),
+        path: "/usr/lib/x86_64-linux-gnu/libssl.so.3".into(),
+        build_id: "0f1e2d3c".into(),
+        state: state.into(),
+    };
+    let service = |executable: &str, processes, ports: &[u16], library: TlsLibrary| ServiceFacts {
+        executable: executable.into(),
+        processes,
+        ports: ports.to_vec(),
+        tls_libraries: vec![library],
+    };
+    Facts {
+        host: Host {
+            hostname: "web1".into(),
+            kernel: "6.12.43+deb13-amd64".into(),
+            cpus: 4,
+        },
+        started_at: "2026-05-04T09:30:00Z".into(),
+        duration: Duration::from_secs(30),
+        services: BTreeMap::from([
+            (
+                "nginx.service".into(),
+                service("/usr/sbin/nginx", 5, &[443, 8443], openssl("profiled")),
+            ),
+            (
+                "orders-api.service".into(),
+                service("/usr/bin/python3.11", 1, &[8000], openssl("profiled")),
+            ),
+            (
+                "sshd.service".into(),
+                service("/usr/sbin/sshd", 1, &[22], openssl("uses libcrypto only")),
+            ),
+        ]),
+        losses: vec![
+            Loss {
+                reason: "event_ring_full".into(),
+                count: 0,
+            },
+            Loss {
+                reason: "began_before_attach".into(),
+                count: 3,
+            },
+        ],
+        agent: AgentCost {
+            cpu_seconds: 0.21,
+            memory_bytes: 23_400_000,
+            bpf_run_seconds: 0.061,
+            bpf_runs: 151_200,
+            probe_hits: 148_900,
+            target_seconds: 0.131,
+        },
+        command: None,
+        notes: Vec::new(),
+    }
+}
+
+/// The report of that half minute.
+pub(crate) fn report() -> Report {
+    build(facts(), &ledger())
+}
+
+/// The same with lost events, and a command.
+pub(crate) fn lossy_report() -> Report {
+    let losses = vec![
+        Loss {
+            reason: "event_ring_full".into(),
+            count: 1234,
+        },
+        Loss {
+            reason: "handshake_table_full".into(),
+            count: 2,
+        },
+    ];
+    let command = Command {
+        arguments: ["wrk", "-d", "30s", "https://localhost/"]
+            .map(String::from)
+            .into(),
+        exit_status: 1,
+    };
+    Report {
+        losses,
+        command: Some(command),
+        ..report()
+    }
+}
+
+/// A report in which nothing happened.
+pub(crate) fn silent_report() -> Report {
+    build(facts(), &Ledger::default())
+}
+
+/// Books a handshake as a session does: in the ledger, then in the histograms.
+pub(crate) fn book(ledger: &SharedLedger, metrics: &Metrics, service: &str) {
+    let mut ledger = ledger.write().unwrap_or_else(PoisonError::into_inner);
+    ledger.record(service, &handshake());
+    metrics.observe(ledger.booked_name(service), &handshake());
+}

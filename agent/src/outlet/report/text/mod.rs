@@ -1,0 +1,356 @@
+//! The report as text for a terminal: the answer first, then its evidence.
+
+mod costs;
+mod service;
+
+use std::fmt::Write;
+
+use crate::outlet::terminal::table::Table;
+use crate::outlet::terminal::units::{bytes, count, counted, percent, time};
+use crate::outlet::terminal::{Paint, Style, bar, printable, wrap};
+
+use super::model::{Loss, Report, Service};
+
+/// Reasons of losses that do not make the figures of the profile's own time
+/// wrong: they are told at the end.
+const HARMLESS: [&str; 1] = ["began_before_attach"];
+
+/// Services in the overview; the JSON has all.
+const OVERVIEW: usize = 15;
+/// Services shown in detail.
+const DETAILED: usize = 5;
+
+/// The report as text, with a newline at the end.
+pub fn render(report: &Report, style: Style) -> String {
+    let mut out = String::new();
+    out.push_str(&answer(report, style));
+    out.push_str(&losses(report, style));
+    out.push('\n');
+    out.push_str(&style.paint(Paint::Dim, &circumstances(report)));
+    out.push('\n');
+    out.push_str(&overview(report, style));
+    for service in report.services.iter().take(DETAILED) {
+        if service.handshake_count() > 0 || report.services.len() == 1 {
+            out.push('\n');
+            out.push_str(&service::render(service, report.duration_seconds, style));
+        }
+    }
+    out.push('\n');
+    out.push_str(&own_cost(report, style));
+    out.push_str(&notes(report, style));
+    out
+}
+
+/// Which service spends how much of its CPU on handshakes.
+fn answer(report: &Report, style: Style) -> String {
+    let Some(first) = report.services.first().filter(|s| s.handshake_count() > 0) else {
+        return silence(report, style);
+    };
+    let name = printable(&first.service_name);
+    let cpu = first.handshake_cpu_seconds();
+    let handshakes = counted(first.handshake_count(), "TLS handshake", "TLS handshakes");
+    let mut text = share(first).map_or_else(
+        || format!("{name} spent {} of CPU on {handshakes}.", time(cpu)),
+        |share| {
+            format!(
+                "{name} spends {} of its CPU on TLS handshakes: {} of {}, {handshakes}.",
+                percent(share),
+                time(cpu),
+                time(first.cpu_seconds.total()),
+            )
+        },
+    );
+    if let Some((step, share)) = dearest_step(first) {
+        let _ = write!(
+            text,
+            " The dearest step is {step}: {} of it.",
+            percent(share)
+        );
+    }
+    paint_lines(style, Paint::Bold, &wrap(&text, 0, style.width))
+}
+
+fn silence(report: &Report, style: Style) -> String {
+    let headline = format!(
+        "No TLS handshake was seen in {}.\n",
+        time(report.duration_seconds)
+    );
+    let checks = [
+        "Did a client open a new TLS connection? Connections that were open before make no \
+         handshakes.",
+        "Is the service listed by `tlsprof list`, with a TLS library that is marked ✓?",
+        "Is its TLS library one that this version profiles? `tlsprof list --verbose` gives the \
+         reason where it is not.",
+        "Do the capabilities work here? `tlsprof doctor` tells.",
+    ];
+    let mut out = style.paint(Paint::Bold, headline.trim_end());
+    out.push_str("\nWhat to check:\n");
+    for check in checks {
+        let lines = wrap(check, 4, style.width);
+        out.push_str("  - ");
+        out.push_str(lines.trim_start());
+    }
+    out
+}
+
+/// The share of its CPU that a service spends on handshakes; None where its
+/// CPU time is not known.
+pub(super) fn share(service: &Service) -> Option<f64> {
+    let total = service.cpu_seconds.total();
+    (total > 0.0).then(|| service.handshake_cpu_seconds() / total)
+}
+
+/// The dearest step of a service and its share of the handshakes' CPU time.
+fn dearest_step(service: &Service) -> Option<(String, f64)> {
+    let named = service
+        .steps
+        .iter()
+        .filter(|step| step.step != "unmeasured" && step.step != "other");
+    let dearest = named.max_by(|a, b| a.cpu_seconds.total_cmp(&b.cpu_seconds))?;
+    let share = dearest.cpu_seconds / service.handshake_cpu_seconds();
+    Some((words(&dearest.step), share))
+}
+
+/// A label in words: `key_exchange` is `key exchange`, RSA is upper case.
+pub(super) fn words(label: &str) -> String {
+    label.replace('_', " ").replace("rsa", "RSA")
+}
+
+/// Losses that make the figures wrong, where they cannot be overlooked.
+fn losses(report: &Report, style: Style) -> String {
+    let serious: Vec<&Loss> = report
+        .losses
+        .iter()
+        .filter(|loss| !HARMLESS.contains(&loss.reason.as_str()))
+        .collect();
+    if serious.is_empty() {
+        return String::new();
+    }
+    let total: u64 = serious.iter().map(|loss| loss.count).sum();
+    let text = format!(
+        "DATA WAS LOST: {}. The figures below are too low.",
+        counted(total, "record or call", "records or calls")
+    );
+    let mut out = style.paint(Paint::Red, &text);
+    out.push('\n');
+    for loss in serious {
+        let line = format!("{}: {}", count(loss.count), loss_in_words(&loss.reason));
+        out.push_str(&paint_lines(
+            style,
+            Paint::Red,
+            &wrap(&line, 2, style.width),
+        ));
+    }
+    out
+}
+
+fn loss_in_words(reason: &str) -> String {
+    match reason {
+        "event_ring_full" => "handshakes ended faster than the agent could read them; it needs \
+                              more CPU"
+            .to_owned(),
+        "handshake_table_full" => "more handshakes were in progress at once than \
+                                   limits.handshakes_in_progress allows"
+            .to_owned(),
+        "thread_table_full" => "more threads were in handshakes at once than there is room \
+                                for"
+        .to_owned(),
+        "nested_handshake" => "handshakes began inside a call of another handshake on the same \
+                               thread"
+            .to_owned(),
+        "began_before_attach" => {
+            "calls belonged to handshakes that began before the profile; they are not counted"
+                .to_owned()
+        }
+        other => words(&printable(other)),
+    }
+}
+
+fn circumstances(report: &Report) -> String {
+    let host = &report.host;
+    format!(
+        "{} · Linux {} · {} · {} from {}\n",
+        printable(&host.hostname),
+        printable(&host.kernel),
+        counted(u64::from(host.cpus), "CPU", "CPUs"),
+        time(report.duration_seconds),
+        report.started_at.trim_end_matches('Z').replace('T', " ") + " UTC",
+    )
+}
+
+fn overview(report: &Report, style: Style) -> String {
+    if report.services.is_empty() {
+        return "No service was profiled.\n".to_owned();
+    }
+    let bar_width = (style.width / 8).min(14);
+    let mut table = Table::new()
+        .left("service")
+        .right("CPU")
+        .right("handshakes")
+        .right("their CPU")
+        .right("share")
+        .left("")
+        .painted(Paint::Cyan);
+    for service in report.services.iter().take(OVERVIEW) {
+        let share = share(service);
+        table.row([
+            printable(&service.service_name).into_owned(),
+            time(service.cpu_seconds.total()),
+            count(service.handshake_count()),
+            time(service.handshake_cpu_seconds()),
+            share.map_or_else(|| "-".to_owned(), percent),
+            bar(share.unwrap_or(0.0), bar_width),
+        ]);
+    }
+    let mut out = table.render(style, 2);
+    if let Some(more) = report
+        .services
+        .len()
+        .checked_sub(OVERVIEW)
+        .filter(|n| *n > 0)
+    {
+        let _ = writeln!(out, "  and {more} more (all are in the JSON)");
+    }
+    out
+}
+
+fn own_cost(report: &Report, style: Style) -> String {
+    let agent = &report.agent;
+    let targets: f64 = report.services.iter().map(|s| s.cpu_seconds.total()).sum();
+    let of_targets = if targets > 0.0 {
+        format!(
+            " ({} of their CPU)",
+            percent(agent.target_seconds / targets)
+        )
+    } else {
+        String::new()
+    };
+    let text = format!(
+        "tlsprof itself took {} of CPU and {}. On the profiled services it cost about {}{of_targets} \
+         in {}.",
+        time(agent.cpu_seconds),
+        bytes(agent.memory_bytes),
+        time(agent.target_seconds),
+        counted(agent.probe_hits, "probe hit", "probe hits"),
+    );
+    let mut out = wrap(&text, 0, style.width);
+    if let Some(command) = &report.command {
+        let line = printable(&command.arguments.join(" ")).into_owned();
+        let status = command.exit_status;
+        let paint = if status == 0 {
+            Paint::Dim
+        } else {
+            Paint::Yellow
+        };
+        let text = wrap(
+            &format!("The command `{line}` ended with status {status}."),
+            0,
+            style.width,
+        );
+        out.push_str(&paint_lines(style, paint, &text));
+    }
+    out
+}
+
+/// What a reader must know to judge the figures.
+fn notes(report: &Report, style: Style) -> String {
+    let mut notes: Vec<String> = Vec::new();
+    if report.services.iter().any(|s| s.handshake_count() > 0) {
+        notes.push(
+            "Source: probes in the TLS library. CPU time is exact: time off the CPU is taken \
+             out, interrupts that hit the thread are in."
+                .to_owned(),
+        );
+    }
+    for loss in &report.losses {
+        if HARMLESS.contains(&loss.reason.as_str()) {
+            notes.push(format!(
+                "{} {}.",
+                count(loss.count),
+                loss_in_words(&loss.reason)
+            ));
+        }
+    }
+    if report
+        .services
+        .iter()
+        .any(|s| share(s).is_some_and(|share| share > 1.0))
+    {
+        notes.push(
+            "A share above 100% comes from interrupts: the kernel accounts them apart from the \
+             service, handshakes include them."
+                .to_owned(),
+        );
+    }
+    notes.extend(report.notes.iter().map(|note| printable(note).into_owned()));
+    let mut out = String::new();
+    for note in notes {
+        out.push_str(&paint_lines(
+            style,
+            Paint::Dim,
+            &wrap(&note, 0, style.width),
+        ));
+    }
+    out
+}
+
+/// Paints line by line: an emphasis over a line's end would colour a pager's
+/// next line.
+pub(super) fn paint_lines(style: Style, paint: Paint, lines: &str) -> String {
+    let mut out = String::new();
+    for line in lines.lines() {
+        out.push_str(&style.paint(paint, line));
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+    use crate::outlet::terminal::golden;
+
+    #[test]
+    fn snapshot_at_80_columns() {
+        let text = render(&sample::report(), Style::plain(80));
+        golden::snapshot("report-80.txt", &text);
+        assert!(text.lines().all(|line| line.chars().count() <= 80));
+    }
+
+    #[test]
+    fn snapshot_at_120_columns() {
+        let text = render(&sample::report(), Style::plain(120));
+        golden::snapshot("report-120.txt", &text);
+        assert!(text.lines().all(|line| line.chars().count() <= 120));
+    }
+
+    #[test]
+    fn snapshot_with_losses_and_a_command() {
+        let text = render(&sample::lossy_report(), Style::plain(80));
+        golden::snapshot("report-lossy.txt", &text);
+    }
+
+    #[test]
+    fn snapshot_of_silence() {
+        let text = render(&sample::silent_report(), Style::plain(80));
+        golden::snapshot("report-silent.txt", &text);
+    }
+
+    #[test]
+    fn colour_changes_nothing_but_colour() {
+        let coloured = Style {
+            colour: true,
+            width: 100,
+        };
+        let text = render(&sample::lossy_report(), coloured);
+        let mut bare = text.clone();
+        for code in [0, 1, 2, 31, 32, 33, 36] {
+            bare = bare.replace(&format!("\x1b[{code}m"), "");
+        }
+        let trimmed: Vec<&str> = bare.lines().map(str::trim_end).collect();
+        let plain = render(&sample::lossy_report(), Style::plain(100));
+        assert_ne!(text, plain);
+        assert_eq!(trimmed, plain.lines().collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,202 @@
+//! What a session knows beside the ledger: the facts of a report, and the
+//! agent's word on itself.
+
+use std::collections::BTreeMap;
+
+use super::Session;
+use crate::attach::registry::{Image, State};
+use crate::discover::ports::ListeningPorts;
+use crate::discover::table::ServiceView;
+use crate::kernel::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
+use crate::kernel::cost::target_seconds;
+use crate::kernel::load::UprobeMode;
+use crate::outlet::report::ServiceFacts;
+use crate::outlet::report::model::{AgentCost, Host, Loss, TlsLibrary};
+use crate::outlet::terminal::units::counted;
+
+/// Reasons of `enum tlsprof_loss`, in its order.
+const LOSSES: [&str; 5] = [
+    "event_ring_full",
+    "handshake_table_full",
+    "thread_table_full",
+    "nested_handshake",
+    "began_before_attach",
+];
+
+impl Session {
+    /// The machine.
+    pub fn host(&self) -> Host {
+        Host {
+            hostname: self.host.hostname.clone(),
+            kernel: self.host.kernel.clone(),
+            cpus: self.host.cpus,
+        }
+    }
+
+    /// Data that was lost so far, by reason; zeros included.
+    pub fn losses(&self) -> Vec<Loss> {
+        let counts = self.loss_counts().into_iter();
+        counts
+            .map(|(reason, count)| Loss {
+                reason: reason.to_owned(),
+                count,
+            })
+            .collect()
+    }
+
+    /// The same, for metrics.
+    pub fn loss_counts(&self) -> Vec<(&'static str, u64)> {
+        let kernel = LOSSES.iter().zip(self.loaded.losses());
+        let own = [
+            ("undecodable_record", self.undecodable),
+            ("mapping_record_lost", self.mappings_lost),
+            ("process_table_full", self.table.ignored()),
+        ];
+        kernel
+            .map(|(reason, count)| (*reason, count))
+            .chain(own)
+            .collect()
+    }
+
+    /// What the profile has cost so far.
+    pub fn cost(&self) -> AgentCost {
+        let hits = self.loaded.hits();
+        let runs = self.meter.total();
+        let probes = [TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN];
+        AgentCost {
+            cpu_seconds: own_cpu_seconds(),
+            memory_bytes: own_memory_bytes(),
+            bpf_run_seconds: runs.seconds,
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "an estimate, not negative"
+            )]
+            bpf_runs: runs.count as u64,
+            probe_hits: probes
+                .iter()
+                .filter_map(|kind| hits.get(*kind as usize))
+                .sum(),
+            target_seconds: target_seconds(&hits, self.trap, runs),
+        }
+    }
+
+    /// The selected services that have a TLS library or handshakes, by name.
+    pub fn service_facts(&self) -> BTreeMap<String, ServiceFacts> {
+        let ports = ListeningPorts::read(&self.proc, self.table.live());
+        let services = self.table.services();
+        let facts = services.iter().map(|service| {
+            (
+                service.name.as_str().to_owned(),
+                self.facts_of(service, &ports),
+            )
+        });
+        facts
+            .filter(|(name, facts)| {
+                !facts.tls_libraries.is_empty()
+                    || self
+                        .ledger()
+                        .service(name)
+                        .is_some_and(|account| account.handshake_count() > 0)
+            })
+            .collect()
+    }
+
+    fn facts_of(&self, service: &ServiceView<'_>, ports: &ListeningPorts) -> ServiceFacts {
+        ServiceFacts {
+            executable: service.executable.display().to_string(),
+            processes: u32::try_from(service.processes.len()).unwrap_or(u32::MAX),
+            ports: ports
+                .of(service.processes.iter().copied())
+                .into_iter()
+                .collect(),
+            tls_libraries: self.libraries_of(service).map(tls_library).collect(),
+        }
+    }
+
+    /// True if a selected process maps a TLS library.
+    pub fn has_library(&self) -> bool {
+        self.table
+            .services()
+            .iter()
+            .any(|service| self.libraries_of(service).next().is_some())
+    }
+
+    /// Selected services with a TLS library.
+    pub fn service_count(&self) -> usize {
+        self.table
+            .services()
+            .iter()
+            .filter(|service| self.libraries_of(service).next().is_some())
+            .count()
+    }
+
+    /// What is profiled, in a few words.
+    pub fn coverage(&self) -> String {
+        format!(
+            "{} in {}",
+            counted(
+                self.profiled_images() as u64,
+                "TLS library image",
+                "TLS library images"
+            ),
+            counted(self.service_count() as u64, "service", "services"),
+        )
+    }
+
+    pub(super) fn libraries_of<'a>(
+        &'a self,
+        service: &'a ServiceView<'a>,
+    ) -> impl Iterator<Item = &'a Image> {
+        service
+            .images
+            .iter()
+            .filter_map(|(_, mapping)| self.registry.get(mapping.image()))
+    }
+
+    /// What a reader must know to judge the figures.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.loaded.mode == UprobeMode::Single {
+            notes.push("This kernel has no uprobe_multi (Linux 6.6): attaching and releasing takes longer.".to_owned());
+        }
+        notes
+    }
+}
+
+fn tls_library(image: &Image) -> TlsLibrary {
+    TlsLibrary {
+        kind: image
+            .library
+            .as_ref()
+            .map_or("unknown", |_| "OpenSSL")
+            .to_owned(),
+        version: image
+            .library
+            .as_ref()
+            .map(|library| library.release().to_owned())
+            .unwrap_or_default(),
+        path: image.path.display().to_string(),
+        build_id: image.build_id.clone(),
+        state: match &image.state {
+            State::Profiled => "profiled".to_owned(),
+            other => other.to_string(),
+        },
+    }
+}
+
+/// CPU time of this process, user and system.
+fn own_cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    #[allow(clippy::cast_precision_loss, reason = "seconds of CPU time are few")]
+    let seconds = time.tv_sec as f64 + time.tv_nsec as f64 / 1e9;
+    seconds
+}
+
+/// Resident memory of this process; 0 where /proc does not tell.
+fn own_memory_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm")
+        .ok()
+        .and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
+    pages.unwrap_or_default() * rustix::param::page_size() as u64
+}

@@ -1,0 +1,302 @@
+//! A profile under way: joins the stages, from discover to the ledger.
+
+mod danger;
+pub mod diagnosis;
+mod facts;
+mod windows;
+
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLockReadGuard};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use crate::attach::registry::{InspectError, Registry};
+use crate::discover::ProcRoot;
+use crate::discover::host::Host;
+use crate::discover::image::{Device, Mapping, OpenError};
+use crate::discover::ports::ListeningPorts;
+use crate::discover::process::CpuTime;
+use crate::discover::selection::Selection;
+use crate::discover::table::{ImageChange, ProcessTable};
+use crate::evidence::decode::decode;
+use crate::evidence::{Evidence, Handshake};
+use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
+use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
+use crate::kernel::mappings::{Mapped, Watch};
+use crate::kernel::record;
+use crate::ledger::{Ledger, SharedLedger};
+use windows::Windows;
+
+pub use windows::KeyDerivation;
+
+/// How to profile.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What to profile.
+    pub selection: Selection,
+    /// Whether the steps of handshakes are probed.
+    pub steps: bool,
+    /// When key derivation is probed.
+    pub key_derivation: KeyDerivation,
+    /// Forces a way to attach uprobes.
+    pub uprobe_mode: Option<UprobeMode>,
+    /// Most handshakes under way at the same time.
+    pub handshakes_in_progress: u32,
+}
+
+/// CPU time is read from /proc this often; a process that ends between two
+/// readings has the rest of its time from its exit event.
+const CPU_PERIOD: Duration = Duration::from_secs(1);
+
+/// A profile under way.
+pub struct Session {
+    proc: ProcRoot,
+    host: Host,
+    loaded: Loaded,
+    watch: Watch,
+    table: ProcessTable<ProcRoot>,
+    registry: Registry,
+    ledger: SharedLedger,
+    windows: Windows,
+    meter: RunMeter,
+    trap: TrapCost,
+    began: Instant,
+    cpu_read: Instant,
+    cpu_booked: BTreeMap<String, CpuTime>,
+    undecodable: u64,
+    mappings_lost: u64,
+}
+
+impl Session {
+    /// Loads the programs, finds the services and attaches to them. When it
+    /// returns, handshakes that begin are seen; they are booked in `ledger`.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel side cannot be set up, or nothing is selected.
+    pub fn start(options: &Options, ledger: SharedLedger) -> Result<Self> {
+        let proc = ProcRoot::default();
+        let host = Host::read()?;
+        let mut loaded = load(LoadOptions {
+            mode: options.uprobe_mode,
+            handshakes_in_progress: options.handshakes_in_progress,
+        })?;
+        let trap = calibrate(&mut loaded).unwrap_or_default();
+        // Watch first, scan then: what happens in between is seen twice, not never.
+        let watch = Watch::start()
+            .context("the kernel refuses to report mappings (perf_event_open): run tlsprof as root, or with CAP_PERFMON")?;
+        let mut table = ProcessTable::new(proc.clone());
+        table.scan()?;
+        let ports = ListeningPorts::read(&proc, table.live());
+        table.select(&options.selection, &ports)?;
+        let now = Instant::now();
+        let mut session = Self {
+            proc,
+            host,
+            loaded,
+            watch,
+            table,
+            registry: Registry::new(options.steps),
+            ledger,
+            windows: Windows::new(options.steps, options.key_derivation),
+            meter: RunMeter::default(),
+            trap,
+            began: now,
+            cpu_read: now,
+            cpu_booked: BTreeMap::new(),
+            undecodable: 0,
+            mappings_lost: 0,
+        };
+        session
+            .windows
+            .begin(&mut session.loaded, &mut session.registry)?;
+        session.follow_images();
+        session.began = Instant::now();
+        Ok(session)
+    }
+
+    /// Waits up to `timeout` for evidence and books it; `see` gets each handshake
+    /// with its service as well.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel side breaks down.
+    pub fn turn(&mut self, timeout: Duration, mut see: impl FnMut(&str, &Handshake)) -> Result<()> {
+        self.loaded.wait(timeout)?;
+        self.take_evidence(&mut see);
+        self.take_mappings();
+        self.follow_images();
+        self.windows.turn(&mut self.loaded, &mut self.registry)?;
+        self.meter.tick(&self.loaded);
+        if self.cpu_read.elapsed() >= CPU_PERIOD {
+            self.book_cpu();
+        }
+        Ok(())
+    }
+
+    /// After the load has ended: waits until no handshake has ended for a while,
+    /// so that the last ones of both sides are in. Bounded.
+    ///
+    /// # Errors
+    ///
+    /// As for [`turn`](Self::turn).
+    pub fn settle(&mut self, mut see: impl FnMut(&str, &Handshake)) -> Result<()> {
+        const QUIET: Duration = Duration::from_millis(300);
+        const AT_MOST: Duration = Duration::from_secs(3);
+        let began = Instant::now();
+        let mut last = Instant::now();
+        while last.elapsed() < QUIET && began.elapsed() < AT_MOST {
+            self.turn(Duration::from_millis(20), |service, handshake| {
+                last = Instant::now();
+                see(service, handshake);
+            })?;
+        }
+        self.book_cpu();
+        Ok(())
+    }
+
+    /// The accounts so far.
+    pub fn ledger(&self) -> RwLockReadGuard<'_, Ledger> {
+        // A panic elsewhere leaves the sums usable: each is written at once.
+        self.ledger.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long the profile has been under way.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Images that are profiled.
+    pub fn profiled_images(&self) -> usize {
+        self.registry.profiled()
+    }
+
+    fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Handshake)) {
+        let Self {
+            loaded,
+            table,
+            ledger,
+            undecodable,
+            ..
+        } = self;
+        let mut ledger = ledger.write().unwrap_or_else(PoisonError::into_inner);
+        loaded.drain(
+            |bytes| match record::decode(bytes).as_ref().and_then(decode) {
+                Some(Evidence::Process(event)) => table.apply(&event),
+                Some(Evidence::Handshake(handshake)) => book(table, &mut ledger, &handshake, see),
+                None => *undecodable += 1,
+            },
+        );
+    }
+
+    fn take_mappings(&mut self) {
+        let Self {
+            watch,
+            table,
+            mappings_lost,
+            ..
+        } = self;
+        let lost = watch.drain(|mapped| {
+            let pid = mapped.pid;
+            table.mapped(pid, mapping(mapped));
+        });
+        *mappings_lost += lost;
+        if lost > 0 {
+            // What was lost may have been a TLS library: look everywhere.
+            if let Err(error) = self.table.scan() {
+                tracing::warn!(%error, "processes could not be read");
+            }
+        }
+    }
+
+    /// Attaches to images that came into use, and lets go of those out of use.
+    fn follow_images(&mut self) {
+        let changes = self.table.take_changes();
+        if changes.is_empty() {
+            return;
+        }
+        for change in changes {
+            match change {
+                ImageChange::Lost(image) => self.registry.lost(image),
+                ImageChange::Gained {
+                    image,
+                    process,
+                    mapping,
+                } => match self.registry.inspect(&self.proc, process, &mapping) {
+                    Ok(_) => {}
+                    Err(InspectError::Open(OpenError::Gone { .. })) => {
+                        self.table.report_again(image);
+                    }
+                    Err(error) => {
+                        tracing::debug!(path = %mapping.path.display(), %error, "image left out");
+                    }
+                },
+            }
+        }
+        let danger = danger::Danger::new(&self.proc, &self.table, &self.host.kernel);
+        self.registry
+            .release_unsafe(|image, engines| danger.of(image, engines));
+        self.registry
+            .attach_found(&mut self.loaded, |image, engines| danger.of(image, engines));
+    }
+
+    /// Books what the kernel accounted to the services since the last time.
+    fn book_cpu(&mut self) {
+        self.cpu_read = Instant::now();
+        self.table.read_cpu();
+        let services = self.table.services();
+        let with_library = services
+            .iter()
+            .filter(|service| self.libraries_of(service).next().is_some());
+        let names: Vec<String> = with_library
+            .map(|service| service.name.as_str().to_owned())
+            .collect();
+        // Services without live processes may have ended since the last time.
+        let known: Vec<String> = self.cpu_booked.keys().cloned().collect();
+        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
+        for name in names.into_iter().chain(known) {
+            let total = self.table.cpu_since_start(&name);
+            let booked = self.cpu_booked.entry(name.clone()).or_default();
+            let new = total.since(*booked);
+            if new.total() > Duration::ZERO {
+                *booked = total;
+                ledger.add_cpu(&name, new.user, new.system);
+            }
+        }
+    }
+}
+
+fn book(
+    table: &ProcessTable<ProcRoot>,
+    ledger: &mut Ledger,
+    handshake: &Handshake,
+    see: &mut impl FnMut(&str, &Handshake),
+) {
+    // A process that the table never saw came and went within one turn: its
+    // name is the best there is.
+    let service = table
+        .service_of(handshake.process)
+        .map_or(handshake.comm.as_str(), |name| name.as_str());
+    let known = table.service_of(handshake.process).is_some();
+    if known && !table.is_selected(handshake.process) {
+        return;
+    }
+    ledger.record(service, handshake);
+    see(ledger.booked_name(service), handshake);
+}
+
+fn mapping(mapped: Mapped) -> Mapping {
+    Mapping {
+        start: mapped.start,
+        end: mapped.end,
+        file_offset: mapped.file_offset,
+        device: Device {
+            major: mapped.device.0,
+            minor: mapped.device.1,
+        },
+        inode: mapped.inode,
+        path: mapped.path,
+        deleted: false,
+    }
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * Handshakes of OpenSSL: uprobes on its handshake state machine and on the
+ * libcrypto functions that make up the steps.
+ *
+ * A call of the state machine is bracketed on its thread (`calls`). SSL_clear
+ * inside it marks the first call of a new handshake (statem.c, state_machine():
+ * it clears the object when a handshake starts, and only then), which opens an
+ * entry in `handshakes`. Each call adds to that entry when it returns; success,
+ * an error, or the end of the object closes it and sends one event. Calls after
+ * the handshake (tickets, key updates) find no entry and count for nothing.
+ */
+#include "include/handshake.h"
+#include "include/maps.h"
+
+#define CONCURRENT_CALLS 16384
+#define HANDSHAKES_IN_PROGRESS 32768 /* the agent's configuration may change it */
+
+/* Hashes, not task storage: 5.10 has none. Preallocated: programs that run in
+ * tracing context must not allocate on old kernels (kernel commit 94dacdbd5d2d). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CONCURRENT_CALLS);
+	__type(key, __u32); /* thread id */
+	__type(value, struct call);
+} calls SEC(".maps");
+
+struct connection_key {
+	__u64 object;
+	__u64 pid;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, HANDSHAKES_IN_PROGRESS);
+	__type(key, struct connection_key);
+	__type(value, struct handshake);
+} handshakes SEC(".maps");
+
+/* The thread on each CPU that is inside a call, 0 for none: keeps scheduler
+ * switches of all other threads cheap. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} thread_in_call SEC(".maps");
+
+/* Threads that left the CPU inside a call: while 0, no arriving thread is looked up. */
+__u64 threads_parked = 0;
+
+static __always_inline struct call *current_call(void)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	return bpf_map_lookup_elem(&calls, &tid);
+}
+
+static __always_inline void mark_cpu(__u32 tid)
+{
+	__u32 zero = 0, *slot = bpf_map_lookup_elem(&thread_in_call, &zero);
+
+	if (slot)
+		*slot = tid;
+}
+
+static __always_inline struct tlsprof_control current_control(void)
+{
+	__u32 zero = 0;
+	struct tlsprof_control *value = bpf_map_lookup_elem(&control, &zero);
+	struct tlsprof_control none = {};
+
+	return value ? *value : none;
+}
+
+static __always_inline void close_handshake(struct connection_key *key, struct handshake *handshake,
+					    __u8 outcome, __u64 now)
+{
+	struct tlsprof_control value = current_control();
+
+	handshake_end(handshake, outcome, now, &value);
+	send_event(&handshake->event, sizeof(handshake->event));
+	bpf_map_delete_elem(&handshakes, key);
+}
+
+/* Where the return address lies, at the entry of a function and, the same
+ * place, when it has returned: x86 takes the address off the stack. */
+static __always_inline __u64 return_address_at_entry(struct pt_regs *ctx)
+{
+	return PT_REGS_SP(ctx);
+}
+
+static __always_inline __u64 return_address_at_return(struct pt_regs *ctx)
+{
+#if defined(__TARGET_ARCH_x86)
+	return PT_REGS_SP(ctx) - sizeof(__u64);
+#else
+	return PT_REGS_SP(ctx);
+#endif
+}
+
+static __always_inline void handle_enter(struct pt_regs *ctx, __u8 role)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u32 tid = (__u32)pid_tgid;
+	struct call *outer = bpf_map_lookup_elem(&calls, &tid);
+	struct call call = { .connection = PT_REGS_PARM1(ctx),
+			     .stack = return_address_at_entry(ctx),
+			     .pid = pid_tgid >> 32,
+			     .role = role };
+
+	if (outer && is_inside(call.stack, outer->stack)) {
+		if (outer->connection != call.connection)
+			count_loss(TLSPROF_LOSS_NESTED_HANDSHAKE);
+		return;
+	}
+	call_begin(&call, bpf_ktime_get_ns());
+	if (bpf_map_update_elem(&calls, &tid, &call, BPF_ANY)) {
+		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
+		return;
+	}
+	mark_cpu(tid);
+}
+
+/* The call on this thread is over: adds it to its handshake, if it is part of one. */
+static __always_inline void end_call(struct call *call, __u8 result, __u64 now)
+{
+	struct connection_key key = { .object = call->connection, .pid = call->pid };
+	struct handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	if (handshake) {
+		handshake_add_call(handshake, call, now);
+		if (result != CALL_RETRY)
+			close_handshake(&key, handshake, result, now);
+	} else if (result != CALL_RETRY && (call->step_calls[TLSPROF_STEP_KEY_EXCHANGE] ||
+					    call->step_calls[TLSPROF_STEP_SIGNING] ||
+					    call->step_calls[TLSPROF_STEP_RSA_DECRYPTION])) {
+		count_loss(TLSPROF_LOSS_BEGAN_BEFORE_ATTACH);
+	}
+	bpf_map_delete_elem(&calls, &tid);
+	mark_cpu(0);
+}
+
+static __always_inline void handle_exit(struct pt_regs *ctx)
+{
+	struct call *call = current_call();
+
+	if (!call || call->stack != return_address_at_return(ctx))
+		return;
+	end_call(call, handshake_result((int)PT_REGS_RC(ctx), call->error_reason),
+		 bpf_ktime_get_ns());
+}
+
+static __always_inline void handle_clear(struct pt_regs *ctx)
+{
+	__u64 object = PT_REGS_PARM1(ctx);
+	struct connection_key key = { .object = object, .pid = bpf_get_current_pid_tgid() >> 32 };
+	struct handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
+	struct tlsprof_control value = current_control();
+	struct call *call = current_call();
+	struct handshake fresh = {};
+
+	/* Cleared for use again while its handshake was under way. */
+	if (handshake)
+		close_handshake(&key, handshake, TLSPROF_OUTCOME_ABANDONED, bpf_ktime_get_ns());
+	if (!call || call->connection != object)
+		return;
+	fresh.began = call->entered;
+	fresh.steps_generation = value.steps_generation;
+	fresh.key_derivation_generation = value.key_derivation_generation;
+	fresh.event.header.pid = call->pid;
+	fresh.event.role = call->role;
+	fresh.event.process_start = process_start();
+	bpf_get_current_comm(fresh.event.comm, sizeof(fresh.event.comm));
+	if (bpf_map_update_elem(&handshakes, &key, &fresh, BPF_ANY))
+		count_loss(TLSPROF_LOSS_HANDSHAKE_TABLE_FULL);
+}
+
+static __always_inline void handle_free(struct pt_regs *ctx)
+{
+	struct connection_key key = { .object = PT_REGS_PARM1(ctx),
+				      .pid = bpf_get_current_pid_tgid() >> 32 };
+	struct handshake *handshake;
+
+	if (!key.object)
+		return;
+	handshake = bpf_map_lookup_elem(&handshakes, &key);
+	if (handshake)
+		close_handshake(&key, handshake, TLSPROF_OUTCOME_ABANDONED, bpf_ktime_get_ns());
+}
+
+static __always_inline void handle_step_enter(struct pt_regs *ctx, __u64 cookie)
+{
+	struct call *call = current_call();
+	__u8 step;
+
+	if (!call)
+		return;
+	step = call_step_of(call, cookie, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
+	if (!call_step_begin(call, bpf_ktime_get_ns(), step, return_address_at_entry(ctx)))
+		return;
+	/* EVP_DigestSign(ctx, sig, size_t *siglen, ...) */
+	if (step == TLSPROF_STEP_SIGNING)
+		call->signature_size = PT_REGS_PARM3(ctx);
+}
+
+static __always_inline void handle_step_exit(struct pt_regs *ctx)
+{
+	struct call *call = current_call();
+	__u64 size = 0;
+
+	if (!call || !call_step_end(call, bpf_ktime_get_ns(), return_address_at_return(ctx)))
+		return;
+	if (call->step_current != TLSPROF_STEP_SIGNING || (int)PT_REGS_RC(ctx) != 1)
+		return;
+	if (!bpf_probe_read_user(&size, sizeof(size), (void *)call->signature_size))
+		call->signature_bytes = size;
+}
+
+static __always_inline void handle_error(__u32 library, __u32 reason)
+{
+	struct call *call;
+
+	if (library != ERR_LIB_SSL)
+		return;
+	call = current_call();
+	/* The first is the cause, later ones only wrap it. */
+	if (call && !call->error_reason)
+		call->error_reason = reason;
+}
+
+static __always_inline void handle_group(struct pt_regs *ctx)
+{
+	struct call *call = current_call();
+
+	if (!call)
+		return;
+	call->groups_named = saturating_increment(call->groups_named);
+	bpf_probe_read_user_str(call->group, sizeof(call->group), (void *)PT_REGS_PARM2(ctx));
+}
+
+static __always_inline void handle_peer(struct pt_regs *ctx)
+{
+	struct call *call = current_call();
+
+	if (call)
+		call->exchange_context = PT_REGS_PARM1(ctx);
+}
+
+/* uprobe_multi where the kernel has it, single uprobes elsewhere: the same
+ * programs, compiled twice. */
+#ifdef TLSPROF_UPROBE_MULTI
+#define ENTRY SEC("uprobe.multi")
+#define RETURN SEC("uretprobe.multi")
+#else
+#define ENTRY SEC("uprobe")
+#define RETURN SEC("uretprobe")
+#endif
+
+ENTRY int handshake_enter(struct pt_regs *ctx)
+{
+	count_hit(TLSPROF_HIT_ENTRY);
+	handle_enter(ctx, bpf_get_attach_cookie(ctx));
+	return 0;
+}
+
+RETURN int handshake_exit(struct pt_regs *ctx)
+{
+	count_hit(TLSPROF_HIT_RETURN);
+	handle_exit(ctx);
+	return 0;
+}
+
+ENTRY int connection_clear(struct pt_regs *ctx)
+{
+	count_hit(TLSPROF_HIT_ENTRY);
+	handle_clear(ctx);
+	return 0;
+}
+
+ENTRY int connection_free(struct pt_regs *ctx)
+{
+	count_hit(TLSPROF_HIT_ENTRY);
+	handle_free(ctx);
+	return 0;
+}
+
+ENTRY int step_enter(struct pt_regs *ctx)
+{
+	count_hit(TLSPROF_HIT_ENTRY);
+	handle_step_enter(ctx, bpf_get_attach_cookie(ctx));
+	return 0;
+}
+
+RETURN int step_exit(struct pt_regs *ctx)
+{
+	count_hit(TLSPROF_HIT_RETURN);
+	handle_step_exit(ctx);
+	return 0;
+}
+
+/* 3.x: ERR_vset_error(int lib, int reason, const char *fmt, va_list args) */
+ENTRY int error_raised(struct pt_regs *ctx)
+{
+	count_hit(TLSPROF_HIT_ENTRY);
+	handle_error(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
+	return 0;
+}
+
+/* 1.1.1: ERR_put_error(int lib, int func, int reason, const char *file, int line) */
+ENTRY int error_raised_v1(struct pt_regs *ctx)
+{
+	count_hit(TLSPROF_HIT_ENTRY);
+	handle_error(PT_REGS_PARM1(ctx), PT_REGS_PARM3(ctx));
+	return 0;
+}
+
+/* EVP_PKEY_CTX_set_group_name(ctx, const char *name) */
+ENTRY int group_named(struct pt_regs *ctx)
+{
+	count_hit(TLSPROF_HIT_ENTRY);
+	handle_group(ctx);
+	return 0;
+}
+
+/* 1.1.1: EVP_PKEY_derive_set_peer(ctx, peer) */
+ENTRY int peer_set(struct pt_regs *ctx)
+{
+	count_hit(TLSPROF_HIT_ENTRY);
+	handle_peer(ctx);
+	return 0;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * One call of a library's handshake state machine on one thread: its on-CPU
+ * clock, its waits and its steps. Pure logic, unit-tested natively in tests/bpf.
+ */
+#ifndef TLSPROF_CALL_H
+#define TLSPROF_CALL_H
+
+#include "kernel.h"
+#include "contract.h"
+
+struct call {
+	__u64 connection; /* the library's connection object */
+	__u64 stack;      /* where its return address lies, see is_inside() */
+	__u64 entered;
+	__u64 on_since; /* 0 while off the CPU */
+	__u64 off_since;
+	__u64 cpu; /* until on_since */
+	__u64 wait[TLSPROF_WAIT_COUNT];
+	__u64 step[TLSPROF_STEP_COUNT];
+	__u64 step_stack;       /* the same of the step's function, 0 outside steps */
+	__u64 step_began;       /* on-CPU clock at its entry */
+	__u64 exchange_context; /* 1.1.1: derivation context that has a peer key */
+	__u64 signature_size;   /* user address of the signature's length */
+	__u32 signature_bytes;
+	__u32 error_reason;
+	__u32 pid;
+	__u8 step_calls[TLSPROF_STEP_COUNT];
+	__u8 role;
+	__u8 step_current;
+	__u8 off_reason; /* enum tlsprof_wait */
+	__u8 groups_named;
+	char group[TLSPROF_GROUP_LEN];
+};
+
+static inline __u8 saturating_increment(__u8 value)
+{
+	return value == 255 ? 255 : value + 1;
+}
+
+static inline void call_begin(struct call *call, __u64 now)
+{
+	call->entered = now;
+	call->on_since = now;
+}
+
+/* On-CPU time of the call so far. */
+static inline __u64 call_cpu(const struct call *call, __u64 now)
+{
+	return call->on_since ? call->cpu + (now - call->on_since) : call->cpu;
+}
+
+static inline void call_off_cpu(struct call *call, __u64 now, __u8 reason)
+{
+	call->cpu = call_cpu(call, now);
+	call->on_since = 0;
+	call->off_since = now;
+	call->off_reason = reason;
+}
+
+static inline void call_on_cpu(struct call *call, __u64 now)
+{
+	if (call->off_reason < TLSPROF_WAIT_COUNT)
+		call->wait[call->off_reason] += now - call->off_since;
+	call->on_since = now;
+}
+
+/*
+ * The place of a return address tells functions apart, where counting entries
+ * and returns would go wrong for good after one that was not seen: a longjmp, or
+ * a probe that was attached or released in between.
+ *
+ * A function that is entered while another runs is inside it if its return
+ * address lies deeper (the stack grows down); else the other has ended unseen.
+ */
+static inline bool is_inside(__u64 inner, __u64 outer)
+{
+	return outer && inner < outer;
+}
+
+/*
+ * The library calls its own public functions too (a chain verification verifies
+ * signatures): the outermost call names the step, what it calls belongs to it.
+ * Returns whether a step began.
+ */
+static inline bool call_step_begin(struct call *call, __u64 now, __u8 step, __u64 stack)
+{
+	if (is_inside(stack, call->step_stack))
+		return false;
+	call->step_stack = stack;
+	call->step_current = step;
+	call->step_began = call_cpu(call, now);
+	return true;
+}
+
+/* Returns whether the outermost call of a step ended. */
+static inline bool call_step_end(struct call *call, __u64 now, __u64 stack)
+{
+	__u8 step = call->step_current;
+
+	if (!call->step_stack || call->step_stack != stack)
+		return false;
+	call->step_stack = 0;
+	if (step >= TLSPROF_STEP_COUNT)
+		return false;
+	call->step[step] += call_cpu(call, now) - call->step_began;
+	call->step_calls[step] = saturating_increment(call->step_calls[step]);
+	return true;
+}
+
+/*
+ * The step that a probe's cookie names, see TLSPROF_STEP_BY_PEER. `context` and
+ * `output` are the first two arguments of EVP_PKEY_derive: a call without output
+ * asks for the size, the one with it is the last on this context, whose address
+ * may then be used again.
+ */
+static inline __u8 call_step_of(struct call *call, __u64 cookie, __u64 context, __u64 output)
+{
+	if (cookie != TLSPROF_STEP_BY_PEER)
+		return cookie;
+	if (!context || context != call->exchange_context)
+		return TLSPROF_STEP_KEY_DERIVATION;
+	if (output)
+		call->exchange_context = 0;
+	return TLSPROF_STEP_KEY_EXCHANGE;
+}
+
+#endif

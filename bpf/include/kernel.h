@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * The few kernel types that the programs read, relocated by CO-RE: only names
+ * matter here, offsets come from the running kernel's BTF.
+ */
+#ifndef TLSPROF_KERNEL_H
+#define TLSPROF_KERNEL_H
+
+#ifdef TLSPROF_NATIVE
+/* Logic compiled natively, for unit tests. */
+#include <linux/types.h>
+#include <stdbool.h>
+#else
+
+/* bpf_tracing.h: take the kernel's names of pt_regs fields, not libc's. */
+#define __VMLINUX_H__
+#include <linux/bpf.h>
+
+#ifndef bool
+typedef _Bool bool;
+#define true 1
+#define false 0
+#endif
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip,
+		cs, flags, sp, ss;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct user_pt_regs {
+	__u64 regs[31], sp, pc, pstate;
+};
+struct pt_regs {
+	__u64 regs[31], sp, pc, pstate, orig_x0;
+	__s32 syscallno;
+};
+#else
+#error "no pt_regs for this architecture"
+#endif
+
+struct sched_entity {
+	__u64 sum_exec_runtime;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live;
+	unsigned long long sum_sched_runtime;
+};
+
+struct task_struct {
+	unsigned int __state; /* `state` up to 5.13, see task_state() */
+	void *stack;
+	unsigned int flags;
+	struct sched_entity se;
+	unsigned int in_iowait : 1;
+	int pid;
+	int tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	__u64 start_boottime;
+	char comm[16];
+	struct signal_struct *signal;
+};
+
+/* Up to 5.13 (renamed by kernel commit 2f064a59a11f). */
+struct task_struct___before_5_14 {
+	long state;
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+
+#pragma clang attribute pop
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
+
+#endif /* TLSPROF_NATIVE */
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/* Maps that more than one program file uses, and the counting of losses. */
+#ifndef TLSPROF_MAPS_H
+#define TLSPROF_MAPS_H
+
+#include "kernel.h"
+#include "contract.h"
+
+#define EVENT_RING_BYTES (8 * 1024 * 1024)
+/* Wake the agent when this much waits for it; else it looks by itself. */
+#define EVENT_WAKEUP_BYTES (EVENT_RING_BYTES / 4)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, EVENT_RING_BYTES);
+} events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, TLSPROF_LOSS_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+} losses SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tlsprof_control);
+} control SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, TLSPROF_HIT_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+} hits SEC(".maps");
+
+static __always_inline void count_hit(__u32 kind)
+{
+	__u64 *count = bpf_map_lookup_elem(&hits, &kind);
+
+	if (count)
+		(*count)++;
+}
+
+static __always_inline void count_loss(__u32 reason)
+{
+	__u64 *count = bpf_map_lookup_elem(&losses, &reason);
+
+	if (count)
+		(*count)++;
+}
+
+static __always_inline void send_event(void *event, __u64 size)
+{
+	__u64 flags = BPF_RB_NO_WAKEUP;
+
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= EVENT_WAKEUP_BYTES)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (bpf_ringbuf_output(&events, event, size, flags))
+		count_loss(TLSPROF_LOSS_EVENT_RING_FULL);
+}
+
+static __always_inline __u64 process_start(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, group_leader, start_boottime);
+}
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include <string.h>
+
+#include "check.h"
+#include "handshake.h"
+#define __TARGET_ARCH_x86
+#include "wait.h"
+
+static const struct tlsprof_control attached = { .steps_generation = 1,
+						 .key_derivation_generation = 3 };
+
+static void time_off_the_cpu_is_not_cpu_time(void)
+{
+	struct call call = {};
+
+	call_begin(&call, 1000);
+	call_off_cpu(&call, 1400, TLSPROF_WAIT_LOCK);
+	CHECK_EQUAL(call_cpu(&call, 9999), 400);
+	call_on_cpu(&call, 5000);
+	CHECK_EQUAL(call_cpu(&call, 5100), 500);
+	CHECK_EQUAL(call.wait[TLSPROF_WAIT_LOCK], 3600);
+}
+
+static void cpu_and_waits_add_up_to_the_time_in_the_call(void)
+{
+	struct call call = {};
+	struct handshake handshake = {};
+	__u64 sum;
+
+	call_begin(&call, 10);
+	call_off_cpu(&call, 20, TLSPROF_WAIT_NETWORK);
+	call_on_cpu(&call, 50);
+	call_off_cpu(&call, 60, TLSPROF_WAIT_RUN_QUEUE);
+	call_on_cpu(&call, 65);
+	handshake_add_call(&handshake, &call, 100);
+	sum = handshake.event.cpu;
+	for (int i = 0; i < TLSPROF_WAIT_COUNT; i++)
+		sum += handshake.event.wait[i];
+	CHECK_EQUAL(sum, handshake.event.in_call);
+	CHECK_EQUAL(handshake.event.in_call, 90);
+	CHECK_EQUAL(handshake.event.cpu, 55);
+}
+
+static void a_step_takes_what_it_calls(void)
+{
+	struct call call = {};
+
+	call_begin(&call, 1);
+	CHECK_EQUAL(call_step_begin(&call, 100, TLSPROF_STEP_VERIFICATION, 0x1000), true);
+	CHECK_EQUAL(call_step_begin(&call, 150, TLSPROF_STEP_SIGNING, 0xf00), false);
+	CHECK_EQUAL(call_step_end(&call, 180, 0xf00), false);
+	CHECK_EQUAL(call_step_end(&call, 300, 0x1000), true);
+	CHECK_EQUAL(call.step[TLSPROF_STEP_VERIFICATION], 200);
+	CHECK_EQUAL(call.step[TLSPROF_STEP_SIGNING], 0);
+	CHECK_EQUAL(call.step_calls[TLSPROF_STEP_VERIFICATION], 1);
+}
+
+static void a_step_does_not_count_time_off_the_cpu(void)
+{
+	struct call call = {};
+
+	call_begin(&call, 1);
+	call_step_begin(&call, 100, TLSPROF_STEP_KEY_EXCHANGE, 0x1000);
+	call_off_cpu(&call, 150, TLSPROF_WAIT_RUN_QUEUE);
+	call_on_cpu(&call, 1150);
+	call_step_end(&call, 1200, 0x1000);
+	CHECK_EQUAL(call.step[TLSPROF_STEP_KEY_EXCHANGE], 100);
+}
+
+static void the_end_of_a_step_that_never_began_is_ignored(void)
+{
+	struct call call = {};
+
+	call_begin(&call, 1);
+	CHECK_EQUAL(call_step_end(&call, 10, 0x1000), false);
+	CHECK_EQUAL(call_step_end(&call, 10, 0), false);
+	call_step_begin(&call, 20, TLSPROF_STEP_COUNT, 0x1000); /* a cookie that names no step */
+	CHECK_EQUAL(call_step_end(&call, 30, 0x1000), false);
+}
+
+static void a_return_that_was_not_seen_does_not_hide_later_steps(void)
+{
+	struct call call = {};
+
+	call_begin(&call, 1);
+	call_step_begin(&call, 100, TLSPROF_STEP_KEY_DERIVATION, 0x1000);
+	/* Its return probe was released meanwhile. The next function has its
+	 * return address at the same place, or above. */
+	CHECK_EQUAL(call_step_begin(&call, 200, TLSPROF_STEP_SIGNING, 0x1000), true);
+	CHECK_EQUAL(call_step_end(&call, 250, 0x1000), true);
+	CHECK_EQUAL(call.step[TLSPROF_STEP_SIGNING], 50);
+	CHECK_EQUAL(call.step[TLSPROF_STEP_KEY_DERIVATION], 0);
+	call_step_begin(&call, 300, TLSPROF_STEP_KEY_DERIVATION, 0x1000);
+	CHECK_EQUAL(call_step_begin(&call, 400, TLSPROF_STEP_KEY_EXCHANGE, 0x1010), true);
+	CHECK_EQUAL(call_step_end(&call, 430, 0x1010), true);
+	CHECK_EQUAL(call.step[TLSPROF_STEP_KEY_EXCHANGE], 30);
+}
+
+static void derive_is_a_key_exchange_after_set_peer_only(void)
+{
+	struct call call = {};
+
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_SIGNING, 1, 1), TLSPROF_STEP_SIGNING);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 1), TLSPROF_STEP_KEY_DERIVATION);
+	call.exchange_context = 7;
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 0), TLSPROF_STEP_KEY_EXCHANGE);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 8, 1), TLSPROF_STEP_KEY_DERIVATION);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 1), TLSPROF_STEP_KEY_EXCHANGE);
+	/* The context was freed and its address used again. */
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 1), TLSPROF_STEP_KEY_DERIVATION);
+}
+
+static void only_success_or_an_error_ends_a_handshake(void)
+{
+	CHECK_EQUAL(handshake_result(1, 0), TLSPROF_OUTCOME_COMPLETED);
+	/* An error that was raised and dealt with. */
+	CHECK_EQUAL(handshake_result(1, 193), TLSPROF_OUTCOME_COMPLETED);
+	CHECK_EQUAL(handshake_result(-1, 0), CALL_RETRY);
+	CHECK_EQUAL(handshake_result(0, 0), CALL_RETRY);
+	CHECK_EQUAL(handshake_result(-1, 193), TLSPROF_OUTCOME_FAILED);
+	CHECK_EQUAL(handshake_result(0, 193), TLSPROF_OUTCOME_FAILED);
+	CHECK_EQUAL(handshake_result(-1, SSL_R_UNEXPECTED_EOF_WHILE_READING),
+		    TLSPROF_OUTCOME_ABANDONED);
+}
+
+static void calls_of_one_handshake_add_up(void)
+{
+	struct handshake handshake = { .began = 1000, .steps_generation = 1 };
+	struct call first = { .signature_bytes = 256, .groups_named = 1, .group = "X25519" };
+	struct call second = {};
+
+	call_begin(&first, 1000);
+	call_step_begin(&first, 1010, TLSPROF_STEP_SIGNING, 0x1000);
+	call_step_end(&first, 1050, 0x1000);
+	handshake_add_call(&handshake, &first, 1100);
+	call_begin(&second, 5000);
+	handshake_add_call(&handshake, &second, 5030);
+	handshake_end(&handshake, TLSPROF_OUTCOME_COMPLETED, 5030, &attached);
+	CHECK_EQUAL(handshake.event.calls, 2);
+	CHECK_EQUAL(handshake.event.cpu, 130);
+	CHECK_EQUAL(handshake.event.duration, 4030);
+	CHECK_EQUAL(handshake.event.step[TLSPROF_STEP_SIGNING], 40);
+	CHECK_EQUAL(handshake.event.signature_bytes, 256);
+	CHECK_EQUAL(strcmp(handshake.event.group, "X25519"), 0);
+}
+
+static void steps_are_observed_only_when_attached_throughout(void)
+{
+	CHECK_EQUAL(observed_throughout(1, 1), 1);
+	CHECK_EQUAL(observed_throughout(0, 0), 0); /* never attached */
+	CHECK_EQUAL(observed_throughout(2, 3), 0); /* attached after the beginning */
+	CHECK_EQUAL(observed_throughout(1, 2), 0); /* released before the end */
+	CHECK_EQUAL(observed_throughout(1, 3), 0); /* released and attached again */
+}
+
+static void counts_saturate(void)
+{
+	struct handshake handshake = {};
+	struct call call = { .step_calls = { 200 } };
+
+	handshake_add_call(&handshake, &call, 0);
+	handshake_add_call(&handshake, &call, 0);
+	CHECK_EQUAL(handshake.event.step_calls[0], 255);
+	CHECK_EQUAL(saturating_increment(255), 255);
+}
+
+static void waits_have_reasons(void)
+{
+	CHECK_EQUAL(wait_reason(0, false, 202), TLSPROF_WAIT_RUN_QUEUE);
+	CHECK_EQUAL(wait_reason(1, false, 202), TLSPROF_WAIT_LOCK);
+	CHECK_EQUAL(wait_reason(2, true, 0), TLSPROF_WAIT_DISK);
+	CHECK_EQUAL(wait_reason(1, false, 0), TLSPROF_WAIT_NETWORK);
+	CHECK_EQUAL(wait_reason(1, false, 318), TLSPROF_WAIT_RANDOM);
+	CHECK_EQUAL(wait_reason(1, false, -1), TLSPROF_WAIT_OTHER);
+}
+
+int main(void)
+{
+	RUN(time_off_the_cpu_is_not_cpu_time);
+	RUN(cpu_and_waits_add_up_to_the_time_in_the_call);
+	RUN(a_step_takes_what_it_calls);
+	RUN(a_step_does_not_count_time_off_the_cpu);
+	RUN(the_end_of_a_step_that_never_began_is_ignored);
+	RUN(a_return_that_was_not_seen_does_not_hide_later_steps);
+	RUN(derive_is_a_key_exchange_after_set_peer_only);
+	RUN(only_success_or_an_error_ends_a_handshake);
+	RUN(calls_of_one_handshake_add_up);
+	RUN(steps_are_observed_only_when_attached_throughout);
+	RUN(counts_saturate);
+	RUN(waits_have_reasons);
+	return summary();
+}
