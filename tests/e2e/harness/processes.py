@@ -149,9 +149,13 @@ def private_copy(program: str, folder: Path) -> Path:
     run the same program for other purposes, and a service is named by its executable."""
     found = shutil.which(program)
     assert found, f"{program} is not installed"
-    copy = folder / f"{Path(found).name}-under-test"
-    if not copy.exists():
-        shutil.copy(Path(found).resolve(), copy)
+    original, copy = Path(found).resolve(), folder / f"{Path(found).name}-under-test"
+    if copy.exists():
+        return copy
+    try:
+        copy.hardlink_to(original)
+    except OSError:  # another file system
+        shutil.copy(original, copy)
     return copy
 
 
