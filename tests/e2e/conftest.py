@@ -1,7 +1,10 @@
 """Fixtures: built programs, certificates, and the binary under test."""
 
+import fcntl
 import os
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +17,15 @@ def pytest_configure(config):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def programs():
+def alone():
+    """Two runs on one host would profile, and slow down, each other: the second one waits."""
+    with open(Path(tempfile.gettempdir()) / "tlsprof-e2e.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs(alone):
     """The C servers and clients, built."""
     subprocess.run(["make", "--silent", "-C", str(TESTS), f"OUT={PROGRAMS}"], check=True)
 

@@ -1,9 +1,10 @@
 """The commands that look at a host without profiling it."""
 
 import platform
+import re
 
 from harness import servers
-from harness.load import Load, run_load
+from harness.load import Load
 from harness.paths import TLSPROF
 from harness.processes import run
 from harness.profiler import profile_load
@@ -17,16 +18,16 @@ def tlsprof(*arguments) -> str:
 
 def test_list_shows_the_service_and_its_library(rsa):
     with servers.selftimed("epoll", rsa) as server:
-        run_load(Load(full=1), server.port)
-        rows = [line for line in tlsprof("list").splitlines() if "selftimed" in line]
-    assert len(rows) == 1, rows
-    assert "OpenSSL" in rows[0] and str(server.port) in rows[0]
+        listed = tlsprof("list")
+    # A service's name stands at the beginning of a line, what belongs to it below.
+    (block,) = re.findall(r"^selftimed\n(?:\s+.*\n)+", listed, re.MULTILINE)
+    assert "OpenSSL" in block and str(server.port) in block
 
 
 def test_verbose_list_shows_probe_sites(rsa):
     with servers.selftimed("epoll", rsa):
         listed = tlsprof("list", "--verbose")
-    assert "SSL_do_handshake" in listed
+    assert re.search(r"SSL_free\+\d+ +0x[0-9a-f]+ .*emulated", listed), listed
 
 
 def test_doctor_names_the_kernel_and_its_capabilities():

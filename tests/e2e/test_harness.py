@@ -65,9 +65,8 @@ def test_a_client_that_stalls_is_abandoned_when_it_goes(rsa):
     assert measured.outcomes == dict(completed=1, failed=0, abandoned=3)
 
 
-def test_late_python_loads_openssl_only_when_told(rsa):
-    command = [servers.SYSTEM_PYTHON, "-u", servers.SERVERS / "threaded_server.py"]
-    with servers.announcing([*command, rsa.cert, rsa.key, "--late"]) as server:
+def test_late_python_loads_openssl_only_when_told(rsa, tmp_path):
+    with servers.python(tmp_path, "threaded_server.py", rsa, "--late") as server:
         assert "libssl" not in Path(f"/proc/{server.pid}/maps").read_text()
         server.process.say("")
         server.process.wait_for_line("ready")

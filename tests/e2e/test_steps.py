@@ -1,20 +1,24 @@
-"""The steps of a handshake against the same operations timed by themselves."""
+"""The steps of a handshake against the same operations timed by themselves.
+
+Server, client and reference share one core and take turns, so that none of them
+runs beside a busy sibling of that core when the others do not.
+"""
 
 import json
-import subprocess
 from dataclasses import dataclass
 from statistics import median
 
 import pytest
 
 from harness import servers
-from harness.load import Load
+from harness.load import Load, run_load
 from harness.paths import PRIMITIVES
 from harness.processes import run
-from harness.profiler import profile_load
+from harness.profiler import Profiling
 
 TOLERANCE = 0.20
-REPEATS = 3
+REPEATS = 5
+CPU = 0
 
 SPEED_ALGORITHM = {"X25519": "ecdhx25519", "P-384": "ecdhp384"}
 
@@ -33,28 +37,24 @@ def openssl_speed(group: str) -> Speed:
     The lines are `+F2:index:bits:signs a second:verifies a second` for RSA and
     `+F5:index:bits:operations a second:seconds an operation` for ECDH.
     """
-    output = subprocess.run(
-        ["openssl", "speed", "-mr", "-seconds", "1", "rsa2048", SPEED_ALGORITHM[group]],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    ).stdout
-    rows = {line.split(":")[0]: line.split(":") for line in output.splitlines()}
+    command = ["openssl", "speed", "-mr", "-seconds", "1", "rsa2048", SPEED_ALGORITHM[group]]
+    lines = run(command, cpu=CPU).stdout.splitlines()
+    rows = {line.split(":")[0]: line.split(":") for line in lines}
     return Speed(sign=1 / float(rows["+F2"][3]), derive=1 / float(rows["+F5"][3]))
 
 
 def primitives(group: str, key) -> dict[str, float]:
     """Seconds for key generation, peer check, derivation and signature."""
-    return json.loads(run([PRIMITIVES, group, key, 30]).stdout)
+    return json.loads(run([PRIMITIVES, group, key, 10], cpu=CPU).stdout)
 
 
 def profiled_steps(group: str, certificate, folder) -> tuple[float, float]:
     """Seconds for key exchange and signing in one handshake, as tlsprof has them."""
     load = Load(tls="1.3", full=200, groups=group, threads=1)
-    with servers.selftimed("threads", certificate, "--groups", group) as server:
-        report, _seen = profile_load(folder, server.port, load)
-    service = report.service("selftimed")
+    with servers.selftimed("epoll", certificate, "--groups", group, cpu=CPU) as server:
+        with Profiling(folder) as profiling:
+            run_load(load, server.port, cpu=CPU)
+    service = profiling.report.service("selftimed")
     return service.step_seconds("key_exchange"), service.step_seconds("signing")
 
 

@@ -5,6 +5,7 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,20 @@ static inline void use_version(SSL_CTX *ctx, int version)
 	if (version && (!SSL_CTX_set_min_proto_version(ctx, version) ||
 			!SSL_CTX_set_max_proto_version(ctx, version)))
 		die("TLS version");
+}
+
+/* Whether a call ended with `error` (SSL_get_error) because the peer went away:
+ * a reset, a broken pipe, or an end of file, which OpenSSL 3 raises as an error
+ * of its own. All else is a failure. */
+static inline bool peer_went_away(int error)
+{
+	if (error == SSL_ERROR_SYSCALL || error == SSL_ERROR_ZERO_RETURN)
+		return true;
+#ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
+	return ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+#else
+	return false;
+#endif
 }
 
 #endif

@@ -2,7 +2,6 @@
 #include "loadgen.h"
 
 #include <netinet/tcp.h>
-#include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -177,7 +176,9 @@ static int connect_tls(int fd, SSL *ssl, enum kind kind, struct result *result)
 	before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	ret = SSL_connect(ssl);
 	result->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
-	result->outcome = ret == 1 ? OUTCOME_COMPLETED : OUTCOME_FAILED;
+	result->outcome = ret == 1                                  ? OUTCOME_COMPLETED
+			  : peer_went_away(SSL_get_error(ssl, ret)) ? OUTCOME_ABANDONED
+								    : OUTCOME_FAILED;
 	if ((ret != 1) != should_fail(kind))
 		return -1;
 	if (ret != 1)

@@ -6,7 +6,6 @@
 #include "common.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 /* Shared memory, so that the processes of --fork add to it too. */
 struct totals {

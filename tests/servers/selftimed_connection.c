@@ -20,19 +20,6 @@ static enum progress want(int error)
 	return error == SSL_ERROR_WANT_WRITE ? PROGRESS_WAIT_WRITE : PROGRESS_END;
 }
 
-/* The peer went away: a reset or broken pipe, or an end of file, which
- * OpenSSL 3 raises as an error of its own. All else is a failure. */
-static bool peer_went_away(int error)
-{
-	if (error == SSL_ERROR_SYSCALL || error == SSL_ERROR_ZERO_RETURN)
-		return true;
-#ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
-	return ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
-#else
-	return false;
-#endif
-}
-
 static enum progress handshake(struct connection *conn)
 {
 	uint64_t before;

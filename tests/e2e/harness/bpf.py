@@ -16,11 +16,12 @@ def _objects(kind: str) -> list[dict]:
 
 def owned_by(pid: int, kind: str) -> set[int]:
     """Ids of the programs (`prog`) or links (`link`) to which a process holds a descriptor."""
-    return {
-        found["id"]
-        for found in _objects(kind)
-        if any(owner["pid"] == pid for owner in found.get("pids", []))
-    }
+    ids = set()
+    for entry in Path(f"/proc/{pid}/fdinfo").iterdir():
+        fields = dict(line.split(":", 1) for line in entry.read_text().splitlines() if ":" in line)
+        if f"{kind}_id" in fields and ("link_type" in fields) == (kind == "link"):
+            ids.add(int(fields[f"{kind}_id"]))
+    return ids
 
 
 def wait_unloaded(programs: set[int], links: set[int]) -> None:

@@ -16,8 +16,8 @@ SERVERS: dict[str, Start] = {
     "apache-event": lambda folder, cert: web_servers.apache(folder, cert, "event"),
     "haproxy": web_servers.haproxy,
     "stunnel": web_servers.stunnel,
-    "node": lambda _folder, cert: servers.node(cert),
-    "asyncio": lambda _folder, cert: servers.python("asyncio_server.py", cert),
-    "threaded-python": lambda _folder, cert: servers.python("threaded_server.py", cert),
-    "s_server": lambda _folder, cert: servers.s_server(cert),
+    "node": servers.node,
+    "asyncio": lambda folder, cert: servers.python(folder, "asyncio_server.py", cert),
+    "threaded-python": lambda folder, cert: servers.python(folder, "threaded_server.py", cert),
+    "s_server": servers.s_server,
 }

@@ -101,8 +101,8 @@ class Seen:
         return Seen(**json.loads(lines[-1]))
 
 
-def run_load(load: Load, port: int, timeout: float = 60.0) -> Seen:
+def run_load(load: Load, port: int, timeout: float = 60.0, cpu: Optional[int] = None) -> Seen:
     """Runs the load without a profiler; every connection must go as planned."""
-    done = run(load.command(port), timeout=timeout)
+    done = run(load.command(port), timeout=timeout, cpu=cpu)
     assert done.child.returncode == 0, done.describe()
     return Seen.parse(done.stdout)

@@ -2,6 +2,7 @@
 
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import threading
@@ -141,6 +142,21 @@ def run(command: Iterable[Argument], timeout: float = 60.0, **options) -> Proces
         except subprocess.TimeoutExpired:
             raise TimeoutError(f"still running after {timeout:g} s: {process.describe()}") from None
     return process
+
+
+def private_copy(program: str, folder: Path) -> Path:
+    """A program under a name of its own in `folder`, and so a service of its own: the host may
+    run the same program for other purposes, and a service is named by its executable."""
+    found = shutil.which(program)
+    assert found, f"{program} is not installed"
+    original, copy = Path(found).resolve(), folder / f"{Path(found).name}-under-test"
+    if copy.exists():
+        return copy
+    try:
+        copy.hardlink_to(original)
+    except OSError:  # another file system
+        shutil.copy(original, copy)
+    return copy
 
 
 def children(pid: int) -> list[int]:

@@ -7,12 +7,12 @@ import sys
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator, Optional, Sequence
 
 from .certificates import Certificate
 from .network import free_port, is_listening
 from .paths import SELFTIMED, SERVERS
-from .processes import Argument, Process
+from .processes import Argument, Process, private_copy
 from .waiting import wait_until
 
 PORT_ATTEMPTS = 5
@@ -107,25 +107,33 @@ def selftimed(
 
 
 @contextmanager
-def python(script: str, certificate: Certificate, **process: Any) -> Iterator[Server]:
-    """A Python server of tests/servers, run by the system's Python."""
-    command = [SYSTEM_PYTHON, "-u", SERVERS / script, certificate.cert, certificate.key]
-    with announcing(command, **process) as server:
+def python(
+    folder: Path,
+    script: str,
+    certificate: Certificate,
+    *options: Argument,
+    env: Optional[dict[str, str]] = None,
+) -> Iterator[Server]:
+    """A Python server of tests/servers, run by a copy of the system's Python."""
+    command = [private_copy(SYSTEM_PYTHON, folder), "-u", SERVERS / script]
+    command += [certificate.cert, certificate.key, *options]
+    # The copy would look for its library beside itself.
+    with announcing(command, env={"PYTHONHOME": "/usr", **(env or {})}) as server:
         yield server
 
 
 @contextmanager
-def node(certificate: Certificate) -> Iterator[Server]:
-    command = ["node", SERVERS / "node_server.js", certificate.cert, certificate.key]
-    with announcing(command) as server:
+def node(folder: Path, certificate: Certificate) -> Iterator[Server]:
+    command = [private_copy("node", folder), SERVERS / "node_server.js"]
+    with announcing([*command, certificate.cert, certificate.key]) as server:
         yield server
 
 
 @contextmanager
-def s_server(certificate: Certificate) -> Iterator[Server]:
+def s_server(folder: Path, certificate: Certificate) -> Iterator[Server]:
     def start(port: int) -> Process:
         return Process(
-            ["openssl", "s_server", "-www", "-quiet", "-accept", f"127.0.0.1:{port}"]
+            [private_copy("openssl", folder), "s_server", "-www", "-quiet", "-accept", f"127.0.0.1:{port}"]
             + ["-cert", certificate.cert, "-key", certificate.key]
         )
 

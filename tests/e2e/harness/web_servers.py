@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Iterator, Optional
 
 from .certificates import Certificate
-from .processes import Process, children
+from .processes import Process, children, private_copy
 from .servers import Server, on_free_port, plain_http
 from .waiting import wait_until
 
@@ -117,7 +117,7 @@ def nginx(
     def start(port: int) -> Process:
         values = {"port": port, "workers": workers, "extra": extra}
         config = _write(folder / "nginx.conf", NGINX_CONFIG, certificate, **values)
-        return Process(["nginx", "-e", "stderr", "-c", config], cpu=cpu, env=env)
+        return Process([private_copy("nginx", folder), "-e", "stderr", "-c", config], cpu=cpu, env=env)
 
     with on_free_port(start) as server:
         wait_until(lambda: len(children(server.pid)) == workers, "nginx workers")
@@ -137,7 +137,7 @@ def apache(folder: Path, certificate: Certificate, mpm: str) -> Iterator[Server]
 
     def start(port: int) -> Process:
         config = _write(folder / "apache.conf", APACHE_CONFIG, certificate, port=port, mpm=mpm)
-        return Process(["apache2", "-D", "FOREGROUND", "-f", config])
+        return Process([private_copy("apache2", folder), "-D", "FOREGROUND", "-f", config])
 
     with on_free_port(start) as server:
         yield server
@@ -147,7 +147,7 @@ def apache(folder: Path, certificate: Certificate, mpm: str) -> Iterator[Server]
 def haproxy(folder: Path, certificate: Certificate) -> Iterator[Server]:
     def start(port: int) -> Process:
         config = _write(folder / "haproxy.cfg", HAPROXY_CONFIG, certificate, port=port)
-        return Process(["haproxy", "-db", "-f", config])
+        return Process([private_copy("haproxy", folder), "-db", "-f", config])
 
     with on_free_port(start) as server:
         yield server
@@ -160,7 +160,8 @@ def stunnel(folder: Path, certificate: Certificate) -> Iterator[Server]:
 
         def start(port: int) -> Process:
             values = {"port": port, "backend": backend.port}
-            return Process(["stunnel4", _write(folder / "stunnel.conf", STUNNEL_CONFIG, certificate, **values)])
+            config = _write(folder / "stunnel.conf", STUNNEL_CONFIG, certificate, **values)
+            return Process([private_copy("stunnel4", folder), config])
 
         with on_free_port(start) as server:
             yield server
