@@ -51,6 +51,16 @@ static __always_inline struct call *current_call(void)
 	return bpf_map_lookup_elem(&calls, &tid);
 }
 
+/* The call that a probe was hit in, if any. */
+static __always_inline struct call *hit_call(void)
+{
+	struct call *call = current_call();
+
+	if (call)
+		call->probe_hits++;
+	return call;
+}
+
 static __always_inline void mark_cpu(__u32 tid)
 {
 	__u32 zero = 0, *slot = bpf_map_lookup_elem(&thread_in_call, &zero);
@@ -103,6 +113,7 @@ static __always_inline void handle_enter(struct pt_regs *ctx, __u8 role)
 	struct call call = { .connection = PT_REGS_PARM1(ctx),
 			     .stack = return_address_at_entry(ctx),
 			     .pid = pid_tgid >> 32,
+			     .probe_hits = 1,
 			     .role = role };
 
 	if (outer && is_inside(call.stack, outer->stack)) {
@@ -140,7 +151,7 @@ static __always_inline void end_call(struct call *call, __u8 result, __u64 now)
 
 static __always_inline void handle_exit(struct pt_regs *ctx)
 {
-	struct call *call = current_call();
+	struct call *call = hit_call();
 
 	if (!call || call->stack != return_address_at_return(ctx))
 		return;
@@ -155,7 +166,7 @@ static __always_inline void handle_clear(struct pt_regs *ctx)
 					  .pid = bpf_get_current_pid_tgid() >> 32 };
 	struct tlsprof_handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
 	struct tlsprof_control value = current_control();
-	struct call *call = current_call();
+	struct call *call = hit_call();
 	struct tlsprof_handshake fresh = {};
 
 	/* Cleared for use again while its handshake was under way. */
@@ -189,7 +200,7 @@ static __always_inline void handle_free(struct pt_regs *ctx)
 
 static __always_inline void handle_step_enter(struct pt_regs *ctx, __u64 cookie)
 {
-	struct call *call = current_call();
+	struct call *call = hit_call();
 	__u8 step;
 
 	if (!call)
@@ -204,7 +215,7 @@ static __always_inline void handle_step_enter(struct pt_regs *ctx, __u64 cookie)
 
 static __always_inline void handle_step_exit(struct pt_regs *ctx)
 {
-	struct call *call = current_call();
+	struct call *call = hit_call();
 	__u64 size = 0;
 
 	if (!call || !call_step_end(call, bpf_ktime_get_ns(), return_address_at_return(ctx)))
@@ -221,7 +232,7 @@ static __always_inline void handle_error(__u32 library, __u32 reason)
 
 	if (library != ERR_LIB_SSL)
 		return;
-	call = current_call();
+	call = hit_call();
 	/* The first is the cause, later ones only wrap it. */
 	if (call && !call->error_reason)
 		call->error_reason = reason;
@@ -229,7 +240,7 @@ static __always_inline void handle_error(__u32 library, __u32 reason)
 
 static __always_inline void handle_group(struct pt_regs *ctx)
 {
-	struct call *call = current_call();
+	struct call *call = hit_call();
 
 	if (!call)
 		return;
@@ -239,7 +250,7 @@ static __always_inline void handle_group(struct pt_regs *ctx)
 
 static __always_inline void handle_peer(struct pt_regs *ctx)
 {
-	struct call *call = current_call();
+	struct call *call = hit_call();
 
 	if (call)
 		call->exchange_context = PT_REGS_PARM1(ctx);

@@ -18,7 +18,7 @@ use crate::ledger::Limits as LedgerLimits;
 pub const DEFAULT_PATH: &str = "/etc/tlsprof/tlsprof.toml";
 
 /// All settings.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// `[agent]`
@@ -30,12 +30,15 @@ pub struct Config {
 }
 
 /// `[agent]`: the daemon.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agent {
     /// Where metrics are served.
     #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
+    /// Share of the targets' CPU time that probes may cost, over 0 up to 1.
+    #[serde(deserialize_with = "share")]
+    pub budget: f64,
 }
 
 impl Default for Agent {
@@ -44,6 +47,7 @@ impl Default for Agent {
             // Loopback: service names and versions are nobody else's business
             // unless the administrator says so.
             listen: ([127, 0, 0, 1], 9843).into(),
+            budget: 0.01,
         }
     }
 }
@@ -250,6 +254,15 @@ fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::E
     parse_duration(&text).map_err(D::Error::custom)
 }
 
+fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    match f64::deserialize(deserializer)? {
+        share if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err(D::Error::custom(
+            "must be over 0 and at most 1; 0.01 is one percent",
+        )),
+    }
+}
+
 fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     match u32::deserialize(deserializer)? {
         0 => Err(D::Error::custom("must be at least 1")),
@@ -297,7 +310,7 @@ mod tests {
         assert_eq!(parsed, Config::default());
         // It shows every key, so that none is undocumented.
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 8);
+        assert_eq!(keys, 9);
     }
 
     #[test]

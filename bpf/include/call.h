@@ -24,6 +24,7 @@ struct call {
 	__u64 signature_size;   /* user address of the signature's length */
 	__u32 signature_bytes;
 	__u32 error_reason;
+	__u32 probe_hits;
 	__u32 pid;
 	__u8 step_calls[TLSPROF_STEP_COUNT];
 	__u8 role;

@@ -120,6 +120,7 @@ struct tlsprof_handshake_event {
 	__u8 key_derivation_observed;
 	__u8 groups_named; /* names that `group` was set to, saturating */
 	__u8 reserved[2];
+	__u32 probe_hits;              /* probes hit inside the calls: their cost is in `cpu` */
 	__u32 signature_bytes;         /* length of the own signature, 0 for none */
 	char group[TLSPROF_GROUP_LEN]; /* the library's name of the key exchange group */
 	char comm[TLSPROF_COMM_LEN];

@@ -47,6 +47,7 @@ static inline void handshake_add_call(struct tlsprof_handshake *handshake, const
 	struct tlsprof_handshake_event *event = &handshake->event;
 
 	event->calls++;
+	event->probe_hits += call->probe_hits;
 	event->cpu += call_cpu(call, now);
 	event->in_call += now - call->entered;
 	for (int i = 0; i < TLSPROF_WAIT_COUNT; i++)

@@ -108,17 +108,20 @@ pub struct Registry {
     groups: BTreeSet<Group>,
 }
 
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Registry {
-    /// No images yet; `steps` says whether the step probes are attached.
-    pub fn new(steps: bool) -> Self {
-        let mut groups = BTreeSet::from([Group::Handshakes]);
-        if steps {
-            groups.insert(Group::Steps);
-        }
+    /// No images yet. They will get the probes of handshakes; other groups when
+    /// [`set_attached`](Self::set_attached) says so.
+    pub fn new() -> Self {
         Self {
             images: BTreeMap::new(),
             engines: Vec::new(),
-            groups,
+            groups: BTreeSet::from([Group::Handshakes]),
         }
     }
 
@@ -193,8 +196,8 @@ impl Registry {
             })
             .collect();
         order.sort_unstable();
-        if all_errors && self.groups.insert(Group::AllErrors) {
-            self.attach_to_profiled(loaded, Group::AllErrors);
+        if all_errors {
+            self.set_attached(loaded, Group::AllErrors, true);
         }
         for (_, id) in order {
             let danger = unsafe_for(id, &self.engines);
@@ -242,18 +245,15 @@ impl Registry {
             .count()
     }
 
-    /// Attaches or releases the probes of key derivation in all profiled images.
-    pub fn set_key_derivation(&mut self, loaded: &mut Loaded, attached: bool) {
-        if attached {
-            self.groups.insert(Group::KeyDerivation);
-        } else {
-            self.groups.remove(&Group::KeyDerivation);
-        }
-        for image in self.images.values_mut() {
-            image.links.remove(&Group::KeyDerivation);
-        }
-        if attached {
-            self.attach_to_profiled(loaded, Group::KeyDerivation);
+    /// Attaches a group of probes to all profiled images, and to those to come, or
+    /// releases it.
+    pub fn set_attached(&mut self, loaded: &mut Loaded, group: Group, attached: bool) {
+        if attached && self.groups.insert(group) {
+            self.attach_to_profiled(loaded, group);
+        } else if !attached && self.groups.remove(&group) {
+            for image in self.images.values_mut() {
+                image.links.remove(&group);
+            }
         }
     }
 

@@ -28,7 +28,7 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     } else {
         Selection::Named(options.services.clone())
     };
-    let session_options = session_options(config, selection);
+    let session_options = session_options(config, selection, Some(config.agent.budget));
     let ledger = new_ledger(config);
     let metrics = Arc::new(Metrics::new(&ledger));
     // First: a port in use is told before any probe is attached.
@@ -66,6 +66,7 @@ fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {
         target_cost: Duration::from_secs_f64(cost.target_seconds),
         events_lost: session.loss_counts(),
         capabilities: capabilities.to_vec(),
+        step_duty_ratio: session.step_duty_ratio(),
         profiled_images: session.profiled_images() as u64,
         services: session.service_count() as u64,
     }

@@ -19,7 +19,7 @@ pub(super) fn run(options: ListOptions) -> Result<ExitCode> {
     let mut table = ProcessTable::new(proc.clone());
     table.scan()?;
     let ports = ListeningPorts::read(&proc, table.live());
-    let mut registry = Registry::new(true);
+    let mut registry = Registry::new();
     let mut services = Vec::new();
     for service in table.services() {
         inspect(&mut registry, &proc, &service);

@@ -18,7 +18,7 @@ use crate::config::{Config, StepProbes, UprobeLinks};
 use crate::discover::selection::Selection;
 use crate::kernel::load::UprobeMode;
 use crate::ledger::{Ledger, SharedLedger};
-use crate::session::{KeyDerivation, Options};
+use crate::session::{Duty, Options};
 
 /// Does what the user asked for. Exit status: that of a profiled command, else 0.
 ///
@@ -41,24 +41,24 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
     }
 }
 
-fn session_options(config: &Config, selection: Selection) -> Options {
+/// `budget` is the share of the targets' CPU time that probes may cost. It binds
+/// only where the step probes are the program's choice.
+fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -> Options {
     let profile = &config.profile;
-    let (window, period) = (
-        profile.key_derivation_window,
-        profile.key_derivation_interval,
-    );
+    let windows = Duty {
+        window: profile.key_derivation_window,
+        period: profile.key_derivation_interval,
+    };
+    let (steps, key_derivation, budget) = match profile.steps {
+        StepProbes::Auto => (Duty::ALWAYS, windows, budget),
+        StepProbes::Always => (Duty::ALWAYS, Duty::ALWAYS, None),
+        StepProbes::Off => (Duty::NEVER, Duty::NEVER, None),
+    };
     Options {
         selection,
-        steps: profile.steps != StepProbes::Off,
-        key_derivation: match profile.steps {
-            // A window as long as its period never closes.
-            StepProbes::Always => KeyDerivation {
-                window: period,
-                period,
-            },
-            StepProbes::Auto => KeyDerivation { window, period },
-            StepProbes::Off => KeyDerivation::never(),
-        },
+        steps,
+        key_derivation,
+        budget,
         uprobe_mode: match profile.uprobes {
             UprobeLinks::Auto => None,
             UprobeLinks::Multi => Some(UprobeMode::Multi),

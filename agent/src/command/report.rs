@@ -31,7 +31,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     let stop = stop_flag()?;
     eprintln!("tlsprof: attaching...");
     let mut session = Session::start(
-        &session_options(config, selection(&options.target)),
+        &session_options(config, selection(&options.target), None),
         new_ledger(config),
     )?;
     require_library(&session, &options.target)?;

@@ -66,6 +66,7 @@ fn handshake(event: &tlsprof_handshake_event) -> Handshake {
         steps: work.map(|_| steps(event)),
         waits: waits(event),
         calls: event.calls,
+        probe_hits: event.probe_hits,
         error_reason: (event.error_reason != 0).then_some(event.error_reason),
     }
 }

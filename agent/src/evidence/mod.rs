@@ -177,6 +177,8 @@ pub struct Handshake {
     pub waits: [Duration; 7],
     /// Calls into the library that it took, retries included.
     pub calls: u32,
+    /// Probes hit inside these calls; their cost is part of `cpu`.
+    pub probe_hits: u32,
     /// The library's reason number, where it raised an error.
     pub error_reason: Option<u32>,
 }

@@ -128,6 +128,8 @@ pub struct ServiceAccount {
     pub cpu_user: Duration,
     /// CPU time of the service's processes in kernel mode.
     pub cpu_system: Duration,
+    /// Probes hit inside its handshakes.
+    pub probe_hits: u64,
     /// Handshakes by what was negotiated and how they ended.
     pub handshakes: BTreeMap<HandshakeKey, HandshakeSum>,
     /// What depends on the role only.
@@ -165,6 +167,8 @@ impl ServiceAccount {
         let (nanos, _) = bounded_nanos(handshake.cpu);
         let cpu = bounded(handshake.cpu);
         let duration = bounded(handshake.duration);
+
+        self.probe_hits += u64::from(handshake.probe_hits);
 
         let mut key = HandshakeKey::of(handshake);
         if self.handshakes.len() >= limits.label_sets && !self.handshakes.contains_key(&key) {
@@ -251,6 +255,22 @@ impl Ledger {
         } else {
             OTHER
         }
+    }
+
+    /// CPU time of all services.
+    pub fn cpu(&self) -> Duration {
+        let accounts = self.services.values();
+        accounts
+            .map(|account| account.cpu_user + account.cpu_system)
+            .sum()
+    }
+
+    /// Probes hit inside the handshakes of all services.
+    pub fn probe_hits(&self) -> u64 {
+        self.services
+            .values()
+            .map(|account| account.probe_hits)
+            .sum()
     }
 
     /// All accounts, by name.

@@ -27,6 +27,7 @@ fn handshake() -> Handshake {
         steps: None,
         waits: [Duration::ZERO; 7],
         calls: 2,
+        probe_hits: 20,
         error_reason: None,
     }
 }

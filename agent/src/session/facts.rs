@@ -14,6 +14,9 @@ use crate::outlet::report::ServiceFacts;
 use crate::outlet::report::model::{AgentCost, Host, Loss, TlsLibrary};
 use crate::outlet::terminal::units::counted;
 
+/// Kinds of hits that are traps in a target.
+const PROBES: [u32; 2] = [TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN];
+
 /// Reasons of `enum tlsprof_loss`, in its order.
 const LOSSES: [&str; 5] = [
     "event_ring_full",
@@ -62,7 +65,6 @@ impl Session {
     pub fn cost(&self) -> AgentCost {
         let hits = self.loaded.hits();
         let runs = self.meter.total();
-        let probes = [TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN];
         AgentCost {
             cpu_seconds: own_cpu_seconds(),
             memory_bytes: own_memory_bytes(),
@@ -73,12 +75,34 @@ impl Session {
                 reason = "an estimate, not negative"
             )]
             bpf_runs: runs.count as u64,
-            probe_hits: probes
+            probe_hits: PROBES
                 .iter()
                 .filter_map(|kind| hits.get(*kind as usize))
                 .sum(),
             target_seconds: target_seconds(&hits, self.trap, runs),
+            profiled_seconds: self.profiled_cost_seconds(),
         }
+    }
+
+    /// Estimated CPU seconds that the profiled services spent on probes: their
+    /// part of all hits.
+    #[allow(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(super) fn profiled_cost_seconds(&self) -> f64 {
+        let hits = self.loaded.hits();
+        let all: u64 = PROBES
+            .iter()
+            .filter_map(|kind| hits.get(*kind as usize))
+            .sum();
+        if all == 0 {
+            return 0.0;
+        }
+        let share = self.ledger().probe_hits() as f64 / all as f64;
+        target_seconds(&hits, self.trap, self.meter.total()) * share.min(1.0)
+    }
+
+    /// Share of the time in which the public-key steps are probed.
+    pub fn step_duty_ratio(&self) -> f64 {
+        self.step_probes.duty_ratio()
     }
 
     /// The selected services that have a TLS library or handshakes, by name.

@@ -1,8 +1,10 @@
 //! A profile under way: joins the stages, from discover to the ledger.
 
+mod budget;
 mod danger;
 pub mod diagnosis;
 mod facts;
+pub mod governor;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -26,19 +28,22 @@ use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
 use crate::kernel::mappings::{Mapped, Watch};
 use crate::kernel::record::{self, Record};
 use crate::ledger::{Ledger, SharedLedger};
-use windows::Windows;
+use budget::Budget;
+use windows::StepProbes;
 
-pub use windows::KeyDerivation;
+pub use governor::Duty;
 
 /// How to profile.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// What to profile.
     pub selection: Selection,
-    /// Whether the steps of handshakes are probed.
-    pub steps: bool,
+    /// When the public-key steps of handshakes are probed.
+    pub steps: Duty,
     /// When key derivation is probed.
-    pub key_derivation: KeyDerivation,
+    pub key_derivation: Duty,
+    /// Share of the targets' CPU time that probes may cost; None for no limit.
+    pub budget: Option<f64>,
     /// Forces a way to attach uprobes.
     pub uprobe_mode: Option<UprobeMode>,
     /// Most handshakes under way at the same time.
@@ -58,7 +63,8 @@ pub struct Session {
     table: ProcessTable<ProcRoot>,
     registry: Registry,
     ledger: SharedLedger,
-    windows: Windows,
+    step_probes: StepProbes,
+    budget: Option<Budget>,
     meter: RunMeter,
     trap: TrapCost,
     began: Instant,
@@ -97,9 +103,10 @@ impl Session {
             loaded,
             watch,
             table,
-            registry: Registry::new(options.steps),
+            registry: Registry::new(),
             ledger,
-            windows: Windows::new(options.steps, options.key_derivation),
+            step_probes: StepProbes::new(options.steps, options.key_derivation),
+            budget: options.budget.map(Budget::new),
             meter: RunMeter::default(),
             trap,
             began: now,
@@ -109,7 +116,7 @@ impl Session {
             mappings_lost: 0,
         };
         session
-            .windows
+            .step_probes
             .begin(&mut session.loaded, &mut session.registry)?;
         session.follow_images();
         session.began = Instant::now();
@@ -127,10 +134,12 @@ impl Session {
         self.take_evidence(&mut see);
         self.take_mappings();
         self.follow_images();
-        self.windows.turn(&mut self.loaded, &mut self.registry)?;
+        self.step_probes
+            .turn(&mut self.loaded, &mut self.registry)?;
         self.meter.tick(&self.loaded);
         if self.cpu_read.elapsed() >= CPU_PERIOD {
             self.book_cpu();
+            self.keep_budget();
         }
         Ok(())
     }

@@ -1,94 +1,112 @@
 //! When the groups of step probes are attached.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Result;
 
+use super::governor::Duty;
 use crate::attach::registry::Registry;
+use crate::attach::spec::Group;
 use crate::kernel::load::Loaded;
 
-/// When key derivation is probed: a TLS 1.3 handshake calls it some 20 times, so
-/// that probing it always would cost more than all other probes together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyDerivation {
-    /// Length of a window; zero for never.
-    pub window: Duration,
-    /// From the beginning of one window to that of the next.
-    pub period: Duration,
-}
-
-impl KeyDerivation {
-    /// Key derivation stays in the step "other".
-    pub const fn never() -> Self {
-        Self {
-            window: Duration::ZERO,
-            period: Duration::ZERO,
-        }
-    }
-}
-
-/// Opens and closes the windows, and tells the programs.
-pub(super) struct Windows {
-    steps: bool,
-    plan: KeyDerivation,
+/// One group's windows.
+struct Windows {
+    group: Group,
+    duty: Duty,
     open: bool,
     since: Instant,
+    /// Odd while open: the programs compare it between the beginning and the end
+    /// of a handshake.
     generation: u32,
 }
 
 impl Windows {
-    pub(super) fn new(steps: bool, plan: KeyDerivation) -> Self {
+    fn new(group: Group, duty: Duty) -> Self {
         Self {
-            steps,
-            plan,
+            group,
+            duty,
             open: false,
             since: Instant::now(),
             generation: 0,
         }
     }
 
-    /// The first window opens at once: a short profile has one too.
-    pub(super) fn begin(&mut self, loaded: &mut Loaded, registry: &mut Registry) -> Result<()> {
-        if self.steps && !self.plan.window.is_zero() {
-            self.open(loaded, registry)?;
+    /// The group and whether it is attached from now on; None if nothing changes.
+    fn change(&mut self, first: bool) -> Option<(Group, bool)> {
+        let wanted = self.wanted(first);
+        if wanted == self.open {
+            return None;
         }
-        self.tell(loaded)
+        self.open = wanted;
+        self.generation += 1;
+        if wanted {
+            self.since = Instant::now();
+        }
+        Some((self.group, wanted))
+    }
+
+    /// Whether the group should be attached now. The first window opens at once:
+    /// a short profile has one too.
+    fn wanted(&self, first: bool) -> bool {
+        let Duty { window, period } = self.duty;
+        let elapsed = self.since.elapsed();
+        match self.open {
+            _ if window.is_zero() => false,
+            true => window >= period || elapsed < window,
+            false => first || elapsed >= period,
+        }
+    }
+}
+
+/// Attaches and releases the step probes, and tells the programs.
+pub(super) struct StepProbes {
+    steps: Windows,
+    key_derivation: Windows,
+}
+
+impl StepProbes {
+    pub(super) fn new(steps: Duty, key_derivation: Duty) -> Self {
+        Self {
+            steps: Windows::new(Group::Steps, steps),
+            key_derivation: Windows::new(Group::KeyDerivation, key_derivation),
+        }
+    }
+
+    pub(super) fn begin(&mut self, loaded: &mut Loaded, registry: &mut Registry) -> Result<()> {
+        self.follow(loaded, registry, true)
     }
 
     pub(super) fn turn(&mut self, loaded: &mut Loaded, registry: &mut Registry) -> Result<()> {
-        let elapsed = self.since.elapsed();
-        if self.open && elapsed >= self.plan.window && self.plan.window < self.plan.period {
-            self.close(loaded, registry)?;
-        } else if !self.open
-            && self.steps
-            && !self.plan.window.is_zero()
-            && elapsed >= self.plan.period
-        {
-            self.open(loaded, registry)?;
+        self.follow(loaded, registry, false)
+    }
+
+    /// Changes the duty of the public-key steps.
+    pub(super) fn set_duty(&mut self, duty: Duty) {
+        self.steps.duty = duty;
+    }
+
+    /// Share of the time in which the public-key steps are probed.
+    pub(super) fn duty_ratio(&self) -> f64 {
+        self.steps.duty.ratio()
+    }
+
+    fn follow(&mut self, loaded: &mut Loaded, registry: &mut Registry, first: bool) -> Result<()> {
+        let windows = [&mut self.steps, &mut self.key_derivation];
+        let changes: Vec<(Group, bool)> = windows
+            .into_iter()
+            .filter_map(|windows| windows.change(first))
+            .collect();
+        if changes.is_empty() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Attached first, told then.
-    fn open(&mut self, loaded: &mut Loaded, registry: &mut Registry) -> Result<()> {
-        registry.set_key_derivation(loaded, true);
-        self.open = true;
-        self.since = Instant::now();
-        self.generation += 1;
-        self.tell(loaded)
-    }
-
-    /// Told first, released then.
-    fn close(&mut self, loaded: &mut Loaded, registry: &mut Registry) -> Result<()> {
-        self.open = false;
-        self.generation += 1;
-        self.tell(loaded)?;
-        registry.set_key_derivation(loaded, false);
-        Ok(())
-    }
-
-    fn tell(&self, loaded: &mut Loaded) -> Result<()> {
-        loaded.set_generations(u32::from(self.steps), self.generation)?;
+        // Attached first, told then; and told first, released then.
+        for (group, _) in changes.iter().filter(|(_, attached)| *attached) {
+            registry.set_attached(loaded, *group, true);
+        }
+        loaded.set_generations(self.steps.generation, self.key_derivation.generation)?;
+        for (group, _) in changes.iter().filter(|(_, attached)| !attached) {
+            registry.set_attached(loaded, *group, false);
+        }
         Ok(())
     }
 }

@@ -52,6 +52,10 @@ impl<'a> Writer<'a> {
     fn value(&mut self, labels: &impl EncodeLabelSet, value: u64) -> fmt::Result {
         self.0.encode_family(labels)?.encode_gauge(&value)
     }
+
+    fn ratio(&mut self, labels: &impl EncodeLabelSet, value: f64) -> fmt::Result {
+        self.0.encode_family(labels)?.encode_gauge(&value)
+    }
 }
 
 /// Counters of the ledger.
@@ -208,6 +212,12 @@ fn own_cost(encoder: &mut DescriptorEncoder<'_>, status: &AgentStatus) -> fmt::R
         "Estimated CPU time that targets spent on probes, traps and programs.",
     )?
     .seconds(&NONE, status.target_cost)?;
+    Writer::gauge(
+        encoder,
+        "tlsprof_agent_step_probes_duty_ratio",
+        "Share of the time in which the probes of public-key steps are attached.",
+    )?
+    .ratio(&NONE, status.step_duty_ratio)?;
     Writer::gauge(
         encoder,
         "tlsprof_agent_profiled_images",

@@ -66,6 +66,8 @@ pub struct AgentStatus {
     pub events_lost: Vec<(&'static str, u64)>,
     /// Capabilities, each with its state.
     pub capabilities: Vec<Capability>,
+    /// Share of the time in which the probes of public-key steps are attached.
+    pub step_duty_ratio: f64,
     /// Executable files with probes.
     pub profiled_images: u64,
     /// Services that are running.

@@ -218,8 +218,12 @@ pub struct AgentCost {
     pub bpf_runs: u64,
     /// Probe hits on targets.
     pub probe_hits: u64,
-    /// Estimated CPU time that targets spent on probes: traps and programs.
+    /// Estimated CPU time that all processes spent on probes: traps and programs.
     pub target_seconds: f64,
+    /// The part of it that the services of this report spent. Inside handshakes it
+    /// is part of their CPU time.
+    #[serde(default)]
+    pub profiled_seconds: f64,
 }
 
 /// A command that was profiled.

@@ -34,6 +34,7 @@ pub(crate) fn handshake() -> Handshake {
         }),
         waits: [120, 0, 0, 300, 0, 10, 2420].map(Duration::from_micros),
         calls: 2,
+        probe_hits: 20,
         error_reason: None,
     }
 }
@@ -153,7 +154,8 @@ pub(crate) fn facts() -> Facts {
             bpf_run_seconds: 0.061,
             bpf_runs: 151_200,
             probe_hits: 148_900,
-            target_seconds: 0.131,
+            target_seconds: 0.262,
+            profiled_seconds: 0.131,
         },
         command: None,
         notes: Vec::new(),

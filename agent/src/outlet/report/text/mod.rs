@@ -220,18 +220,17 @@ fn own_cost(report: &Report, style: Style) -> String {
     let of_targets = if targets > 0.0 {
         format!(
             " ({} of their CPU)",
-            percent(agent.target_seconds / targets)
+            percent(agent.profiled_seconds / targets)
         )
     } else {
         String::new()
     };
     let text = format!(
-        "tlsprof itself took {} of CPU and {}. On the profiled services it cost about {}{of_targets} \
-         in {}.",
+        "tlsprof itself took {} of CPU and {}. On the profiled services its probes cost about \
+         {}{of_targets}.",
         time(agent.cpu_seconds),
         bytes(agent.memory_bytes),
-        time(agent.target_seconds),
-        counted(agent.probe_hits, "probe hit", "probe hits"),
+        time(agent.profiled_seconds),
     );
     let mut out = wrap(&text, 0, style.width);
     if let Some(command) = &report.command {
