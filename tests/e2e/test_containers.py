@@ -17,7 +17,7 @@ from harness.load import Load, Seen, run_load
 from harness.paths import SELFTIMED
 from harness.processes import Argument, run
 from harness.profiler import Profiling
-from harness.servers import START_SECONDS, SelfTimed
+from harness.servers import SelfTimed
 from harness.waiting import wait_until
 
 LOAD = Load(full=60, resume=60, abort_flight=10, garbage=10)
@@ -67,15 +67,15 @@ def run_load_inside(load: Load, server: SelfTimed) -> Seen:
     return Seen.parse(done.stdout)
 
 
-def assert_all_counted(profiling: Profiling, name: str, server: SelfTimed, loads: int = 1) -> None:
+def assert_all_counted(profiling: Profiling, name: str, server: SelfTimed) -> None:
     """Ends the profile, then the server, and compares."""
     profiling.finish()
     measured = server.finish()
     service = profiling.report.service(name)
     assert measured.outcomes == {
-        "completed": loads * (LOAD.full + LOAD.resume),
-        "failed": loads * LOAD.failing,
-        "abandoned": loads * LOAD.aborted,
+        "completed": LOAD.full + LOAD.resume,
+        "failed": LOAD.failing,
+        "abandoned": LOAD.aborted,
     }
     assert service.outcomes("server") == measured.outcomes
     assert service.resumed("server") == measured.resumed
@@ -95,9 +95,7 @@ def test_library_that_only_a_mount_namespace_has(program, rsa, tmp_path):
             assert_all_counted(profiling, program.name, server)
 
 
-@pytest.mark.parametrize(
-    "before", [UNSHARE_PIDS, UNSHARE_USER], ids=["process-ids", "users"]
-)
+@pytest.mark.parametrize("before", [UNSHARE_PIDS, UNSHARE_USER], ids=["process-ids", "users"])
 def test_own_namespace(before, program, rsa, tmp_path):
     with contained(before, program, rsa) as server, Profiling(tmp_path) as profiling:
         run_load(LOAD, server.port)
@@ -140,8 +138,16 @@ def container(image: Path, program: Path, certificate: Certificate, inside: Path
     """A server in namespaces of every kind, with the image as its root."""
     inside.mkdir()
     before = [*UNSHARE_ALL, *shell(f"ip link set lo up && {FILL}", inside, image), "chroot", inside]
-    paths = Certificate(*(Path("/", path.name) for path in (certificate.cert, certificate.key, certificate.both)))
-    with contained(before, Path("/", program.name), paths, library_path=f"/{LIBRARIES}") as server:
+    with in_image(before, program, certificate) as server:
+        yield server
+
+
+@contextmanager
+def in_image(before: Sequence[Argument], program: Path, certificate: Certificate) -> Iterator[SelfTimed]:
+    """The server of an image, all paths as they are inside."""
+    files = (certificate.cert, certificate.key, certificate.both)
+    inside = Certificate(*(Path("/", file.name) for file in files))
+    with contained(before, Path("/", program.name), inside, library_path=f"/{LIBRARIES}") as server:
         yield server
 
 
@@ -161,12 +167,9 @@ def test_container_that_starts_while_the_host_is_profiled(image, program, rsa, t
 
 
 def test_chroot(image, program, rsa, tmp_path):
-    paths = Certificate(*(Path("/", path.name) for path in (rsa.cert, rsa.key, rsa.both)))
-    before = ["chroot", image]
-    with contained(before, Path("/", program.name), paths, library_path=f"/{LIBRARIES}") as server:
-        with Profiling(tmp_path) as profiling:
-            run_load(LOAD, server.port)
-            assert_all_counted(profiling, program.name, server)
+    with in_image(["chroot", image], program, rsa) as server, Profiling(tmp_path) as profiling:
+        run_load(LOAD, server.port)
+        assert_all_counted(profiling, program.name, server)
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ APT_OPTIONS = {
     "Acquire::Languages": "none",
     "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
     "Acquire::IndexTargets::deb-src::Sources::DefaultEnabled": "false",
+    "APT::Update::Error-Mode": "any",  # by itself it only warns when it is offline
     "APT::Sandbox::User": "root",  # the folders here are closed to apt's own user
 }
 
@@ -130,7 +131,8 @@ def _run(release: Release, command: list[str], folder: Path) -> None:
     except subprocess.TimeoutExpired:
         raise Unobtainable(f"{what}: {' '.join(command[:2])} took over {APT_SECONDS:g} s") from None
     if done.returncode != 0:
-        raise Unobtainable(f"{what}: {done.stderr.strip()}")
+        errors = [line for line in done.stderr.splitlines() if line.startswith("E: ")]
+        raise Unobtainable(f"{what}: {errors[0] if errors else done.stderr}")
 
 
 def _apt_options(suite: str, folder: Path) -> list[str]:
