@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Optional
 
 from .paths import LOADGEN
@@ -26,6 +27,7 @@ class Load:
     groups: Optional[str] = None
     ciphers: Optional[str] = None
     threads: int = 4
+    program: Path = LOADGEN
 
     @property
     def failing(self) -> int:
@@ -40,7 +42,7 @@ class Load:
     def command(self, port: int) -> list[str]:
         kinds = ("full", "resume", "abort_hello", "abort_flight", "reset")
         kinds += ("garbage", "no_group", "no_version", "reject")
-        command = [str(LOADGEN), "--port", str(port), "--tls", self.tls]
+        command = [str(self.program), "--port", str(port), "--tls", self.tls]
         command += ["--threads", str(self.threads)]
         for kind in kinds:
             if getattr(self, kind):
