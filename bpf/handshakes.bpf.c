@@ -208,9 +208,14 @@ static __always_inline void handle_step_enter(struct pt_regs *ctx, __u64 cookie)
 	step = call_step_of(call, cookie, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
 	if (!call_step_begin(call, bpf_ktime_get_ns(), step, return_address_at_entry(ctx)))
 		return;
-	/* EVP_DigestSign(ctx, sig, size_t *siglen, ...) */
-	if (step == TLSPROF_STEP_SIGNING)
-		call->signature_size = PT_REGS_PARM3(ctx);
+	call->step_cookie = cookie;
+	/* EVP_DigestSign(ctx, sig, size_t *siglen, ...)
+	 * EVP_PKEY_encapsulate(ctx, wrapped, size_t *wrappedlen, ...) */
+	if (cookie == TLSPROF_STEP_SIGNING || cookie == TLSPROF_STEP_ENCAPSULATE)
+		call->size_address = PT_REGS_PARM3(ctx);
+	/* EVP_PKEY_decapsulate(ctx, secret, secretlen, wrapped, size_t wrappedlen) */
+	if (cookie == TLSPROF_STEP_DECAPSULATE)
+		call->encapsulated_bytes = PT_REGS_PARM5(ctx);
 }
 
 static __always_inline void handle_step_exit(struct pt_regs *ctx)
@@ -220,10 +225,11 @@ static __always_inline void handle_step_exit(struct pt_regs *ctx)
 
 	if (!call || !call_step_end(call, bpf_ktime_get_ns(), return_address_at_return(ctx)))
 		return;
-	if (call->step_current != TLSPROF_STEP_SIGNING || (int)PT_REGS_RC(ctx) != 1)
+	if (!call->size_address || (int)PT_REGS_RC(ctx) != 1)
 		return;
-	if (!bpf_probe_read_user(&size, sizeof(size), (void *)call->signature_size))
-		call->signature_bytes = size;
+	if (!bpf_probe_read_user(&size, sizeof(size), (void *)call->size_address))
+		call_step_result(call, size);
+	call->size_address = 0;
 }
 
 static __always_inline void handle_error(__u32 library, __u32 reason)

@@ -21,15 +21,17 @@ struct call {
 	__u64 step_stack;       /* the same of the step's function, 0 outside steps */
 	__u64 step_began;       /* on-CPU clock at its entry */
 	__u64 exchange_context; /* 1.1.1: derivation context that has a peer key */
-	__u64 signature_size;   /* user address of the signature's length */
+	__u64 size_address;     /* user address of the length of the step's result */
 	__u32 signature_bytes;
+	__u32 encapsulated_bytes;
 	__u32 error_reason;
 	__u32 probe_hits;
 	__u32 pid;
 	__u8 step_calls[TLSPROF_STEP_COUNT];
 	__u8 role;
 	__u8 step_current;
-	__u8 off_reason; /* enum tlsprof_wait */
+	__u8 step_cookie; /* what the step began with */
+	__u8 off_reason;  /* enum tlsprof_wait */
 	__u8 groups_named;
 	char group[TLSPROF_GROUP_LEN];
 };
@@ -117,6 +119,8 @@ static inline bool call_step_end(struct call *call, __u64 now, __u64 stack)
  */
 static inline __u8 call_step_of(struct call *call, __u64 cookie, __u64 context, __u64 output)
 {
+	if (cookie == TLSPROF_STEP_ENCAPSULATE || cookie == TLSPROF_STEP_DECAPSULATE)
+		return TLSPROF_STEP_KEY_EXCHANGE;
 	if (cookie != TLSPROF_STEP_BY_PEER)
 		return cookie;
 	if (!context || context != call->exchange_context)
@@ -124,6 +128,15 @@ static inline __u8 call_step_of(struct call *call, __u64 cookie, __u64 context, 
 	if (output)
 		call->exchange_context = 0;
 	return TLSPROF_STEP_KEY_EXCHANGE;
+}
+
+/* Keeps the length of what a step has made, as the function wrote it. */
+static inline void call_step_result(struct call *call, __u64 size)
+{
+	if (call->step_cookie == TLSPROF_STEP_SIGNING)
+		call->signature_bytes = size;
+	else if (call->step_cookie == TLSPROF_STEP_ENCAPSULATE)
+		call->encapsulated_bytes = size;
 }
 
 #endif

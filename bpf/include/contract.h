@@ -49,10 +49,13 @@ enum tlsprof_step {
 	TLSPROF_STEP_RSA_DECRYPTION = 3,
 	TLSPROF_STEP_KEY_DERIVATION = 4,
 	TLSPROF_STEP_COUNT = 5,
-	/* Cookie only: OpenSSL 1.1.1 derives keys with the function that also
-	 * agrees on the shared secret. A key exchange if the peer's key was set
+	/* Cookies only. OpenSSL 1.1.1 derives keys with the function that also
+	 * agrees on the shared secret: a key exchange if the peer's key was set
 	 * just before, else key derivation. */
 	TLSPROF_STEP_BY_PEER = 16,
+	/* Key exchanges whose ciphertext tells the group by its length. */
+	TLSPROF_STEP_ENCAPSULATE = 17,
+	TLSPROF_STEP_DECAPSULATE = 18,
 };
 
 /* Why a thread was off the CPU inside a handshake call. */
@@ -120,8 +123,10 @@ struct tlsprof_handshake_event {
 	__u8 key_derivation_observed;
 	__u8 groups_named; /* names that `group` was set to, saturating */
 	__u8 reserved[2];
-	__u32 probe_hits;              /* probes hit inside the calls: their cost is in `cpu` */
-	__u32 signature_bytes;         /* length of the own signature, 0 for none */
+	__u32 probe_hits;         /* probes hit inside the calls: their cost is in `cpu` */
+	__u32 signature_bytes;    /* length of the own signature, 0 for none */
+	__u32 encapsulated_bytes; /* length of a KEM ciphertext, 0 for none */
+	__u32 reserved2;
 	char group[TLSPROF_GROUP_LEN]; /* the library's name of the key exchange group */
 	char comm[TLSPROF_COMM_LEN];
 };

@@ -58,6 +58,8 @@ static inline void handshake_add_call(struct tlsprof_handshake *handshake, const
 	}
 	if (call->signature_bytes)
 		event->signature_bytes = call->signature_bytes;
+	if (call->encapsulated_bytes)
+		event->encapsulated_bytes = call->encapsulated_bytes;
 	if (call->error_reason)
 		event->error_reason = call->error_reason;
 	if (call->groups_named) {

@@ -110,6 +110,21 @@ static void derive_is_a_key_exchange_after_set_peer_only(void)
 	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 1), TLSPROF_STEP_KEY_DERIVATION);
 }
 
+static void the_length_of_a_result_is_kept_by_kind(void)
+{
+	struct call call = { .step_cookie = TLSPROF_STEP_SIGNING };
+
+	call_step_result(&call, 256);
+	call.step_cookie = TLSPROF_STEP_ENCAPSULATE;
+	call_step_result(&call, 1120);
+	call.step_cookie = TLSPROF_STEP_VERIFICATION;
+	call_step_result(&call, 7);
+	CHECK_EQUAL(call.signature_bytes, 256);
+	CHECK_EQUAL(call.encapsulated_bytes, 1120);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_ENCAPSULATE, 1, 1), TLSPROF_STEP_KEY_EXCHANGE);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_DECAPSULATE, 1, 1), TLSPROF_STEP_KEY_EXCHANGE);
+}
+
 static void only_success_or_an_error_ends_a_handshake(void)
 {
 	CHECK_EQUAL(handshake_result(1, 0), TLSPROF_OUTCOME_COMPLETED);
@@ -183,6 +198,7 @@ int main(void)
 	RUN(the_end_of_a_step_that_never_began_is_ignored);
 	RUN(a_return_that_was_not_seen_does_not_hide_later_steps);
 	RUN(derive_is_a_key_exchange_after_set_peer_only);
+	RUN(the_length_of_a_result_is_kept_by_kind);
 	RUN(only_success_or_an_error_ends_a_handshake);
 	RUN(calls_of_one_handshake_add_up);
 	RUN(steps_are_observed_only_when_attached_throughout);

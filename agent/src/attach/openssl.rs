@@ -3,6 +3,7 @@
 use super::spec::{Function, Group, Locate, Need, Program, role_cookie, step_cookie};
 use crate::discover::library::{Generation, Library};
 use crate::evidence::{Role, Step};
+use crate::kernel::contract;
 
 /// The functions to probe in an image that holds this library.
 pub fn functions(library: &Library) -> impl Iterator<Item = &'static Function> {
@@ -30,8 +31,12 @@ fn errors(library: &Library) -> &'static [Function] {
     }
 }
 
-/// Cookie of `EVP_PKEY_derive` in 1.1.1 (`TLSPROF_STEP_BY_PEER`).
-const STEP_BY_PEER: u64 = crate::kernel::contract::TLSPROF_STEP_BY_PEER as u64;
+/// Cookie of `EVP_PKEY_derive` in 1.1.1.
+const STEP_BY_PEER: u64 = contract::TLSPROF_STEP_BY_PEER as u64;
+/// Cookie of `EVP_PKEY_encapsulate`.
+const ENCAPSULATE: u64 = contract::TLSPROF_STEP_ENCAPSULATE as u64;
+/// Cookie of `EVP_PKEY_decapsulate`.
+const DECAPSULATE: u64 = contract::TLSPROF_STEP_DECAPSULATE as u64;
 
 /// libssl, all versions.
 pub const SSL: &[Function] = &[
@@ -81,8 +86,16 @@ pub const CRYPTO_1_1_1: &[Function] = &[
 /// libcrypto, 3.0 and later.
 pub const CRYPTO_3: &[Function] = &[
     step(&["EVP_PKEY_derive"], Step::KeyExchange, 0),
-    step(&["EVP_PKEY_encapsulate"], Step::KeyExchange, 0),
-    step(&["EVP_PKEY_decapsulate"], Step::KeyExchange, 0),
+    // The programs read the length of the ciphertext, which tells the group: by
+    // its name libssl asks for the key only.
+    Function {
+        cookie: ENCAPSULATE,
+        ..step(&["EVP_PKEY_encapsulate"], Step::KeyExchange, 3)
+    },
+    Function {
+        cookie: DECAPSULATE,
+        ..step(&["EVP_PKEY_decapsulate"], Step::KeyExchange, 5)
+    },
     step(&["EVP_PKEY_public_check"], Step::KeyExchange, 0),
     step(&["EVP_PKEY_decrypt"], Step::RsaDecryption, 0),
     Function {

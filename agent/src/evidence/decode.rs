@@ -112,12 +112,16 @@ impl Work {
         if !self.exchanged_keys {
             return "none";
         }
+        if event.encapsulated_bytes > 0 {
+            return kem_group(event.encapsulated_bytes);
+        }
         // A client names each group for which it offers a key share; the one
         // that the server chose is not among the facts.
-        if event.groups_named == 0 || (role == Role::Client && event.groups_named > 1) {
+        let name = text(&event.group);
+        if name.is_empty() || (role == Role::Client && event.groups_named > 1) {
             return "unknown";
         }
-        group(&text(&event.group))
+        group(&name)
     }
 }
 
@@ -152,6 +156,21 @@ fn group(name: &str) -> &'static str {
         .iter()
         .find(|(openssl, _)| openssl.eq_ignore_ascii_case(name))
         .map_or("other", |(_, registry)| registry)
+}
+
+/// The group from the length of the key share that answers a KEM's, in bytes:
+/// the ciphertext of ML-KEM (FIPS 203, table 3) and, in a hybrid group, the other
+/// public key (draft-ietf-tls-ecdhe-mlkem, 4.3).
+fn kem_group(bytes: u32) -> &'static str {
+    match bytes {
+        768 => "MLKEM512",
+        1088 => "MLKEM768",
+        1568 => "MLKEM1024",
+        1120 => "X25519MLKEM768",
+        1153 => "SecP256r1MLKEM768",
+        1665 => "SecP384r1MLKEM1024",
+        _ => "other",
+    }
 }
 
 /// The kind of key from the length of its signature, in bytes: RSA signatures
@@ -276,6 +295,16 @@ mod tests {
         assert_eq!(handshake(&event).resumption, Resumption::Psk);
         assert_eq!(handshake(&event).group, "x25519");
         assert_eq!(handshake(&event).signature, "none");
+    }
+
+    #[test]
+    fn a_kem_is_known_by_its_ciphertext() {
+        let mut event = event();
+        event.step_calls[Step::KeyExchange as usize] = 2;
+        event.groups_named = 1; // with an empty name, as libssl 3.5 does
+        assert_eq!(handshake(&event).group, "unknown");
+        event.encapsulated_bytes = 1120;
+        assert_eq!(handshake(&event).group, "X25519MLKEM768");
     }
 
     #[test]
