@@ -254,12 +254,17 @@ fn own_cost(report: &Report, style: Style) -> String {
 /// What a reader must know to judge the figures.
 fn notes(report: &Report, style: Style) -> String {
     let mut notes: Vec<String> = Vec::new();
-    if report.services.iter().any(|s| s.handshake_count() > 0) {
-        notes.push(
+    let handshakes: f64 = report
+        .services
+        .iter()
+        .map(Service::handshake_cpu_seconds)
+        .sum();
+    if handshakes > 0.0 {
+        notes.push(format!(
             "Source: probes in the TLS library. CPU time is exact: time off the CPU is taken \
-             out, interrupts that hit the thread are in."
-                .to_owned(),
-        );
+             out; interrupts that hit the thread are in, and the probes themselves, about {}.",
+            percent(report.agent.profiled_seconds / handshakes)
+        ));
     }
     for loss in &report.losses {
         if HARMLESS.contains(&loss.reason.as_str()) {
