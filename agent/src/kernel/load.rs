@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use thiserror::Error;
 
+use super::connections::{self, Connections, Follow};
 use super::contract::{TLSPROF_HIT_COUNT, TLSPROF_LOSS_COUNT, tlsprof_control};
 use super::limits;
 
@@ -57,6 +58,8 @@ pub struct Loaded {
     pub(super) bpf: Ebpf,
     /// How uprobes will be attached.
     pub mode: UprobeMode,
+    /// What of TCP connections is followed.
+    pub connections: Connections,
     pub(super) events: RingBuf<MapData>,
     control: Array<MapData, Control>,
     losses: PerCpuArray<MapData, u64>,
@@ -101,14 +104,17 @@ pub struct Options {
     pub mode: Option<UprobeMode>,
     /// Most handshakes under way at the same time on this host.
     pub handshakes_in_progress: u32,
+    /// How much of TCP connections is followed.
+    pub connections: Follow,
 }
 
-/// Loads all programs and attaches those that follow processes and the
-/// scheduler; nothing is placed in a target yet.
+/// Loads all programs and attaches those that follow processes, the scheduler
+/// and TCP connections; nothing is placed in a target yet.
 ///
 /// # Errors
 ///
-/// [`LoadError`] says what the kernel lacks or refuses.
+/// [`LoadError`] says what the kernel lacks or refuses. That connections cannot
+/// be followed is no error, see [`Loaded::connections`].
 pub fn load(options: Options) -> Result<Loaded, LoadError> {
     limits::raise();
     let btf = Btf::from_sys_fs().map_err(|error| LoadError::NoBtf(error.to_string()))?;
@@ -131,6 +137,7 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
         })?;
     load_uprobes(&mut bpf)?;
     load_tracepoints(&mut bpf, &btf)?;
+    let connections = connections::attach(&mut bpf, &btf, options.connections);
     let mut take = |name| take_map(&mut bpf, name);
     Ok(Loaded {
         events: RingBuf::try_from(take("events")?).map_err(maps)?,
@@ -139,6 +146,7 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
         hits: PerCpuArray::try_from(take("hits")?).map_err(maps)?,
         bpf,
         mode,
+        connections,
     })
 }
 

@@ -1,8 +1,10 @@
-//! The accounts of each service: handshakes, their CPU time, steps and waits.
+//! The accounts of each service: handshakes, their CPU time, steps and waits;
+//! TCP connections.
 //!
 //! Pure bookkeeping: no clock, no system call. Every sum only grows, so that it
 //! can be exported as a counter, and memory is bounded by [`Limits`].
 
+mod connections;
 mod distribution;
 mod steps;
 #[cfg(test)]
@@ -11,8 +13,9 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::evidence::{Handshake, Outcome, Resumption, Role, Step, WaitReason};
+use crate::evidence::{Connection, Handshake, Outcome, Resumption, Role, Step, WaitReason};
 
+pub use connections::{Closed, ConnectionAccount, Turns};
 pub use distribution::Distribution;
 use distribution::bounded_nanos;
 use steps::Class;
@@ -132,6 +135,10 @@ pub struct ServiceAccount {
     pub handshakes: BTreeMap<HandshakeKey, HandshakeSum>,
     /// What depends on the role only.
     pub roles: BTreeMap<Role, RoleAccount>,
+    /// TCP connections whose opening was seen, by role.
+    pub connections: BTreeMap<Role, ConnectionAccount>,
+    /// TCP connections that ended, but had been open before the watch began.
+    pub connections_from_before: u64,
 }
 
 impl ServiceAccount {
@@ -143,6 +150,12 @@ impl ServiceAccount {
     /// How many handshakes ended, in any way.
     pub fn handshake_count(&self) -> u64 {
         self.handshakes.values().map(|sum| sum.count).sum()
+    }
+
+    /// How many TCP connections were seen, opening or ending.
+    pub fn connection_count(&self) -> u64 {
+        let opened = self.connections.values().map(|account| account.opened);
+        opened.sum::<u64>() + self.connections_from_before
     }
 
     /// How many handshakes ended in that way.
@@ -217,6 +230,8 @@ pub type SharedLedger = std::sync::Arc<std::sync::RwLock<Ledger>>;
 pub struct Ledger {
     limits: Limits,
     services: BTreeMap<String, ServiceAccount>,
+    now: Duration,
+    ownerless: u64,
 }
 
 impl Ledger {
@@ -225,6 +240,8 @@ impl Ledger {
         Self {
             limits,
             services: BTreeMap::new(),
+            now: Duration::ZERO,
+            ownerless: 0,
         }
     }
 
@@ -232,6 +249,45 @@ impl Ledger {
     pub fn record(&mut self, service: &str, handshake: &Handshake) {
         let limits = self.limits;
         self.account_mut(service).record(handshake, limits);
+    }
+
+    /// Books a TCP connection that was opened.
+    pub fn record_opening(&mut self, service: &str, role: Role) {
+        let account = self.account_mut(service);
+        account.connections.entry(role).or_default().opened += 1;
+    }
+
+    /// Books a TCP connection that ended.
+    pub fn record_connection(&mut self, service: &str, connection: &Connection) {
+        let account = self.account_mut(service);
+        match &connection.whole {
+            Some(whole) => {
+                let kept = account.connections.entry(whole.role).or_default();
+                kept.record(connection, whole);
+            }
+            None => account.connections_from_before += 1,
+        }
+    }
+
+    /// Books a TCP connection that ended without ever having had an owner.
+    pub const fn record_ownerless(&mut self) {
+        self.ownerless += 1;
+    }
+
+    /// TCP connections that ended before any process read, wrote or closed
+    /// them, and those of the kernel itself.
+    pub const fn ownerless(&self) -> u64 {
+        self.ownerless
+    }
+
+    /// Sets what the monotonic clock says.
+    pub const fn advance(&mut self, now: Duration) {
+        self.now = now;
+    }
+
+    /// What the monotonic clock said last.
+    pub const fn now(&self) -> Duration {
+        self.now
     }
 
     /// Books CPU time that the kernel accounted to the service's processes
