@@ -2,6 +2,7 @@
 
 import re
 import socket
+import struct
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Iterator
@@ -53,6 +54,18 @@ def test_servers_that_limit_requests_show_exactly_that_many_turns(limit, request
     assert figures["time_wait_created"] == made
 
 
+@pytest.mark.parametrize("tls", ["TLSv1.2", "TLSv1.3"])
+def test_a_full_tls_handshake_is_two_turns_more(tls, rsa, tmp_path):
+    extra = f"ssl_certificate {rsa.cert}; ssl_certificate_key {rsa.key}; ssl_protocols {tls};"
+    extra += plain_nginx.ANSWER
+    with plain_nginx.nginx(tmp_path, "tls", 5, extra, parameters=" ssl") as server:
+        with Profiling(tmp_path) as profiling:
+            made = request(server.port, 250, rsa.cert)
+            profiling.finish()
+    assert made == 50
+    assert turns(connections(profiling.report, server.port)) == {5 + 2: made}
+
+
 def test_a_connection_that_the_client_closes_leaves_no_time_wait(tmp_path):
     with plain_nginx.nginx(tmp_path, "closes") as server:
         with Profiling(tmp_path) as profiling:
@@ -85,6 +98,35 @@ def test_a_proxy_without_keep_alive_shows_its_churn_in_the_client_role(tmp_path)
     assert closed(back) == {"local": 500} and closed(above) == {"remote": 500}
     assert turns(back) == turns(above) == {1: 500}
     assert (back["time_wait_created"], above["time_wait_created"]) == (500, 0)
+
+
+def test_ipv6_and_dual_stack_are_all_the_same(tmp_path):
+    with plain_nginx.nginx(tmp_path, "dual", address="[::]", parameters=" ipv6only=off") as server:
+        with Profiling(tmp_path) as profiling:
+            for host in ("::1", "127.0.0.1"):
+                with socket.create_connection((host, server.port), 10.0) as client:
+                    for _ in range(3):
+                        client.sendall(REQUEST)
+                        assert client.recv(4096)
+            profiling.finish()
+    figures = connections(profiling.report, server.port)
+    assert (figures["opened"], closed(figures), turns(figures)) == (2, {"remote": 2}, {3: 2})
+
+
+def test_a_reset_of_the_peer_is_told_apart(tmp_path):
+    with plain_nginx.nginx(tmp_path, "reset") as server:
+        with Profiling(tmp_path) as profiling:
+            for _ in range(20):
+                with socket.create_connection(("127.0.0.1", server.port), 10.0) as client:
+                    client.sendall(REQUEST)
+                    assert client.recv(4096)
+                    # Linger for 0 s: close sends RST.
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            profiling.finish()
+    figures = connections(profiling.report, server.port)
+    assert closed(figures) == {"remote": 20}
+    assert [one["reset"] for one in figures["closed"]] == [20]
+    assert figures["time_wait_created"] == 0
 
 
 def test_connections_from_before_are_counted_as_such(tmp_path):

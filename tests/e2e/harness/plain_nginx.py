@@ -34,7 +34,7 @@ http {{
     uwsgi_temp_path {folder}/{name}-uwsgi;
     scgi_temp_path {folder}/{name}-scgi;
     server {{
-        listen 127.0.0.1:{port}{parameters};
+        listen {address}:{port}{parameters};
         {extra}
     }}
 }}
@@ -54,6 +54,7 @@ def nginx(
     name: str,
     limit: int = 1_000_000,
     extra: str = ANSWER,
+    address: str = "127.0.0.1",
     parameters: str = "",
     inside: Sequence[Argument] = (),
 ) -> Iterator[Server]:
@@ -65,7 +66,7 @@ def nginx(
     port = free_port()
     config = folder / f"{name}.conf"
     values = dict(folder=folder, name=name, limit=limit, extra=extra, port=port)
-    config.write_text(CONFIG.format(parameters=parameters, **values))
+    config.write_text(CONFIG.format(address=address, parameters=parameters, **values))
     with Process([*inside, program, "-e", "stderr", "-c", config]) as process:
         wait_until(
             lambda: _listens(process.pid, port) or not process.alive(),
@@ -76,7 +77,8 @@ def nginx(
 
 
 def _listens(pid: int, port: int) -> bool:
-    rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+    tables = [Path(f"/proc/{pid}/net/{table}").read_text() for table in ("tcp", "tcp6")]
+    rows = [line.split() for table in tables for line in table.splitlines()[1:]]
     return any(row[3] == LISTEN_STATE and int(row[1].rsplit(":", 1)[1], 16) == port for row in rows)
 
 

@@ -4,25 +4,41 @@
 use crate::outlet::report::model::{ClosedConnections, Connections, Service, TurnCount};
 use crate::outlet::terminal::table::{Align, Table};
 use crate::outlet::terminal::units::{bytes, count, counted, percent, rate, time};
-use crate::outlet::terminal::{Style, wrap};
+use crate::outlet::terminal::{Paint, Style, wrap};
 
+use super::paint_lines;
 use super::service::section;
 
 /// A sentence on turns needs at least this share of the connections to agree.
 const PEAK: f64 = 0.5;
 
 pub(super) fn connections(service: &Service, seconds: f64, style: Style) -> String {
-    let mut out = String::new();
     if service.connection_count() == 0 {
-        return out;
+        return String::new();
     }
-    out.push_str(&section("TCP connections", style));
-    out.push_str(&table(service, seconds).render(style, 4));
+    let mut out = section("TCP connections", style);
+    if !service.connections.is_empty() {
+        out.push_str(&table(service, seconds).render(style, 4));
+    }
     for connections in &service.connections {
         let sentences = [peak(connections), time_wait(connections, seconds)];
         for sentence in sentences.into_iter().flatten() {
             out.push_str(&wrap(&sentence, 4, style.width));
         }
+    }
+    for note in notes(service) {
+        let lines = wrap(&note, 4, style.width);
+        out.push_str(&paint_lines(style, Paint::Dim, &lines));
+    }
+    out
+}
+
+/// What a reader must know to judge the figures.
+fn notes(service: &Service) -> Vec<String> {
+    let mut notes = Vec::new();
+    let turns_counted = service.connections.iter().any(|one| one.peak().is_some());
+    if turns_counted && service.handshake_count() > 0 {
+        notes.push("Turns include those of TLS handshakes: one or two for each.".to_owned());
     }
     if service.connections_from_before > 0 {
         let number = counted(
@@ -30,10 +46,11 @@ pub(super) fn connections(service: &Service, seconds: f64, style: Style) -> Stri
             "connection that ended had",
             "connections that ended had",
         );
-        let note = format!("{number} been open before the profile began; they are not in this.");
-        out.push_str(&wrap(&note, 4, style.width));
+        notes.push(format!(
+            "{number} been open before the profile began; they are not in this."
+        ));
     }
-    out
+    notes
 }
 
 fn table(service: &Service, seconds: f64) -> Table {
