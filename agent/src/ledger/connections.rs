@@ -1,11 +1,11 @@
-//! The TCP connections of one service in one role.
+//! TCP connections: the account of one service in one role, and its booking.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use crate::evidence::{Closer, Connection, Whole};
+use crate::evidence::{Closer, Connection, Role, Whole};
 
-use super::Distribution;
+use super::{Distribution, Ledger};
 
 /// Numbers of turns up to this one are kept exactly.
 const EXACT: u32 = 128;
@@ -41,6 +41,8 @@ pub struct ConnectionAccount {
     /// TIME_WAIT buckets that were left on this side.
     pub time_wait_created: u64,
     time_wait: Standing,
+    /// What the kernel counts at most, where it was asked.
+    time_wait_bound: Option<u64>,
 }
 
 impl ConnectionAccount {
@@ -50,10 +52,17 @@ impl ConnectionAccount {
     }
 
     /// TIME_WAIT buckets standing at a time of the monotonic clock, to a second:
-    /// those created in the last 60 s. One that the kernel gives up early, for a
-    /// new connection between the same two ports, still counts.
+    /// those created in the last 60 s, but no more than the kernel counts in the
+    /// service's network namespace: it gives a bucket up early for a new
+    /// connection between the same two ports.
     pub fn time_wait_standing(&self, now: Duration) -> u64 {
-        self.time_wait.at(now)
+        let created = self.time_wait.at(now);
+        self.time_wait_bound
+            .map_or(created, |bound| created.min(bound))
+    }
+
+    pub(super) const fn bound_time_wait(&mut self, sockets: u64) {
+        self.time_wait_bound = Some(sockets);
     }
 
     pub(super) fn record(&mut self, connection: &Connection, whole: &Whole) {
@@ -72,6 +81,46 @@ impl ConnectionAccount {
             self.time_wait_created += 1;
             self.time_wait.add(connection.ended);
         }
+    }
+}
+
+impl Ledger {
+    /// Books a TCP connection that was opened.
+    pub fn record_opening(&mut self, service: &str, role: Role) {
+        let account = self.account_mut(service);
+        account.connections.entry(role).or_default().opened += 1;
+    }
+
+    /// Books a TCP connection that ended.
+    pub fn record_connection(&mut self, service: &str, connection: &Connection) {
+        let account = self.account_mut(service);
+        match &connection.whole {
+            Some(whole) => {
+                let kept = account.connections.entry(whole.role).or_default();
+                kept.record(connection, whole);
+            }
+            None => account.connections_from_before += 1,
+        }
+    }
+
+    /// Sets how many TIME_WAIT sockets the kernel counts in the network namespace
+    /// of a service, which its own cannot exceed.
+    pub fn bound_time_wait(&mut self, service: &str, sockets: u64) {
+        if let Some(account) = self.services.get_mut(service) {
+            let roles = account.connections.values_mut();
+            roles.for_each(|kept| kept.bound_time_wait(sockets));
+        }
+    }
+
+    /// Books a TCP connection that ended without ever having had an owner.
+    pub const fn record_ownerless(&mut self) {
+        self.ownerless += 1;
+    }
+
+    /// TCP connections that ended before any process read, wrote or closed
+    /// them, and those of the kernel itself.
+    pub const fn ownerless(&self) -> u64 {
+        self.ownerless
     }
 }
 

@@ -13,7 +13,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::evidence::{Connection, Handshake, Outcome, Resumption, Role, Step, WaitReason};
+use crate::evidence::{Handshake, Outcome, Resumption, Role, Step, WaitReason};
 
 pub use connections::{Closed, ConnectionAccount, Turns};
 pub use distribution::Distribution;
@@ -158,6 +158,12 @@ impl ServiceAccount {
         opened.sum::<u64>() + self.connections_from_before
     }
 
+    /// TIME_WAIT sockets that its connections left behind, in both roles.
+    pub fn time_wait_created(&self) -> u64 {
+        let roles = self.connections.values();
+        roles.map(|account| account.time_wait_created).sum()
+    }
+
     /// How many handshakes ended in that way.
     pub fn count_of(&self, outcome: Outcome) -> u64 {
         let ended_so = |(key, _): &(&HandshakeKey, &HandshakeSum)| key.outcome == outcome;
@@ -249,35 +255,6 @@ impl Ledger {
     pub fn record(&mut self, service: &str, handshake: &Handshake) {
         let limits = self.limits;
         self.account_mut(service).record(handshake, limits);
-    }
-
-    /// Books a TCP connection that was opened.
-    pub fn record_opening(&mut self, service: &str, role: Role) {
-        let account = self.account_mut(service);
-        account.connections.entry(role).or_default().opened += 1;
-    }
-
-    /// Books a TCP connection that ended.
-    pub fn record_connection(&mut self, service: &str, connection: &Connection) {
-        let account = self.account_mut(service);
-        match &connection.whole {
-            Some(whole) => {
-                let kept = account.connections.entry(whole.role).or_default();
-                kept.record(connection, whole);
-            }
-            None => account.connections_from_before += 1,
-        }
-    }
-
-    /// Books a TCP connection that ended without ever having had an owner.
-    pub const fn record_ownerless(&mut self) {
-        self.ownerless += 1;
-    }
-
-    /// TCP connections that ended before any process read, wrote or closed
-    /// them, and those of the kernel itself.
-    pub const fn ownerless(&self) -> u64 {
-        self.ownerless
     }
 
     /// Sets what the monotonic clock says.

@@ -263,6 +263,22 @@ fn connections_are_told_apart_by_role_and_closer() {
 }
 
 #[test]
+fn standing_time_wait_is_no_more_than_the_kernel_counts() {
+    let mut ledger = Ledger::default();
+    for _ in 0..5 {
+        ledger.record_connection("nginx", &connection());
+    }
+    let standing = |ledger: &Ledger| {
+        let account = &ledger.service("nginx").unwrap().connections[&Role::Server];
+        account.time_wait_standing(Duration::from_secs(11))
+    };
+    ledger.bound_time_wait("nginx", 7);
+    assert_eq!(standing(&ledger), 5);
+    ledger.bound_time_wait("nginx", 3);
+    assert_eq!(standing(&ledger), 3);
+}
+
+#[test]
 fn a_connection_from_before_is_in_no_other_figure() {
     let mut ledger = Ledger::default();
     let from_before = Connection {

@@ -1,7 +1,10 @@
 //! Evidence to its service's account.
 
+use std::sync::PoisonError;
+
+use super::Session;
 use crate::discover::ProcRoot;
-use crate::discover::table::ProcessTable;
+use crate::discover::table::{ProcessTable, ServiceView};
 use crate::evidence::Evidence;
 use crate::ledger::Ledger;
 
@@ -45,5 +48,25 @@ pub(super) fn forget_turns(evidence: &mut Evidence) {
         && let Some(whole) = &mut connection.whole
     {
         whole.turns = None;
+    }
+}
+
+impl Session {
+    /// Asks the kernel how many TIME_WAIT sockets there are where services left some.
+    pub(super) fn bound_time_wait(&self) {
+        let leaves_some = |service: &ServiceView<'_>| {
+            let ledger = self.ledger();
+            let account = ledger.service(service.name.as_str());
+            account.is_some_and(|account| account.time_wait_created() > 0)
+        };
+        let services = self.table.services();
+        for service in services.iter().filter(|service| leaves_some(service)) {
+            let process = service.processes.first();
+            let counted = process.and_then(|pid| self.proc.time_wait_sockets(*pid));
+            if let Some(sockets) = counted {
+                let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
+                ledger.bound_time_wait(service.name.as_str(), sockets);
+            }
+        }
     }
 }

@@ -136,6 +136,7 @@ impl Session {
         self.meter.tick(&self.loaded);
         if self.cpu_read.elapsed() >= CPU_PERIOD {
             self.book_cpu();
+            self.bound_time_wait();
         }
         Ok(())
     }
@@ -161,6 +162,7 @@ impl Session {
             })?;
         }
         self.book_cpu();
+        self.bound_time_wait();
         Ok(())
     }
 

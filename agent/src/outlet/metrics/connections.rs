@@ -112,7 +112,7 @@ fn time_wait(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Resul
     let mut metric = Writer::gauge(
         encoder,
         "tlsprof_time_wait_sockets",
-        "TIME_WAIT sockets standing: those created in the last 60 s.",
+        "TIME_WAIT sockets standing: created in the last 60 s, and bounded by the kernel's own count.",
     )?;
     for (labels, account) in accounts(ledger) {
         metric.value(&labels, account.time_wait_standing(ledger.now()))?;

@@ -220,7 +220,8 @@ pub struct Connections {
     pub bytes_sent: u64,
     /// TIME_WAIT sockets that they left on this side.
     pub time_wait_created: u64,
-    /// TIME_WAIT sockets that stood at the end: those created in the last 60 s.
+    /// TIME_WAIT sockets that stood at the end: those created in the last 60 s,
+    /// but no more than the kernel counts in the service's network namespace.
     pub time_wait_standing: u64,
 }
 
