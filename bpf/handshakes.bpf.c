@@ -28,7 +28,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, HANDSHAKES_IN_PROGRESS);
-	__type(key, struct tlsprof_connection);
+	__type(key, struct tlsprof_connection_object);
 	__type(value, struct tlsprof_handshake);
 } handshakes SEC(".maps");
 
@@ -78,7 +78,7 @@ static __always_inline struct tlsprof_control current_control(void)
 	return value ? *value : none;
 }
 
-static __always_inline void close_handshake(struct tlsprof_connection *key,
+static __always_inline void close_handshake(struct tlsprof_connection_object *key,
 					    struct tlsprof_handshake *handshake, __u8 outcome,
 					    __u64 now)
 {
@@ -132,7 +132,7 @@ static __always_inline void handle_enter(struct pt_regs *ctx, __u8 role)
 /* The call on this thread is over: adds it to its handshake, if it is part of one. */
 static __always_inline void end_call(struct call *call, __u8 result, __u64 now)
 {
-	struct tlsprof_connection key = { .object = call->connection, .pid = call->pid };
+	struct tlsprof_connection_object key = { .object = call->connection, .pid = call->pid };
 	struct tlsprof_handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 
@@ -162,8 +162,8 @@ static __always_inline void handle_exit(struct pt_regs *ctx)
 static __always_inline void handle_clear(struct pt_regs *ctx)
 {
 	__u64 object = PT_REGS_PARM1(ctx);
-	struct tlsprof_connection key = { .object = object,
-					  .pid = bpf_get_current_pid_tgid() >> 32 };
+	struct tlsprof_connection_object key = { .object = object,
+						 .pid = bpf_get_current_pid_tgid() >> 32 };
 	struct tlsprof_handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
 	struct tlsprof_control value = current_control();
 	struct call *call = hit_call();
@@ -187,8 +187,8 @@ static __always_inline void handle_clear(struct pt_regs *ctx)
 
 static __always_inline void handle_free(struct pt_regs *ctx)
 {
-	struct tlsprof_connection key = { .object = PT_REGS_PARM1(ctx),
-					  .pid = bpf_get_current_pid_tgid() >> 32 };
+	struct tlsprof_connection_object key = { .object = PT_REGS_PARM1(ctx),
+						 .pid = bpf_get_current_pid_tgid() >> 32 };
 	struct tlsprof_handshake *handshake;
 
 	if (!key.object)

@@ -3,6 +3,7 @@
 #include "handshakes.bpf.c"
 #include "scheduler.bpf.c"
 #include "processes.bpf.c"
+#include "connections.bpf.c"
 
 /* "Dual MIT/GPL" opens the helpers that ask for a GPL-compatible licence. */
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

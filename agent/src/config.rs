@@ -78,6 +78,19 @@ pub enum UprobeLinks {
     Single,
 }
 
+/// How much of TCP connections is followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectionHooks {
+    /// All that the kernel allows.
+    #[default]
+    Auto,
+    /// Opening and closing only: nothing runs at socket calls.
+    LifeCycle,
+    /// Nothing.
+    Off,
+}
+
 /// `[profile]`: how much is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -86,6 +99,8 @@ pub struct Profile {
     pub steps: StepProbes,
     /// How uprobes are attached.
     pub uprobes: UprobeLinks,
+    /// How much of TCP connections is followed.
+    pub connections: ConnectionHooks,
     /// With `auto`: how long the probes of key derivation stay attached.
     #[serde(deserialize_with = "duration")]
     pub key_derivation_window: Duration,
@@ -99,6 +114,7 @@ impl Default for Profile {
         Self {
             steps: StepProbes::default(),
             uprobes: UprobeLinks::default(),
+            connections: ConnectionHooks::default(),
             key_derivation_window: Duration::from_secs(1),
             key_derivation_interval: Duration::from_secs(20),
         }
@@ -310,7 +326,7 @@ mod tests {
         assert_eq!(parsed, Config::default());
         // It shows every key, so that none is undocumented.
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 9);
+        assert_eq!(keys, 10);
     }
 
     #[test]

@@ -22,10 +22,13 @@ enum tlsprof_event_kind {
 	TLSPROF_EVENT_FORK = 2,
 	TLSPROF_EVENT_EXEC = 3,
 	TLSPROF_EVENT_EXIT = 4,
+	/* Sent when the owner is known, with the time at which it was opened. */
+	TLSPROF_EVENT_CONNECTION_OPENED = 5,
+	TLSPROF_EVENT_CONNECTION_CLOSED = 6,
 };
 
-/* Role of the profiled process in a handshake; also the attach cookie of the
- * state machine's probes. */
+/* Role of the profiled process in a handshake or a connection; also the attach
+ * cookie of the state machine's probes. */
 enum tlsprof_role {
 	TLSPROF_ROLE_SERVER = 1,
 	TLSPROF_ROLE_CLIENT = 2,
@@ -79,7 +82,17 @@ enum tlsprof_loss {
 	/* A handshake that was under way when the probes were attached, or a
 	 * renegotiation: it did public-key work, but its beginning was not seen. */
 	TLSPROF_LOSS_BEGAN_BEFORE_ATTACH = 4,
-	TLSPROF_LOSS_COUNT = 5,
+	/* No memory for the state of a connection: it is not counted. */
+	TLSPROF_LOSS_CONNECTION_NO_MEMORY = 5,
+	TLSPROF_LOSS_COUNT = 6,
+};
+
+/* Who ended a connection: who sent FIN or RST first. */
+enum tlsprof_closer {
+	TLSPROF_CLOSER_LOCAL = 1,
+	TLSPROF_CLOSER_REMOTE = 2,
+	/* The peer no longer answered. */
+	TLSPROF_CLOSER_TIMEOUT = 3,
 };
 
 /* What ran, for the estimate of our own cost: indices of the `hits` per-CPU array. */
@@ -141,7 +154,7 @@ struct tlsprof_handshake {
 };
 
 /* Its key. */
-struct tlsprof_connection {
+struct tlsprof_connection_object {
 	__u64 object; /* address of the library's connection object */
 	__u64 pid;
 };
@@ -155,6 +168,24 @@ struct tlsprof_process_event {
 	__u32 reserved;
 	char comm[TLSPROF_COMM_LEN];
 	char path[TLSPROF_PATH_LEN]; /* exec: file name as given to execve */
+};
+
+/* One TCP connection, opened or closed. What is known only at the close is 0 in
+ * the event of the opening. */
+struct tlsprof_connection_event {
+	struct tlsprof_event_header header; /* pid: the owner, 0 if nobody read, wrote or closed */
+	__u64 duration;       /* ESTABLISHED to CLOSE, 0 if its opening was not seen */
+	__u64 bytes_received; /* payload in order, read by the owner or not */
+	__u64 bytes_sent;     /* payload, each byte once */
+	__u32 turns;          /* requests with their answers, see connection_data() */
+	__u16 port;           /* local port, 0 if its opening was not seen */
+	__u8 role;            /* enum tlsprof_role, 0 if its opening was not seen */
+	__u8 closed_by;       /* enum tlsprof_closer */
+	__u8 reset;           /* 1: ended by RST, from either side */
+	__u8 time_wait;       /* 1: left a TIME_WAIT bucket on this side */
+	__u8 seen_open;       /* 0: it was open before the watch began */
+	__u8 reserved[5];
+	char comm[TLSPROF_COMM_LEN];
 };
 
 #endif

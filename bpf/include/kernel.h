@@ -78,6 +78,26 @@ struct linux_binprm {
 	const char *filename;
 };
 
+struct sock_common {
+	unsigned short skc_num; /* local port, host byte order; 0 once closed */
+	volatile unsigned char skc_state;
+	unsigned long skc_flags;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_type;
+	__u16 sk_protocol; /* a bit-field up to 5.5 (kernel commit bf9765145b85) */
+	int sk_err;
+};
+
+struct tcp_sock {
+	__u64 bytes_sent; /* retransmissions included */
+	__u64 bytes_retrans;
+	__u64 bytes_received;
+	int linger2;
+};
+
 #pragma clang attribute pop
 
 #include <bpf/bpf_helpers.h>

@@ -43,8 +43,8 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     eprintln!("tlsprof: listening on http://{}/metrics", server.address());
     let mut told = Instant::now();
     while !stop.load(Ordering::Relaxed) {
-        session.turn(TURN, |service, handshake| {
-            metrics.observe(service, handshake);
+        session.turn(TURN, |service, evidence| {
+            metrics.observe(service, evidence);
         })?;
         if told.elapsed() >= STATUS_PERIOD {
             metrics.set_agent(status(&session, &capabilities));

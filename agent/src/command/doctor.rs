@@ -5,10 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
+use super::follow;
 use crate::cli::Format;
 use crate::config::Config;
 use crate::outlet::doctor::{self, Diagnosis};
 use crate::outlet::terminal::Style;
+use crate::session::diagnosis;
 
 pub(super) fn run(format: Format, config: &Config) -> Result<ExitCode> {
     let diagnosis = diagnose(config);
@@ -26,5 +28,8 @@ pub(super) fn run(format: Format, config: &Config) -> Result<ExitCode> {
 
 /// Tries each capability on this host.
 pub(super) fn diagnose(config: &Config) -> Diagnosis {
-    crate::session::diagnosis::diagnose(config.limits.handshakes_in_progress)
+    diagnosis::diagnose(
+        config.limits.handshakes_in_progress,
+        follow(config.profile.connections),
+    )
 }

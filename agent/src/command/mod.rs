@@ -14,8 +14,9 @@ use std::sync::{Arc, RwLock};
 use anyhow::{Context as _, Result};
 
 use crate::cli::{Command, Invocation, Target};
-use crate::config::{Config, StepProbes, UprobeLinks};
+use crate::config::{Config, ConnectionHooks, StepProbes, UprobeLinks};
 use crate::discover::selection::Selection;
+use crate::kernel::connections::Follow;
 use crate::kernel::load::UprobeMode;
 use crate::ledger::{Ledger, SharedLedger};
 use crate::session::{Duty, Options};
@@ -65,6 +66,15 @@ fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -
             UprobeLinks::Single => Some(UprobeMode::Single),
         },
         handshakes_in_progress: config.limits.handshakes_in_progress,
+        connections: follow(profile.connections),
+    }
+}
+
+const fn follow(hooks: ConnectionHooks) -> Follow {
+    match hooks {
+        ConnectionHooks::Auto => Follow::All,
+        ConnectionHooks::LifeCycle => Follow::LifeCycle,
+        ConnectionHooks::Off => Follow::Nothing,
     }
 }
 

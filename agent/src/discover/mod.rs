@@ -19,6 +19,7 @@ pub mod process;
 pub mod selection;
 pub mod service;
 pub mod table;
+mod time_wait;
 
 pub use proc_root::ProcRoot;
 

@@ -2,19 +2,65 @@
 
 use std::time::Duration;
 
-use super::{Evidence, Handshake, Outcome, ProcessEvent, Resumption, Role, Step, Steps};
+use super::{
+    Closer, Connection, Evidence, Handshake, Opening, Outcome, Owner, ProcessEvent, Resumption,
+    Role, Step, Steps, Whole,
+};
 use crate::kernel::contract::{
+    TLSPROF_CLOSER_REMOTE, TLSPROF_CLOSER_TIMEOUT, TLSPROF_EVENT_CONNECTION_OPENED,
     TLSPROF_EVENT_EXEC, TLSPROF_EVENT_EXIT, TLSPROF_EVENT_FORK, TLSPROF_OUTCOME_COMPLETED,
-    TLSPROF_OUTCOME_FAILED, TLSPROF_ROLE_CLIENT, tlsprof_handshake_event, tlsprof_process_event,
+    TLSPROF_OUTCOME_FAILED, TLSPROF_ROLE_CLIENT, tlsprof_connection_event, tlsprof_handshake_event,
+    tlsprof_process_event,
 };
 use crate::kernel::record::Record;
 
-/// Decodes one record; None for a process event of unknown kind.
+/// Decodes one record; None for a process event of unknown kind, and for an
+/// opening without an owner.
 pub fn decode(record: &Record) -> Option<Evidence> {
     match record {
         Record::Handshake(event) => Some(Evidence::Handshake(Box::new(handshake(event)))),
         Record::Process(event) => process(event).map(Evidence::Process),
+        Record::Connection(event) => connection(event),
     }
+}
+
+fn role(role: u8) -> Role {
+    if u32::from(role) == TLSPROF_ROLE_CLIENT {
+        Role::Client
+    } else {
+        Role::Server
+    }
+}
+
+fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
+    let owner = (event.header.pid != 0).then(|| Owner {
+        process: event.header.pid,
+        comm: text(&event.comm),
+    });
+    let role = role(event.role);
+    if event.header.kind == TLSPROF_EVENT_CONNECTION_OPENED {
+        let port = event.port;
+        return owner.map(|owner| Evidence::Opened(Opening { owner, role, port }));
+    }
+    Some(Evidence::Closed(Box::new(Connection {
+        owner,
+        whole: (event.seen_open != 0).then(|| Whole {
+            role,
+            port: event.port,
+            duration: Duration::from_nanos(event.duration),
+            turns: Some(event.turns),
+        }),
+        ended: Duration::from_nanos(event.header.time),
+        bytes_received: event.bytes_received,
+        bytes_sent: event.bytes_sent,
+        closed_by: match u32::from(event.closed_by) {
+            TLSPROF_CLOSER_REMOTE => Closer::Remote,
+            TLSPROF_CLOSER_TIMEOUT => Closer::Timeout,
+            _ => Closer::Local,
+        },
+        reset: event.reset != 0,
+        time_wait: event.time_wait != 0,
+    })))
 }
 
 fn process(event: &tlsprof_process_event) -> Option<ProcessEvent> {
@@ -39,11 +85,7 @@ fn process(event: &tlsprof_process_event) -> Option<ProcessEvent> {
 }
 
 fn handshake(event: &tlsprof_handshake_event) -> Handshake {
-    let role = if u32::from(event.role) == TLSPROF_ROLE_CLIENT {
-        Role::Client
-    } else {
-        Role::Server
-    };
+    let role = role(event.role);
     let outcome = match u32::from(event.outcome) {
         TLSPROF_OUTCOME_COMPLETED => Outcome::Completed,
         TLSPROF_OUTCOME_FAILED => Outcome::Failed,
@@ -237,15 +279,58 @@ fn text(array: &[std::ffi::c_char]) -> String {
 #[allow(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
+    clippy::unwrap_used,
     reason = "a failed index is a failed test; the contract's numbers are small"
 )]
 mod tests {
     use super::*;
     use crate::evidence::WaitReason;
     use crate::kernel::contract::{
-        TLSPROF_EVENT_HANDSHAKE, TLSPROF_OUTCOME_ABANDONED, TLSPROF_ROLE_SERVER,
-        tlsprof_event_header,
+        TLSPROF_EVENT_CONNECTION_CLOSED, TLSPROF_EVENT_HANDSHAKE, TLSPROF_OUTCOME_ABANDONED,
+        TLSPROF_ROLE_SERVER, tlsprof_event_header,
     };
+
+    fn connection_event(kind: u32, pid: u32) -> tlsprof_connection_event {
+        tlsprof_connection_event {
+            header: tlsprof_event_header { kind, pid, time: 9 },
+            role: TLSPROF_ROLE_CLIENT as u8,
+            closed_by: TLSPROF_CLOSER_REMOTE as u8,
+            duration: 5000,
+            turns: 3,
+            seen_open: 1,
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn a_closed_connection_keeps_its_facts() {
+        let event = connection_event(TLSPROF_EVENT_CONNECTION_CLOSED, 7);
+        let Some(Evidence::Closed(closed)) = connection(&event) else {
+            unreachable!("a closed connection");
+        };
+        let whole = closed.whole.unwrap();
+        assert_eq!((whole.role, whole.turns), (Role::Client, Some(3)));
+        assert_eq!(whole.duration, Duration::from_micros(5));
+        assert_eq!(closed.closed_by, Closer::Remote);
+        assert_eq!(closed.owner.unwrap().process, 7);
+    }
+
+    #[test]
+    fn of_a_connection_from_before_nothing_is_guessed() {
+        let mut event = connection_event(TLSPROF_EVENT_CONNECTION_CLOSED, 0);
+        event.seen_open = 0;
+        let Some(Evidence::Closed(closed)) = connection(&event) else {
+            unreachable!("a closed connection");
+        };
+        assert_eq!((closed.whole, closed.owner), (None, None));
+    }
+
+    #[test]
+    fn an_opening_has_an_owner() {
+        let event = |pid| connection_event(TLSPROF_EVENT_CONNECTION_OPENED, pid);
+        assert!(matches!(connection(&event(7)), Some(Evidence::Opened(_))));
+        assert!(connection(&event(0)).is_none());
+    }
 
     fn event() -> tlsprof_handshake_event {
         tlsprof_handshake_event {

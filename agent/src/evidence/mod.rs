@@ -1,18 +1,21 @@
 //! What the kernel side reports, decoded into the words of the design.
 
+mod connection;
 pub mod decode;
 
 use std::time::Duration;
 
+pub use connection::{Closer, Connection, Opening, Owner, Whole};
+
 /// A process (thread group) id in the initial pid namespace.
 pub type Pid = u32;
 
-/// Role of the profiled process in a handshake.
+/// Role of the profiled process in a handshake or a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// It received the ClientHello.
+    /// It received the ClientHello, or was connected to.
     Server,
-    /// It sent the ClientHello.
+    /// It sent the ClientHello, or connected.
     Client,
 }
 
@@ -220,4 +223,8 @@ pub enum Evidence {
     Handshake(Box<Handshake>),
     /// A process was forked, replaced or ended.
     Process(ProcessEvent),
+    /// A TCP connection was opened, and its owner is known.
+    Opened(Opening),
+    /// A TCP connection ended.
+    Closed(Box<Connection>),
 }

@@ -12,9 +12,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use thiserror::Error;
 
+use super::connections::{self, Connections, Follow};
 use super::contract::{
     TLSPROF_EVENT_HANDSHAKE, TLSPROF_HIT_COUNT, TLSPROF_LOSS_COUNT, TLSPROF_OUTCOME_ABANDONED,
-    tlsprof_connection, tlsprof_control, tlsprof_handshake, tlsprof_handshake_event,
+    tlsprof_connection_object, tlsprof_control, tlsprof_handshake, tlsprof_handshake_event,
 };
 use super::limits;
 
@@ -61,9 +62,11 @@ pub struct Loaded {
     pub(super) bpf: Ebpf,
     /// How uprobes will be attached.
     pub mode: UprobeMode,
+    /// What of TCP connections is followed.
+    pub connections: Connections,
     pub(super) events: RingBuf<MapData>,
     control: Array<MapData, Control>,
-    handshakes: HashMap<MapData, Connection, Progress>,
+    handshakes: HashMap<MapData, ConnectionObject, Progress>,
     losses: PerCpuArray<MapData, u64>,
     hits: PerCpuArray<MapData, u64>,
 }
@@ -77,14 +80,14 @@ struct Control(tlsprof_control);
 // SAFETY: a C structure of two integers, without padding.
 unsafe impl aya::Pod for Control {}
 
-/// [`tlsprof_connection`] as a map key.
+/// [`tlsprof_connection_object`] as a map key.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
-struct Connection(tlsprof_connection);
+struct ConnectionObject(tlsprof_connection_object);
 
 #[allow(unsafe_code, reason = "aya asks for this promise about map keys")]
 // SAFETY: a C structure of two integers, without padding.
-unsafe impl aya::Pod for Connection {}
+unsafe impl aya::Pod for ConnectionObject {}
 
 /// [`tlsprof_handshake`] as a map value.
 #[derive(Clone, Copy, Debug, Default)]
@@ -124,14 +127,17 @@ pub struct Options {
     pub mode: Option<UprobeMode>,
     /// Most handshakes under way at the same time on this host.
     pub handshakes_in_progress: u32,
+    /// How much of TCP connections is followed.
+    pub connections: Follow,
 }
 
-/// Loads all programs and attaches those that follow processes and the
-/// scheduler; nothing is placed in a target yet.
+/// Loads all programs and attaches those that follow processes, the scheduler
+/// and TCP connections; nothing is placed in a target yet.
 ///
 /// # Errors
 ///
-/// [`LoadError`] says what the kernel lacks or refuses.
+/// [`LoadError`] says what the kernel lacks or refuses. That connections cannot
+/// be followed is no error, see [`Loaded::connections`].
 pub fn load(options: Options) -> Result<Loaded, LoadError> {
     limits::raise();
     let btf = Btf::from_sys_fs().map_err(|error| LoadError::NoBtf(error.to_string()))?;
@@ -154,6 +160,7 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
         })?;
     load_uprobes(&mut bpf)?;
     load_tracepoints(&mut bpf, &btf)?;
+    let connections = connections::attach(&mut bpf, &btf, options.connections);
     let mut take = |name| take_map(&mut bpf, name);
     Ok(Loaded {
         events: RingBuf::try_from(take("events")?).map_err(maps)?,
@@ -163,6 +170,7 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
         hits: PerCpuArray::try_from(take("hits")?).map_err(maps)?,
         bpf,
         mode,
+        connections,
     })
 }
 
@@ -278,7 +286,7 @@ impl Loaded {
             Some((key, *end))
         });
         // Bounded: a key that is deleted under the iteration makes it begin again.
-        let theirs: Vec<(Connection, u64)> = theirs.take(MAX_ABANDONED).collect();
+        let theirs: Vec<(ConnectionObject, u64)> = theirs.take(MAX_ABANDONED).collect();
         let mut events = Vec::new();
         for (key, end) in theirs {
             let Ok(Progress(handshake)) = self.handshakes.get(&key, 0) else {

@@ -1,5 +1,6 @@
 //! The kernel side: the only module that uses aya, system calls and `unsafe`.
 
+pub mod connections;
 pub mod contract;
 pub mod cost;
 pub mod limits;

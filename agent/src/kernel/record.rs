@@ -5,7 +5,8 @@
 )]
 
 use super::contract::{
-    TLSPROF_EVENT_EXEC, TLSPROF_EVENT_EXIT, TLSPROF_EVENT_FORK, TLSPROF_EVENT_HANDSHAKE,
+    TLSPROF_EVENT_CONNECTION_CLOSED, TLSPROF_EVENT_CONNECTION_OPENED, TLSPROF_EVENT_EXEC,
+    TLSPROF_EVENT_EXIT, TLSPROF_EVENT_FORK, TLSPROF_EVENT_HANDSHAKE, tlsprof_connection_event,
     tlsprof_event_header, tlsprof_handshake_event, tlsprof_process_event,
 };
 
@@ -16,6 +17,8 @@ pub enum Record {
     Handshake(tlsprof_handshake_event),
     /// A process was forked, replaced its program, or ended.
     Process(tlsprof_process_event),
+    /// A TCP connection was opened or closed.
+    Connection(tlsprof_connection_event),
 }
 
 impl Record {
@@ -24,6 +27,7 @@ impl Record {
         match self {
             Self::Handshake(event) => event.header.time,
             Self::Process(event) => event.header.time,
+            Self::Connection(event) => event.header.time,
         }
     }
 }
@@ -42,6 +46,8 @@ unsafe impl Plain for tlsprof_event_header {}
 unsafe impl Plain for tlsprof_handshake_event {}
 // SAFETY: as above.
 unsafe impl Plain for tlsprof_process_event {}
+// SAFETY: as above.
+unsafe impl Plain for tlsprof_connection_event {}
 
 fn read<T: Plain>(bytes: &[u8]) -> Option<T> {
     if bytes.len() < size_of::<T>() {
@@ -59,6 +65,9 @@ pub fn decode(bytes: &[u8]) -> Option<Record> {
         TLSPROF_EVENT_HANDSHAKE => read(bytes).map(Record::Handshake),
         TLSPROF_EVENT_FORK | TLSPROF_EVENT_EXEC | TLSPROF_EVENT_EXIT => {
             read(bytes).map(Record::Process)
+        }
+        TLSPROF_EVENT_CONNECTION_OPENED | TLSPROF_EVENT_CONNECTION_CLOSED => {
+            read(bytes).map(Record::Connection)
         }
         _ => None,
     }

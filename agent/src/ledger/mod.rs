@@ -1,8 +1,10 @@
-//! The accounts of each service: handshakes, their CPU time, steps and waits.
+//! The accounts of each service: handshakes, their CPU time, steps and waits;
+//! TCP connections.
 //!
 //! Pure bookkeeping: no clock, no system call. Every sum only grows, so that it
 //! can be exported as a counter, and memory is bounded by [`Limits`].
 
+mod connections;
 mod distribution;
 mod steps;
 #[cfg(test)]
@@ -13,6 +15,7 @@ use std::time::Duration;
 
 use crate::evidence::{Handshake, Outcome, Resumption, Role, Step, WaitReason};
 
+pub use connections::{Closed, ConnectionAccount, Turns};
 pub use distribution::Distribution;
 use distribution::bounded_nanos;
 use steps::Class;
@@ -134,6 +137,10 @@ pub struct ServiceAccount {
     pub handshakes: BTreeMap<HandshakeKey, HandshakeSum>,
     /// What depends on the role only.
     pub roles: BTreeMap<Role, RoleAccount>,
+    /// TCP connections whose opening was seen, by role.
+    pub connections: BTreeMap<Role, ConnectionAccount>,
+    /// TCP connections that ended, but had been open before the watch began.
+    pub connections_from_before: u64,
 }
 
 impl ServiceAccount {
@@ -145,6 +152,18 @@ impl ServiceAccount {
     /// How many handshakes ended, in any way.
     pub fn handshake_count(&self) -> u64 {
         self.handshakes.values().map(|sum| sum.count).sum()
+    }
+
+    /// How many TCP connections were seen, opening or ending.
+    pub fn connection_count(&self) -> u64 {
+        let opened = self.connections.values().map(|account| account.opened);
+        opened.sum::<u64>() + self.connections_from_before
+    }
+
+    /// TIME_WAIT sockets that its connections left behind, in both roles.
+    pub fn time_wait_created(&self) -> u64 {
+        let roles = self.connections.values();
+        roles.map(|account| account.time_wait_created).sum()
     }
 
     /// How many handshakes ended in that way.
@@ -221,6 +240,8 @@ pub type SharedLedger = std::sync::Arc<std::sync::RwLock<Ledger>>;
 pub struct Ledger {
     limits: Limits,
     services: BTreeMap<String, ServiceAccount>,
+    now: Duration,
+    ownerless: u64,
 }
 
 impl Ledger {
@@ -229,6 +250,8 @@ impl Ledger {
         Self {
             limits,
             services: BTreeMap::new(),
+            now: Duration::ZERO,
+            ownerless: 0,
         }
     }
 
@@ -236,6 +259,16 @@ impl Ledger {
     pub fn record(&mut self, service: &str, handshake: &Handshake) {
         let limits = self.limits;
         self.account_mut(service).record(handshake, limits);
+    }
+
+    /// Sets what the monotonic clock says.
+    pub const fn advance(&mut self, now: Duration) {
+        self.now = now;
+    }
+
+    /// What the monotonic clock said last.
+    pub const fn now(&self) -> Duration {
+        self.now
     }
 
     /// Books CPU time that the kernel accounted to the service's processes

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::evidence::Steps;
+use crate::evidence::{Closer, Connection, Steps, Whole};
 
 const GROUPS: [&str; 3] = ["x25519", "secp384r1", "none"];
 const SIGNATURES: [&str; 3] = ["rsa_2048", "ecdsa_p256", "none"];
@@ -223,4 +223,81 @@ fn a_nonsense_time_does_not_spoil_the_sums() {
     ledger.record("nginx", &broken);
     let account = ledger.service("nginx").unwrap();
     assert_eq!(account.handshake_cpu(), Duration::from_secs(7200));
+}
+
+fn connection() -> Connection {
+    Connection {
+        owner: None,
+        whole: Some(Whole {
+            role: Role::Server,
+            port: 443,
+            duration: Duration::from_millis(20),
+            turns: Some(5),
+        }),
+        ended: Duration::from_secs(10),
+        bytes_received: 100,
+        bytes_sent: 1000,
+        closed_by: Closer::Local,
+        reset: false,
+        time_wait: true,
+    }
+}
+
+#[test]
+fn connections_are_told_apart_by_role_and_closer() {
+    let mut ledger = Ledger::default();
+    ledger.record_opening("nginx", Role::Server);
+    ledger.record_connection("nginx", &connection());
+    let reset = Connection {
+        closed_by: Closer::Remote,
+        reset: true,
+        time_wait: false,
+        ..connection()
+    };
+    ledger.record_connection("nginx", &reset);
+    let account = &ledger.service("nginx").unwrap().connections[&Role::Server];
+    assert_eq!((account.opened, account.closed_count()), (1, 2));
+    assert_eq!(account.closed[&Closer::Remote].reset, 1);
+    assert_eq!(account.closed[&Closer::Local].reset, 0);
+    assert_eq!(account.time_wait_created, 1);
+    assert_eq!(account.time_wait_standing(Duration::from_secs(11)), 1);
+}
+
+#[test]
+fn standing_time_wait_is_no_more_than_the_kernel_counts() {
+    let mut ledger = Ledger::default();
+    for _ in 0..5 {
+        ledger.record_connection("nginx", &connection());
+    }
+    let standing = |ledger: &Ledger| {
+        let account = &ledger.service("nginx").unwrap().connections[&Role::Server];
+        account.time_wait_standing(Duration::from_secs(11))
+    };
+    ledger.bound_time_wait("nginx", 7);
+    assert_eq!(standing(&ledger), 5);
+    ledger.bound_time_wait("nginx", 3);
+    assert_eq!(standing(&ledger), 3);
+}
+
+#[test]
+fn a_connection_from_before_is_in_no_other_figure() {
+    let mut ledger = Ledger::default();
+    let from_before = Connection {
+        whole: None,
+        ..connection()
+    };
+    ledger.record_connection("nginx", &from_before);
+    let account = ledger.service("nginx").unwrap();
+    assert!(account.connections.is_empty());
+    assert_eq!(account.connections_from_before, 1);
+}
+
+#[test]
+fn turns_that_cannot_be_seen_are_not_zero() {
+    let mut ledger = Ledger::default();
+    let mut unseen = connection();
+    unseen.whole.as_mut().unwrap().turns = None;
+    ledger.record_connection("nginx", &unseen);
+    let account = &ledger.service("nginx").unwrap().connections[&Role::Server];
+    assert_eq!(account.closed[&Closer::Local].turns.count(), 0);
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::discover::host::Host;
+use crate::kernel::connections::{Connections, Follow};
 use crate::kernel::cost::calibrate;
 use crate::kernel::load::{LoadError, Loaded, Options, UprobeMode, load};
 use crate::kernel::mappings::Watch;
@@ -11,21 +12,28 @@ use crate::outlet::doctor::{Capability, Diagnosis, HostFact, State};
 
 /// Loads everything once, attaches to nothing but this process itself, and lets
 /// go again.
-pub fn diagnose(handshakes_in_progress: u32) -> Diagnosis {
+pub fn diagnose(handshakes_in_progress: u32, connections: Follow) -> Diagnosis {
     let loaded = load(Options {
         mode: None,
         handshakes_in_progress,
+        connections,
     });
     let mappings = Watch::start();
     let mut capabilities = Vec::new();
-    let (handshakes, multi, trap) = match loaded {
-        Ok(mut loaded) => (State::Available, multi(&loaded), trap(&mut loaded)),
+    let (handshakes, multi, trap, [life_cycle, calls]) = match loaded {
+        Ok(mut loaded) => (
+            State::Available,
+            multi(&loaded),
+            trap(&mut loaded),
+            connection_states(&loaded.connections),
+        ),
         Err(error) => {
-            let reason = reason(&error);
+            let unavailable = State::Unavailable(reason(&error));
             (
-                State::Unavailable(reason.clone()),
-                State::Unavailable(reason.clone()),
-                State::Unavailable(reason),
+                unavailable.clone(),
+                unavailable.clone(),
+                unavailable.clone(),
+                [unavailable.clone(), unavailable],
             )
         }
     };
@@ -41,6 +49,16 @@ pub fn diagnose(handshakes_in_progress: u32) -> Diagnosis {
         "attaching and releasing all probes of a library at once",
     );
     add("uprobes", trap, "probes in running processes");
+    add(
+        "connections",
+        life_cycle,
+        "TCP connections of every service: opened, closed by whom, resets, TIME_WAIT",
+    );
+    add(
+        "connection_turns",
+        calls,
+        "turns per connection; owners of connections that a peer resets",
+    );
     add(
         "mapping_events",
         match mappings {
@@ -62,6 +80,14 @@ fn multi(loaded: &Loaded) -> State {
             "the kernel has no uprobe_multi links (Linux 6.6): one perf event a probe, slower to attach and release".to_owned(),
         ),
     }
+}
+
+fn connection_states(connections: &Connections) -> [State; 2] {
+    let state = |works: &Result<(), String>| match works {
+        Ok(()) => State::Available,
+        Err(reason) => State::Unavailable(reason.clone()),
+    };
+    [state(&connections.life_cycle), state(&connections.calls)]
 }
 
 fn trap(loaded: &mut Loaded) -> State {

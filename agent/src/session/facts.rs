@@ -18,12 +18,13 @@ use crate::outlet::terminal::units::counted;
 const PROBES: [u32; 2] = [TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN];
 
 /// Reasons of `enum tlsprof_loss`, in its order.
-const LOSSES: [&str; 5] = [
+const LOSSES: [&str; 6] = [
     "event_ring_full",
     "handshake_table_full",
     "thread_table_full",
     "nested_handshake",
     "began_before_attach",
+    "connection_no_memory",
 ];
 
 impl Session {
@@ -105,7 +106,8 @@ impl Session {
         self.step_probes.duty_ratio()
     }
 
-    /// The selected services that have a TLS library or handshakes, by name.
+    /// The selected services that have a TLS library, handshakes or TCP
+    /// connections, by name.
     pub fn service_facts(&self) -> BTreeMap<String, ServiceFacts> {
         let ports = ListeningPorts::read(&self.proc, self.table.live());
         let services = self.table.services();
@@ -118,10 +120,9 @@ impl Session {
         facts
             .filter(|(name, facts)| {
                 !facts.tls_libraries.is_empty()
-                    || self
-                        .ledger()
-                        .service(name)
-                        .is_some_and(|account| account.handshake_count() > 0)
+                    || self.ledger().service(name).is_some_and(|account| {
+                        account.handshake_count() > 0 || account.connection_count() > 0
+                    })
             })
             .collect()
     }
@@ -183,6 +184,21 @@ impl Session {
         let mut notes = Vec::new();
         if self.loaded.mode == UprobeMode::Single {
             notes.push("This kernel has no uprobe_multi (Linux 6.6): attaching and releasing takes longer.".to_owned());
+        }
+        let connections = &self.loaded.connections;
+        if let Err(reason) = &connections.life_cycle {
+            notes.push(format!("TCP connections were not followed: {reason}."));
+        } else if let Err(reason) = &connections.calls {
+            notes.push(format!(
+                "Turns of TCP connections were not counted: {reason}."
+            ));
+        }
+        let ownerless = self.ledger().ownerless();
+        if ownerless > 0 {
+            notes.push(format!(
+                "{} on this host ended before any process read, wrote or closed them; they belong to no service.",
+                counted(ownerless, "TCP connection", "TCP connections")
+            ));
         }
         notes
     }

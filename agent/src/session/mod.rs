@@ -1,5 +1,6 @@
 //! A profile under way: joins the stages, from discover to the ledger.
 
+mod booking;
 mod budget;
 mod danger;
 pub mod diagnosis;
@@ -21,8 +22,10 @@ use crate::discover::ports::ListeningPorts;
 use crate::discover::process::CpuTime;
 use crate::discover::selection::Selection;
 use crate::discover::table::{ImageChange, ProcessTable};
+use crate::evidence::Evidence;
+use crate::evidence::ProcessEvent;
 use crate::evidence::decode::decode;
-use crate::evidence::{Evidence, Handshake, ProcessEvent};
+use crate::kernel::connections::Follow;
 use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
 use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
 use crate::kernel::mappings::{Mapped, Watch};
@@ -48,6 +51,8 @@ pub struct Options {
     pub uprobe_mode: Option<UprobeMode>,
     /// Most handshakes under way at the same time.
     pub handshakes_in_progress: u32,
+    /// How much of TCP connections is followed.
+    pub connections: Follow,
 }
 
 /// CPU time is read from /proc this often; a process that ends between two
@@ -87,6 +92,7 @@ impl Session {
         let mut loaded = load(LoadOptions {
             mode: options.uprobe_mode,
             handshakes_in_progress: options.handshakes_in_progress,
+            connections: options.connections,
         })?;
         let trap = calibrate(&mut loaded).unwrap_or_default();
         // Watch first, scan then: what happens in between is seen twice, not never.
@@ -124,12 +130,12 @@ impl Session {
     }
 
     /// Waits up to `timeout` for evidence and books it; `see` gets each handshake
-    /// with its service as well.
+    /// and connection with its service as well.
     ///
     /// # Errors
     ///
     /// When the kernel side breaks down.
-    pub fn turn(&mut self, timeout: Duration, mut see: impl FnMut(&str, &Handshake)) -> Result<()> {
+    pub fn turn(&mut self, timeout: Duration, mut see: impl FnMut(&str, &Evidence)) -> Result<()> {
         self.loaded.wait(timeout)?;
         self.take_evidence(&mut see);
         self.take_mappings();
@@ -140,28 +146,33 @@ impl Session {
         if self.cpu_read.elapsed() >= CPU_PERIOD {
             self.book_cpu();
             self.keep_budget();
+            self.bound_time_wait();
         }
         Ok(())
     }
 
     /// After the load has ended: waits until no handshake has ended for a while,
-    /// so that the last ones of both sides are in. Bounded.
+    /// so that the last ones of both sides are in. Bounded. Connections do not
+    /// make it wait longer: on most hosts some end all the time.
     ///
     /// # Errors
     ///
     /// As for [`turn`](Self::turn).
-    pub fn settle(&mut self, mut see: impl FnMut(&str, &Handshake)) -> Result<()> {
+    pub fn settle(&mut self, mut see: impl FnMut(&str, &Evidence)) -> Result<()> {
         const QUIET: Duration = Duration::from_millis(300);
         const AT_MOST: Duration = Duration::from_secs(3);
         let began = Instant::now();
         let mut last = Instant::now();
         while last.elapsed() < QUIET && began.elapsed() < AT_MOST {
-            self.turn(Duration::from_millis(20), |service, handshake| {
-                last = Instant::now();
-                see(service, handshake);
+            self.turn(Duration::from_millis(20), |service, evidence| {
+                if matches!(evidence, Evidence::Handshake(_)) {
+                    last = Instant::now();
+                }
+                see(service, evidence);
             })?;
         }
         self.book_cpu();
+        self.bound_time_wait();
         Ok(())
     }
 
@@ -181,7 +192,7 @@ impl Session {
         self.registry.profiled()
     }
 
-    fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Handshake)) {
+    fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
         let Self {
             loaded,
             table,
@@ -190,17 +201,23 @@ impl Session {
             ..
         } = self;
         let mut ledger = ledger.write().unwrap_or_else(PoisonError::into_inner);
+        ledger.advance(monotonic_now());
+        let calls_seen = loaded.connections.calls.is_ok();
         let mut ended = BTreeMap::new();
         loaded.drain(|bytes| {
             let record = record::decode(bytes);
             match record.as_ref().and_then(decode) {
-                Some(Evidence::Process(event)) => {
-                    if let (ProcessEvent::Exit { process, .. }, Some(record)) = (&event, &record) {
+                Some(mut evidence) => {
+                    if let (Evidence::Process(ProcessEvent::Exit { process, .. }), Some(record)) =
+                        (&evidence, &record)
+                    {
                         ended.insert(*process, record.time());
                     }
-                    table.apply(&event);
+                    if !calls_seen {
+                        booking::forget_turns(&mut evidence);
+                    }
+                    booking::book(table, &mut ledger, &evidence, see);
                 }
-                Some(Evidence::Handshake(handshake)) => book(table, &mut ledger, &handshake, see),
                 None => *undecodable += 1,
             }
         });
@@ -208,8 +225,8 @@ impl Session {
             return;
         }
         for event in loaded.abandon(&ended) {
-            if let Some(Evidence::Handshake(handshake)) = decode(&Record::Handshake(event)) {
-                book(table, &mut ledger, &handshake, see);
+            if let Some(evidence) = decode(&Record::Handshake(event)) {
+                booking::book(table, &mut ledger, &evidence, see);
             }
         }
     }
@@ -291,23 +308,10 @@ impl Session {
     }
 }
 
-fn book(
-    table: &ProcessTable<ProcRoot>,
-    ledger: &mut Ledger,
-    handshake: &Handshake,
-    see: &mut impl FnMut(&str, &Handshake),
-) {
-    // A process that the table never saw came and went within one turn: its
-    // name is the best there is.
-    let service = table
-        .service_of(handshake.process)
-        .map_or(handshake.comm.as_str(), |name| name.as_str());
-    let known = table.service_of(handshake.process).is_some();
-    if known && !table.is_selected(handshake.process) {
-        return;
-    }
-    ledger.record(service, handshake);
-    see(ledger.booked_name(service), handshake);
+/// The clock of the kernel side's times.
+fn monotonic_now() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Duration::try_from(now).unwrap_or_default()
 }
 
 fn mapping(mapped: Mapped) -> Mapping {

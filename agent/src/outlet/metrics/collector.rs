@@ -11,17 +11,17 @@ use prometheus_client::metrics::MetricType;
 use crate::evidence::{Step, WaitReason};
 use crate::ledger::{Ledger, ServiceAccount};
 
-use super::{AgentStatus, SharedLedger};
+use super::{AgentStatus, SharedLedger, connections};
 
 /// Label names and values.
-type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
+pub(super) type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
 
 /// One metric family that is being written.
-struct Writer<'a>(MetricEncoder<'a>);
+pub(super) struct Writer<'a>(MetricEncoder<'a>);
 
 impl<'a> Writer<'a> {
     /// Begins a counter; `name` is without `_total`, which the encoder adds.
-    fn counter(
+    pub(super) fn counter(
         encoder: &'a mut DescriptorEncoder<'_>,
         name: &'a str,
         help: &str,
@@ -30,7 +30,7 @@ impl<'a> Writer<'a> {
         Ok(Self(metric))
     }
 
-    fn gauge(
+    pub(super) fn gauge(
         encoder: &'a mut DescriptorEncoder<'_>,
         name: &'a str,
         help: &str,
@@ -39,7 +39,7 @@ impl<'a> Writer<'a> {
         Ok(Self(metric))
     }
 
-    fn count(&mut self, labels: &impl EncodeLabelSet, value: u64) -> fmt::Result {
+    pub(super) fn count(&mut self, labels: &impl EncodeLabelSet, value: u64) -> fmt::Result {
         let mut metric = self.0.encode_family(labels)?;
         metric.encode_counter::<NoLabelSet, _, u64>(&value, None)
     }
@@ -49,7 +49,7 @@ impl<'a> Writer<'a> {
         metric.encode_counter::<NoLabelSet, _, u64>(&value.as_secs_f64(), None)
     }
 
-    fn value(&mut self, labels: &impl EncodeLabelSet, value: u64) -> fmt::Result {
+    pub(super) fn value(&mut self, labels: &impl EncodeLabelSet, value: u64) -> fmt::Result {
         self.0.encode_family(labels)?.encode_gauge(&value)
     }
 
@@ -68,6 +68,7 @@ impl Collector for LedgerCollector {
         handshakes(&mut encoder, &ledger)?;
         steps(&mut encoder, &ledger)?;
         waits(&mut encoder, &ledger)?;
+        connections::encode(&mut encoder, &ledger)?;
         cpu(&mut encoder, &ledger)
     }
 }
@@ -164,7 +165,7 @@ impl Collector for AgentCollector {
 }
 
 /// No labels.
-const NONE: Labels<'static, 0> = [];
+pub(super) const NONE: Labels<'static, 0> = [];
 
 fn build_info(encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
     let mut metric = Writer::gauge(

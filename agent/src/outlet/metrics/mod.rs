@@ -4,6 +4,7 @@
 //! never disagree. Only the histograms are kept here.
 
 mod collector;
+mod connections;
 pub mod format;
 
 use std::fmt;
@@ -15,7 +16,7 @@ use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::histogram::{Histogram, NativeHistogramConfig};
 use prometheus_client::registry::Registry;
 
-use crate::evidence::{Handshake, Outcome};
+use crate::evidence::{Connection, Evidence, Handshake, Outcome};
 
 use super::doctor::Capability;
 use collector::{AgentCollector, LedgerCollector};
@@ -40,6 +41,18 @@ const CPU_BUCKETS: [f64; 19] = [
 const DURATION_BUCKETS: [f64; 18] = [
     100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
     10.0, 30.0, 60.0,
+];
+
+/// Classic buckets of the turns of a connection: the usual limits of requests
+/// per connection (Domino 5, Apache 100, nginx 1,000) and what lies between.
+const TURN_BUCKETS: [f64; 14] = [
+    0.0, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 10_000.0,
+];
+
+/// Classic buckets of the duration of a connection, in seconds: two to a decade
+/// from 1 ms (one request on a local network) to an hour.
+const CONNECTION_BUCKETS: [f64; 14] = [
+    1e-3, 3e-3, 10e-3, 30e-3, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0,
 ];
 
 /// Native buckets grow by at most 10%. From 100 µs to 60 s that makes 154 of
@@ -81,6 +94,12 @@ struct CostLabels {
     resumption: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ConnectionLabels {
+    service_name: String,
+    role: &'static str,
+}
+
 /// Makes histograms with the buckets of one metric.
 #[derive(Clone, Copy, Debug)]
 struct Buckets(&'static [f64]);
@@ -93,6 +112,7 @@ impl MetricConstructor<Histogram> for Buckets {
 }
 
 type CostFamily = Family<CostLabels, Histogram, Buckets>;
+type ConnectionFamily = Family<ConnectionLabels, Histogram, Buckets>;
 
 /// All metrics of the agent.
 pub struct Metrics {
@@ -100,6 +120,8 @@ pub struct Metrics {
     agent: Arc<RwLock<AgentStatus>>,
     cpu: CostFamily,
     duration: CostFamily,
+    turns: ConnectionFamily,
+    connection_duration: ConnectionFamily,
 }
 
 impl fmt::Debug for Metrics {
@@ -114,6 +136,9 @@ impl Metrics {
         let agent = Arc::new(RwLock::new(AgentStatus::default()));
         let cpu = CostFamily::new_with_constructor(Buckets(&CPU_BUCKETS));
         let duration = CostFamily::new_with_constructor(Buckets(&DURATION_BUCKETS));
+        let turns = ConnectionFamily::new_with_constructor(Buckets(&TURN_BUCKETS));
+        let connection_duration =
+            ConnectionFamily::new_with_constructor(Buckets(&CONNECTION_BUCKETS));
         let mut registry = Registry::default();
         registry.register_collector(Box::new(LedgerCollector(Arc::clone(ledger))));
         registry.register(
@@ -126,18 +151,55 @@ impl Metrics {
             "Wall time of one completed TLS handshake, first call to end",
             duration.clone(),
         );
+        registry.register(
+            "tlsprof_connection_turns",
+            "Turns (a request and its answer) of one TCP connection that ended",
+            turns.clone(),
+        );
+        registry.register(
+            "tlsprof_connection_duration_seconds",
+            "Time of one TCP connection from its opening to the end of the socket",
+            connection_duration.clone(),
+        );
         registry.register_collector(Box::new(AgentCollector(Arc::clone(&agent))));
         Self {
             registry,
             agent,
             cpu,
             duration,
+            turns,
+            connection_duration,
         }
     }
 
-    /// Adds a handshake to the histograms; the ledger has it already, under this
-    /// name of its service.
-    pub fn observe(&self, service_name: &str, handshake: &Handshake) {
+    /// Adds a handshake or connection to the histograms; the ledger has it
+    /// already, under this name of its service.
+    pub fn observe(&self, service_name: &str, evidence: &Evidence) {
+        match evidence {
+            Evidence::Handshake(handshake) => self.observe_handshake(service_name, handshake),
+            Evidence::Closed(connection) => self.observe_connection(service_name, connection),
+            Evidence::Opened(_) | Evidence::Process(_) => {}
+        }
+    }
+
+    fn observe_connection(&self, service_name: &str, connection: &Connection) {
+        let Some(whole) = connection.whole else {
+            return;
+        };
+        let labels = ConnectionLabels {
+            service_name: service_name.to_owned(),
+            role: whole.role.label(),
+        };
+        if let Some(turns) = whole.turns {
+            self.turns.get_or_create(&labels).observe(turns.into());
+        }
+        let duration = bounded(whole.duration).as_secs_f64();
+        self.connection_duration
+            .get_or_create(&labels)
+            .observe(duration);
+    }
+
+    fn observe_handshake(&self, service_name: &str, handshake: &Handshake) {
         if handshake.outcome != Outcome::Completed {
             return;
         }

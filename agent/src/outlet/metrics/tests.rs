@@ -44,6 +44,15 @@ fn counters_and_histograms_have_the_documented_names() {
          reason=\"network\"} 0.0009",
         "tlsprof_handshake_cpu_seconds_bucket{le=\"0.0016\",service_name=\"nginx.service\",\
          role=\"server\",resumption=\"none\"} 3",
+        "tlsprof_connections_closed_total{service_name=\"nginx.service\",role=\"server\",\
+         closed_by=\"local\"} 3",
+        "tlsprof_connections_closed_total{service_name=\"nginx.service\",role=\"server\",\
+         closed_by=\"timeout\"} 0",
+        "tlsprof_connection_turns_bucket{le=\"3.0\",service_name=\"nginx.service\",\
+         role=\"server\"} 0",
+        "tlsprof_connection_turns_bucket{le=\"5.0\",service_name=\"nginx.service\",\
+         role=\"server\"} 3",
+        "tlsprof_time_wait_created_total{service_name=\"nginx.service\",role=\"server\"} 3",
         "tlsprof_agent_events_lost_total{reason=\"event_ring_full\"} 0",
         "tlsprof_agent_capability{capability=\"handshakes\",state=\"available\"} 1",
         "# EOF",

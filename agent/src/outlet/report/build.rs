@@ -12,7 +12,7 @@ use super::model::{
     AgentCost, Command, CpuSeconds, ErrorCount, HandshakeCost, HandshakeGroup, Host, Loss,
     Quantiles, Report, SCHEMA_VERSION, Service, StepCost, TlsLibrary, Wait,
 };
-use super::reasons;
+use super::{connections, reasons};
 
 /// What the ledger does not know about a profile.
 #[derive(Clone, Debug)]
@@ -58,7 +58,8 @@ pub fn build(facts: Facts, ledger: &Ledger) -> Report {
         .into_iter()
         .map(|(name, facts)| {
             let account = ledger.service(&name);
-            service(name, facts, account.unwrap_or(&ServiceAccount::default()))
+            let none = ServiceAccount::default();
+            service(name, facts, account.unwrap_or(&none), ledger.now())
         })
         .collect();
     services.sort_by(|a, b| {
@@ -67,8 +68,12 @@ pub fn build(facts: Facts, ledger: &Ledger) -> Report {
         let by_cost = b
             .handshake_cpu_seconds()
             .total_cmp(&a.handshake_cpu_seconds());
+        let by_connections = b.connection_count().cmp(&a.connection_count());
         let by_name = || a.service_name.cmp(&b.service_name);
-        by_server.then(by_cost).then_with(by_name)
+        by_server
+            .then(by_cost)
+            .then(by_connections)
+            .then_with(by_name)
     });
     let mut losses = facts.losses;
     losses.retain(|loss| loss.count > 0);
@@ -116,7 +121,12 @@ impl CpuSeconds {
     }
 }
 
-fn service(service_name: String, facts: ServiceFacts, account: &ServiceAccount) -> Service {
+fn service(
+    service_name: String,
+    facts: ServiceFacts,
+    account: &ServiceAccount,
+    now: Duration,
+) -> Service {
     let profiled = facts
         .tls_libraries
         .iter()
@@ -140,6 +150,8 @@ fn service(service_name: String, facts: ServiceFacts, account: &ServiceAccount) 
         handshake_costs: per_role(account, costs),
         steps: per_role(account, steps),
         waits: per_role(account, waits),
+        connections: connections::of(account, now),
+        connections_from_before: account.connections_from_before,
         source: source.to_owned(),
     }
 }
@@ -199,7 +211,7 @@ fn costs(role: Role, account: &RoleAccount) -> Vec<HandshakeCost> {
     account.costs.iter().map(cost).collect()
 }
 
-fn quantiles(of: &Distribution) -> Quantiles {
+pub(super) fn quantiles(of: &Distribution) -> Quantiles {
     Quantiles {
         mean: of.mean().as_secs_f64(),
         p50: of.quantile(0.5).as_secs_f64(),

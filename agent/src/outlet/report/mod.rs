@@ -1,6 +1,7 @@
 //! The report of one profile: text for people, JSON for programs.
 
 mod build;
+mod connections;
 pub mod json;
 pub mod model;
 pub mod reasons;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use crate::evidence::{Handshake, Outcome, Resumption, Role, Steps};
+use crate::evidence::{
+    Closer, Connection, Evidence, Handshake, Outcome, Resumption, Role, Steps, Whole,
+};
 use crate::ledger::Ledger;
 use crate::ledger::SharedLedger;
 use crate::outlet::metrics::Metrics;
@@ -36,6 +38,52 @@ pub(crate) fn handshake() -> Handshake {
         calls: 2,
         probe_hits: 20,
         error_reason: None,
+    }
+}
+
+/// A connection that the server closed after five turns.
+pub(crate) fn connection() -> Connection {
+    Connection {
+        owner: None,
+        whole: Some(Whole {
+            role: Role::Server,
+            port: 443,
+            duration: Duration::from_millis(38),
+            turns: Some(5),
+        }),
+        ended: Duration::from_secs(100),
+        bytes_received: 900,
+        bytes_sent: 12_000,
+        closed_by: Closer::Local,
+        reset: false,
+        time_wait: true,
+    }
+}
+
+/// The connections of that nginx: most closed by it after five turns, the rest
+/// by clients.
+fn book_connections(ledger: &mut Ledger) {
+    ledger.advance(Duration::from_secs(101));
+    for n in 0..9000_u32 {
+        let mut one = connection();
+        if n % 50 == 0 {
+            one.closed_by = Closer::Remote;
+            one.reset = n % 100 == 0;
+            one.time_wait = false;
+            one.whole = one.whole.map(|whole| Whole {
+                turns: Some(n % 5),
+                ..whole
+            });
+        }
+        ledger.record_opening("nginx.service", Role::Server);
+        ledger.record_connection("nginx.service", &one);
+    }
+    let from_before = Connection {
+        whole: None,
+        ..connection()
+    };
+    for _ in 0..3 {
+        ledger.record_connection("nginx.service", &from_before);
     }
 }
 
@@ -96,6 +144,7 @@ pub(crate) fn ledger() -> Ledger {
         };
         ledger.record("orders-api.service", &client);
     }
+    book_connections(&mut ledger);
     let seconds = Duration::from_secs_f64;
     ledger.add_cpu("nginx.service", seconds(19.81), seconds(3.42));
     ledger.add_cpu("orders-api.service", seconds(6.1), seconds(0.4));
@@ -197,9 +246,14 @@ pub(crate) fn silent_report() -> Report {
     build(facts(), &Ledger::default())
 }
 
-/// Books a handshake as a session does: in the ledger, then in the histograms.
+/// Books a handshake and a connection as a session does: in the ledger, then in the histograms.
 pub(crate) fn book(ledger: &SharedLedger, metrics: &Metrics, service: &str) {
     let mut ledger = ledger.write().unwrap_or_else(PoisonError::into_inner);
     ledger.record(service, &handshake());
-    metrics.observe(ledger.booked_name(service), &handshake());
+    let evidence = Evidence::Handshake(Box::new(handshake()));
+    metrics.observe(ledger.booked_name(service), &evidence);
+    ledger.record_opening(service, Role::Server);
+    ledger.record_connection(service, &connection());
+    let evidence = Evidence::Closed(Box::new(connection()));
+    metrics.observe(ledger.booked_name(service), &evidence);
 }

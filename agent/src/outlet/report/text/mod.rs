@@ -1,5 +1,6 @@
 //! The report as text for a terminal: the answer first, then its evidence.
 
+mod connections;
 mod costs;
 mod service;
 
@@ -30,7 +31,8 @@ pub fn render(report: &Report, style: Style) -> String {
     out.push('\n');
     out.push_str(&overview(report, style));
     for service in report.services.iter().take(DETAILED) {
-        if service.handshake_count() > 0 || report.services.len() == 1 {
+        let seen = service.handshake_count() > 0 || service.connection_count() > 0;
+        if seen || report.services.len() == 1 {
             out.push('\n');
             out.push_str(&service::render(service, report.duration_seconds, style));
         }
@@ -162,6 +164,7 @@ fn loss_in_words(reason: &str) -> String {
             "calls belonged to handshakes that began before the profile; they are not counted"
                 .to_owned()
         }
+        "connection_no_memory" => "TCP connections found no memory for their state".to_owned(),
         other => words(&printable(other)),
     }
 }

@@ -7,6 +7,7 @@ use crate::outlet::terminal::table::Table;
 use crate::outlet::terminal::units::{count, counted, percent, rate, time};
 use crate::outlet::terminal::{Paint, Style, bar, printable, shorten, wrap};
 
+use super::connections::connections;
 use super::costs::{costs, negotiated, steps};
 
 /// Rows of the table of what was negotiated.
@@ -19,6 +20,7 @@ pub(super) fn render(service: &Service, seconds: f64, style: Style) -> String {
     for section in [steps, costs, negotiated, failures, waits] {
         out.push_str(&section(service, style));
     }
+    out.push_str(&connections(service, seconds, style));
     out
 }
 

@@ -1,0 +1,87 @@
+//! TCP connections, as the kernel's socket states and socket calls show them.
+
+use std::time::Duration;
+
+use super::{Pid, Role};
+
+/// Who ended a connection: who sent FIN or RST first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Closer {
+    /// The profiled process.
+    Local,
+    /// Its peer.
+    Remote,
+    /// Neither: the peer no longer answered.
+    Timeout,
+}
+
+impl Closer {
+    /// All, in the order in which reports show them.
+    pub const ALL: [Self; 3] = [Self::Local, Self::Remote, Self::Timeout];
+
+    /// The value of the metric label and of the report's JSON.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Remote => "remote",
+            Self::Timeout => "timeout",
+        }
+    }
+}
+
+/// The process that has a connection: the one that connected, or the first that
+/// read or wrote; where nobody did, the one that closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The process.
+    pub process: Pid,
+    /// Name of the thread (comm), for processes that are gone already.
+    pub comm: String,
+}
+
+/// A connection was opened; its end is still to come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// Who has it.
+    pub owner: Owner,
+    /// Whether the owner was connected to, or connected.
+    pub role: Role,
+    /// Local TCP port.
+    pub port: u16,
+}
+
+/// A connection that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// Who had it; None if it ended before any process read, wrote or closed
+    /// it, and for connections of the kernel itself.
+    pub owner: Option<Owner>,
+    /// Facts that only the opening tells; None for a connection that was open
+    /// before the watch began.
+    pub whole: Option<Whole>,
+    /// When it ended, by the monotonic clock.
+    pub ended: Duration,
+    /// Payload received, in bytes. Of a whole life, seen or not.
+    pub bytes_received: u64,
+    /// Payload sent, in bytes, each byte once.
+    pub bytes_sent: u64,
+    /// Who ended it.
+    pub closed_by: Closer,
+    /// True if it ended by a reset, from either side.
+    pub reset: bool,
+    /// True if it left a TIME_WAIT bucket on this side.
+    pub time_wait: bool,
+}
+
+/// What is known of a connection whose whole life was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whole {
+    /// Whether the owner was connected to, or connected.
+    pub role: Role,
+    /// Local TCP port.
+    pub port: u16,
+    /// From the end of the TCP handshake to the end of the socket.
+    pub duration: Duration,
+    /// Requests with their answers; None where socket calls cannot be seen.
+    pub turns: Option<u32>,
+}

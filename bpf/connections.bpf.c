@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * TCP connections: who has them, how long, how many turns, who closes them, and
+ * which of them leave a TIME_WAIT bucket behind. The state of each lies in its
+ * socket and is freed with it. Addresses are never read.
+ *
+ * The owner is the process that connects, or the first that reads or writes;
+ * state changes mostly run in softirq, where the current task is anybody. Only
+ * two of them are always made by a task that has the socket: a close that sends
+ * FIN (net/ipv4/tcp.c, tcp_close_state()). It is the owner where nobody read or
+ * wrote before.
+ */
+#include "include/connection.h"
+#include "include/maps.h"
+
+#define IPPROTO_TCP 6 /* include/uapi/linux/in.h */
+#define SOCK_STREAM 1 /* include/linux/net.h */
+#define MSG_PEEK 2    /* include/linux/socket.h */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct connection);
+} connections SEC(".maps");
+
+static __always_inline struct connection *create_connection(struct sock *sk)
+{
+	struct connection *connection =
+		bpf_sk_storage_get(&connections, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+
+	if (!connection)
+		count_loss(TLSPROF_LOSS_CONNECTION_NO_MEMORY);
+	return connection;
+}
+
+static __always_inline void send_opened(struct connection *connection)
+{
+	struct tlsprof_connection_event event = {};
+
+	connection_describe(connection, &event);
+	event.header.kind = TLSPROF_EVENT_CONNECTION_OPENED;
+	event.header.time = connection->opened;
+	send_event(&event, sizeof(event));
+}
+
+/* The current task is the owner. Sockets of the kernel itself have none. */
+static __always_inline void claim(struct connection *connection)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		return;
+	connection->pid = bpf_get_current_pid_tgid() >> 32;
+	bpf_get_current_comm(connection->comm, sizeof(connection->comm));
+	if (connection->opened)
+		send_opened(connection);
+}
+
+static __always_inline void handle_connect(struct sock *sk)
+{
+	struct connection *connection = create_connection(sk);
+
+	if (!connection)
+		return;
+	connection->role = TLSPROF_ROLE_CLIENT;
+	claim(connection);
+}
+
+static __always_inline void handle_open(struct sock *sk)
+{
+	struct connection *connection = create_connection(sk);
+
+	if (!connection)
+		return;
+	connection->opened = bpf_ktime_get_ns();
+	connection->port = sk->__sk_common.skc_num;
+	if (!connection->role)
+		connection->role = TLSPROF_ROLE_SERVER;
+	if (connection->pid)
+		send_opened(connection);
+}
+
+static __always_inline void send_closed(struct sock *sk, struct connection *connection)
+{
+	struct tlsprof_connection_event event = {};
+	struct tcp_sock *tcp = (void *)sk;
+	__u64 now = bpf_ktime_get_ns();
+
+	connection_describe(connection, &event);
+	event.header.kind = TLSPROF_EVENT_CONNECTION_CLOSED;
+	event.header.time = now;
+	event.seen_open = connection->opened != 0;
+	event.duration = connection->opened ? now - connection->opened : 0;
+	event.bytes_received =
+		payload_received(BPF_CORE_READ(tcp, bytes_received), sk->__sk_common.skc_flags);
+	event.bytes_sent = BPF_CORE_READ(tcp, bytes_sent) - BPF_CORE_READ(tcp, bytes_retrans);
+	send_event(&event, sizeof(event));
+}
+
+static __always_inline void handle_closing(struct sock *sk, int old, int new)
+{
+	struct socket_end end = { .error = sk->sk_err,
+				  .linger2 = BPF_CORE_READ((struct tcp_sock *)sk, linger2),
+				  .flags = sk->__sk_common.skc_flags };
+	struct connection *connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
+
+	/* One that was open before the watch began shows up here at the latest. */
+	if (!connection && old == BPF_TCP_ESTABLISHED)
+		connection = create_connection(sk);
+	if (!connection)
+		return;
+	connection_step(connection, old, new, &end);
+	if (!connection->pid && in_states(new, 1U << BPF_TCP_FIN_WAIT1 | 1U << BPF_TCP_LAST_ACK))
+		claim(connection);
+	if (new != BPF_TCP_CLOSE)
+		return;
+	if (!in_states(old, 1U << BPF_TCP_SYN_SENT | 1U << BPF_TCP_SYN_RECV))
+		send_closed(sk, connection);
+	/* The socket may connect again. */
+	bpf_sk_storage_delete(&connections, sk);
+}
+
+static __always_inline void handle_state(struct sock *sk, int old, int new)
+{
+	if (sk->sk_protocol != IPPROTO_TCP)
+		return;
+	switch (new) {
+	case BPF_TCP_SYN_SENT:
+		handle_connect(sk);
+		break;
+	case BPF_TCP_ESTABLISHED:
+		handle_open(sk);
+		break;
+	case BPF_TCP_FIN_WAIT1:
+	case BPF_TCP_CLOSE_WAIT:
+	case BPF_TCP_LAST_ACK:
+	case BPF_TCP_CLOSE:
+		handle_closing(sk, old, new);
+		break;
+	}
+}
+
+/* Runs at every socket call of the host: leaves at once what is no TCP data. */
+static __always_inline void handle_data(struct sock *sk, int length, __u8 direction)
+{
+	const unsigned int not_open = 1U << BPF_TCP_CLOSE | 1U << BPF_TCP_SYN_SENT |
+				      1U << BPF_TCP_SYN_RECV;
+	struct connection *connection;
+
+	if (length <= 0 || sk->sk_protocol != IPPROTO_TCP || sk->sk_type != SOCK_STREAM)
+		return;
+	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
+	if (!connection) {
+		if (in_states(sk->__sk_common.skc_state & 15, not_open))
+			return;
+		connection = create_connection(sk);
+		if (!connection)
+			return;
+	}
+	if (!connection->pid)
+		claim(connection);
+	connection_data(connection, direction);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(tcp_state, struct sock *sk, int old, int new)
+{
+	handle_state(sk, old, new);
+	return 0;
+}
+
+/* Linux 6.3 (kernel commit 6e6eda44b939). */
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(socket_received, struct sock *sk, int length, int flags)
+{
+	if (!(flags & MSG_PEEK))
+		handle_data(sk, length, DIRECTION_IN);
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(socket_sent, struct sock *sk, int length, int flags)
+{
+	handle_data(sk, length, DIRECTION_OUT);
+	return 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * One TCP connection from ESTABLISHED to CLOSE: its turns and how it ended.
+ * Pure logic, unit-tested natively in tests/bpf.
+ */
+#ifndef TLSPROF_CONNECTION_H
+#define TLSPROF_CONNECTION_H
+
+#include "kernel.h"
+#include "contract.h"
+#include <linux/bpf.h> /* BPF_TCP_*: the kernel's TCP states, stable numbers */
+
+/* asm-generic/errno.h, as sk_err holds them. */
+#define TLSPROF_ECONNABORTED 103
+#define TLSPROF_ETIMEDOUT 110
+
+/* enum sock_flags (include/net/sock.h): bits of skc_flags. */
+#define SOCK_DEAD_BIT (1UL << 0) /* no process has the socket any more */
+#define SOCK_DONE_BIT (1UL << 1) /* the peer's FIN has come */
+
+enum direction {
+	DIRECTION_NONE = 0,
+	DIRECTION_IN = 1,
+	DIRECTION_OUT = 2,
+};
+
+struct connection {
+	__u64 opened; /* 0: it was open before the watch began, or is not open yet */
+	__u32 pid;    /* the owner, 0 until it is known */
+	__u32 turns;
+	char comm[TLSPROF_COMM_LEN];
+	__u16 port;
+	__u8 role; /* enum tlsprof_role, 0 for a connection from before */
+	__u8 last; /* enum direction of the data that moved last */
+	__u8 closed_by;
+	__u8 reset;
+	__u8 time_wait;
+};
+
+/* What the kernel says of a socket that changes its state. */
+struct socket_end {
+	int error;           /* sk_err */
+	int linger2;         /* tcp_sock.linger2, negative: no waiting for the peer's FIN */
+	unsigned long flags; /* skc_flags */
+};
+
+static inline bool in_states(int state, unsigned int states)
+{
+	return (1U << state) & states;
+}
+
+/*
+ * Both sides have sent FIN, or the kernel still waits for the peer's on behalf
+ * of a socket that is closed: the states in which tcp_time_wait() hands the
+ * connection to a TIME_WAIT bucket, and then sets CLOSE (net/ipv4/tcp_input.c,
+ * tcp_minisocks.c). A close with unread data also goes from FIN_WAIT2 to CLOSE,
+ * but it sends a reset, before the socket is orphaned and without a FIN from
+ * the peer. A bucket that the kernel has no room for (TcpExt
+ * TCPTimeWaitOverflow) cannot be told from one that it made.
+ */
+static inline bool makes_time_wait(int old, const struct socket_end *end)
+{
+	if (end->error)
+		return false;
+	if (old == BPF_TCP_CLOSING)
+		return true;
+	return old == BPF_TCP_FIN_WAIT2 && end->linger2 >= 0 &&
+	       (end->flags & (SOCK_DEAD_BIT | SOCK_DONE_BIT));
+}
+
+/* The kernel counts the peer's FIN as a byte (tcp_rcv_nxt_update()). */
+static inline __u64 payload_received(__u64 bytes_received, unsigned long flags)
+{
+	return bytes_received && (flags & SOCK_DONE_BIT) ? bytes_received - 1 : bytes_received;
+}
+
+/* Who ends a connection that goes straight to CLOSE. */
+static inline __u8 closer_of_error(int error)
+{
+	switch (error) {
+	case 0:                    /* closed with unread data, or SO_LINGER 0: we send RST */
+	case TLSPROF_ECONNABORTED: /* ended by the administrator (ss -K) */
+		return TLSPROF_CLOSER_LOCAL;
+	case TLSPROF_ETIMEDOUT:
+		return TLSPROF_CLOSER_TIMEOUT;
+	default:
+		return TLSPROF_CLOSER_REMOTE;
+	}
+}
+
+/* A state on the way from ESTABLISHED to CLOSE. The first step says who closed. */
+static inline void connection_step(struct connection *connection, int old, int new,
+				   const struct socket_end *end)
+{
+	__u8 closer = TLSPROF_CLOSER_LOCAL;
+
+	if (new == BPF_TCP_CLOSE) {
+		closer = closer_of_error(end->error);
+		connection->time_wait = makes_time_wait(old, end);
+		connection->reset = end->error != TLSPROF_ETIMEDOUT && !connection->time_wait &&
+				    !(old == BPF_TCP_LAST_ACK && !end->error);
+	} else if (new == BPF_TCP_CLOSE_WAIT) {
+		closer = TLSPROF_CLOSER_REMOTE;
+	}
+	if (!connection->closed_by)
+		connection->closed_by = closer;
+}
+
+/*
+ * A turn is a request and its answer. It is counted when the answer begins: a
+ * server's first write after a read, a client's first read after a write. So N
+ * requests, one after another, are N turns on both sides, whoever speaks first
+ * (SMTP) and whatever number of calls a message takes.
+ */
+static inline void connection_data(struct connection *connection, __u8 direction)
+{
+	__u8 answer = connection->role == TLSPROF_ROLE_CLIENT ? DIRECTION_IN : DIRECTION_OUT;
+
+	if (connection->last == direction)
+		return;
+	if (connection->last != DIRECTION_NONE && direction == answer)
+		connection->turns++;
+	connection->last = direction;
+}
+
+/* What is known of it at any time. */
+static inline void connection_describe(const struct connection *connection,
+				       struct tlsprof_connection_event *event)
+{
+	event->header.pid = connection->pid;
+	event->turns = connection->turns;
+	event->port = connection->port;
+	event->role = connection->role;
+	event->closed_by = connection->closed_by;
+	event->reset = connection->reset;
+	event->time_wait = connection->time_wait;
+	__builtin_memcpy(event->comm, connection->comm, sizeof(event->comm));
+}
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The logic of connections: turns, and what the ways through TCP's states mean. */
+#include "check.h"
+#include "connection.h"
+
+#define IN DIRECTION_IN
+#define OUT DIRECTION_OUT
+
+static const struct socket_end orderly = { .flags = SOCK_DONE_BIT };
+static const struct socket_end by_reset = { .error = 104 /* ECONNRESET */ };
+
+/* Turns of a connection on which data moved like this; 0 ends the list. */
+static int turns_of(__u8 role, const __u8 *directions)
+{
+	struct connection connection = { .role = role };
+
+	while (*directions)
+		connection_data(&connection, *directions++);
+	return connection.turns;
+}
+
+/* Lives a connection through these states; 0 ends the list. */
+static struct connection live(const int *states, const struct socket_end *end)
+{
+	struct connection connection = {};
+
+	for (; states[1]; states++)
+		connection_step(&connection, states[0], states[1], end);
+	return connection;
+}
+
+#define TURNS(role, ...) turns_of(TLSPROF_ROLE_##role, (const __u8[]){ __VA_ARGS__, 0 })
+#define LIVE(end, ...) live((const int[]){ BPF_TCP_ESTABLISHED, __VA_ARGS__, 0 }, end)
+
+static void requests_and_answers_are_turns_on_both_sides(void)
+{
+	CHECK_EQUAL(TURNS(SERVER, IN, OUT), 1);
+	CHECK_EQUAL(TURNS(CLIENT, OUT, IN), 1);
+	CHECK_EQUAL(TURNS(SERVER, IN, OUT, IN, OUT, IN, OUT), 3);
+	CHECK_EQUAL(TURNS(CLIENT, OUT, IN, OUT, IN, OUT, IN), 3);
+}
+
+static void the_number_of_calls_does_not_matter(void)
+{
+	CHECK_EQUAL(TURNS(SERVER, IN, IN, OUT, OUT, OUT, IN, OUT), 2);
+	CHECK_EQUAL(TURNS(CLIENT, OUT, OUT, IN, IN, IN, OUT, IN), 2);
+}
+
+static void a_request_without_an_answer_is_no_turn(void)
+{
+	CHECK_EQUAL(TURNS(SERVER, IN), 0);
+	CHECK_EQUAL(TURNS(SERVER, IN, OUT, IN), 1);
+	CHECK_EQUAL(TURNS(CLIENT, OUT), 0);
+	CHECK_EQUAL(TURNS(CLIENT, OUT, IN, OUT), 1);
+}
+
+static void a_greeting_is_no_turn(void)
+{
+	/* SMTP: 220; EHLO, 250; QUIT, 221. */
+	CHECK_EQUAL(TURNS(SERVER, OUT, IN, OUT, IN, OUT), 2);
+	CHECK_EQUAL(TURNS(CLIENT, IN, OUT, IN, OUT, IN), 2);
+}
+
+static void the_side_that_closes_first_has_time_wait(void)
+{
+	struct connection ours =
+		LIVE(&orderly, BPF_TCP_FIN_WAIT1, BPF_TCP_FIN_WAIT2, BPF_TCP_CLOSE);
+	struct connection theirs =
+		LIVE(&orderly, BPF_TCP_CLOSE_WAIT, BPF_TCP_LAST_ACK, BPF_TCP_CLOSE);
+
+	CHECK_EQUAL(ours.closed_by, TLSPROF_CLOSER_LOCAL);
+	CHECK_EQUAL(ours.time_wait, 1);
+	CHECK_EQUAL(ours.reset, 0);
+	CHECK_EQUAL(theirs.closed_by, TLSPROF_CLOSER_REMOTE);
+	CHECK_EQUAL(theirs.time_wait, 0);
+	CHECK_EQUAL(theirs.reset, 0);
+}
+
+static void both_sides_that_close_at_once_have_time_wait(void)
+{
+	struct connection connection =
+		LIVE(&orderly, BPF_TCP_FIN_WAIT1, BPF_TCP_CLOSING, BPF_TCP_CLOSE);
+
+	CHECK_EQUAL(connection.closed_by, TLSPROF_CLOSER_LOCAL);
+	CHECK_EQUAL(connection.time_wait, 1);
+}
+
+static void a_reset_leaves_no_time_wait(void)
+{
+	struct connection open = LIVE(&by_reset, BPF_TCP_CLOSE);
+	struct connection waiting =
+		LIVE(&by_reset, BPF_TCP_FIN_WAIT1, BPF_TCP_FIN_WAIT2, BPF_TCP_CLOSE);
+
+	CHECK_EQUAL(open.closed_by, TLSPROF_CLOSER_REMOTE);
+	CHECK_EQUAL(open.reset, 1);
+	CHECK_EQUAL(open.time_wait, 0);
+	CHECK_EQUAL(waiting.closed_by, TLSPROF_CLOSER_LOCAL);
+	CHECK_EQUAL(waiting.reset, 1);
+	CHECK_EQUAL(waiting.time_wait, 0);
+}
+
+static void a_close_with_unread_data_is_a_reset_from_this_side(void)
+{
+	const struct socket_end silent = {};
+	struct connection open = LIVE(&silent, BPF_TCP_CLOSE);
+	struct connection after_fin = LIVE(&silent, BPF_TCP_CLOSE_WAIT, BPF_TCP_CLOSE);
+	struct connection after_shutdown =
+		LIVE(&silent, BPF_TCP_FIN_WAIT1, BPF_TCP_FIN_WAIT2, BPF_TCP_CLOSE);
+
+	CHECK_EQUAL(open.closed_by, TLSPROF_CLOSER_LOCAL);
+	CHECK_EQUAL(open.reset, 1);
+	CHECK_EQUAL(after_fin.closed_by, TLSPROF_CLOSER_REMOTE);
+	CHECK_EQUAL(after_fin.reset, 1);
+	CHECK_EQUAL(after_shutdown.reset, 1);
+	CHECK_EQUAL(after_shutdown.time_wait, 0);
+}
+
+static void the_kernel_waits_on_for_a_socket_that_is_closed(void)
+{
+	const struct socket_end orphan = { .flags = SOCK_DEAD_BIT };
+	const struct socket_end impatient = { .flags = SOCK_DEAD_BIT, .linger2 = -1 };
+
+	CHECK_EQUAL(makes_time_wait(BPF_TCP_FIN_WAIT2, &orphan), true);
+	CHECK_EQUAL(makes_time_wait(BPF_TCP_FIN_WAIT2, &impatient), false);
+	CHECK_EQUAL(makes_time_wait(BPF_TCP_LAST_ACK, &orderly), false);
+}
+
+static void a_peer_that_no_longer_answers_is_a_timeout(void)
+{
+	const struct socket_end timeout = { .error = TLSPROF_ETIMEDOUT };
+	struct connection open = LIVE(&timeout, BPF_TCP_CLOSE);
+	struct connection closing = LIVE(&timeout, BPF_TCP_FIN_WAIT1, BPF_TCP_CLOSE);
+
+	CHECK_EQUAL(open.closed_by, TLSPROF_CLOSER_TIMEOUT);
+	CHECK_EQUAL(open.reset, 0);
+	CHECK_EQUAL(closing.closed_by, TLSPROF_CLOSER_LOCAL);
+	CHECK_EQUAL(closing.time_wait, 0);
+}
+
+static void a_fin_is_not_payload(void)
+{
+	CHECK_EQUAL(payload_received(101, SOCK_DONE_BIT), 100);
+	CHECK_EQUAL(payload_received(101, SOCK_DEAD_BIT), 101);
+	CHECK_EQUAL(payload_received(0, SOCK_DONE_BIT), 0);
+}
+
+int main(void)
+{
+	RUN(requests_and_answers_are_turns_on_both_sides);
+	RUN(the_number_of_calls_does_not_matter);
+	RUN(a_request_without_an_answer_is_no_turn);
+	RUN(a_greeting_is_no_turn);
+	RUN(the_side_that_closes_first_has_time_wait);
+	RUN(both_sides_that_close_at_once_have_time_wait);
+	RUN(a_reset_leaves_no_time_wait);
+	RUN(a_close_with_unread_data_is_a_reset_from_this_side);
+	RUN(the_kernel_waits_on_for_a_socket_that_is_closed);
+	RUN(a_peer_that_no_longer_answers_is_a_timeout);
+	RUN(a_fin_is_not_payload);
+	return summary();
+}

@@ -1,0 +1,91 @@
+"""nginx without TLS under a name of its own, wherever wanted, and a client for it.
+
+The copies have names of their own so that an nginx of somebody else on the host
+is another service.
+"""
+
+import json
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator, Sequence
+
+from .network import free_port
+from .paths import SERVERS
+from .processes import Argument, Process, run
+from .servers import SYSTEM_PYTHON, Server
+from .waiting import wait_until
+
+LISTEN_STATE = "0A"
+
+CONFIG = """
+daemon off;
+master_process off;
+pid {folder}/{name}.pid;
+error_log stderr warn;
+events {{ worker_connections 512; }}
+http {{
+    access_log off;
+    keepalive_requests {limit};
+    client_body_temp_path {folder}/{name}-body;
+    proxy_temp_path {folder}/{name}-proxy;
+    fastcgi_temp_path {folder}/{name}-fastcgi;
+    uwsgi_temp_path {folder}/{name}-uwsgi;
+    scgi_temp_path {folder}/{name}-scgi;
+    server {{
+        listen {address}:{port}{parameters};
+        {extra}
+    }}
+}}
+"""
+
+ANSWER = 'location / { return 200 "ok\\n"; }'
+
+
+def unique(name: str) -> str:
+    """A name that no other run of these tests uses."""
+    return f"{name}-{os.getpid()}"
+
+
+@contextmanager
+def nginx(
+    folder: Path,
+    name: str,
+    limit: int = 1_000_000,
+    extra: str = ANSWER,
+    address: str = "127.0.0.1",
+    parameters: str = "",
+    inside: Sequence[Argument] = (),
+) -> Iterator[Server]:
+    """One nginx process; `limit` is its number of requests per connection. `inside` is a
+    command that runs it elsewhere, such as in a network namespace."""
+    name = unique(name)
+    program = folder / name
+    shutil.copy(shutil.which("nginx"), program)
+    port = free_port()
+    config = folder / f"{name}.conf"
+    values = dict(folder=folder, name=name, limit=limit, extra=extra, port=port)
+    config.write_text(CONFIG.format(address=address, parameters=parameters, **values))
+    with Process([*inside, program, "-e", "stderr", "-c", config]) as process:
+        wait_until(
+            lambda: _listens(process.pid, port) or not process.alive(),
+            f"listening on {port}: {process.describe()}",
+        )
+        assert process.alive(), process.describe()
+        yield Server(port, process)
+
+
+def _listens(pid: int, port: int) -> bool:
+    tables = [Path(f"/proc/{pid}/net/{table}").read_text() for table in ("tcp", "tcp6")]
+    rows = [line.split() for table in tables for line in table.splitlines()[1:]]
+    return any(row[3] == LISTEN_STATE and int(row[1].rsplit(":", 1)[1], 16) == port for row in rows)
+
+
+def request(port: int, requests: int, certificate: Argument = "", inside: Sequence[Argument] = ()) -> int:
+    """Makes requests; returns how many connections they took."""
+    done = run([*inside, SYSTEM_PYTHON, SERVERS / "http_client.py", port, requests, certificate])
+    assert done.child.returncode == 0, done.describe()
+    seen = json.loads(done.stdout)
+    assert seen["requests"] == requests
+    return seen["connections"]
