@@ -1,6 +1,7 @@
 //! What the kernel side reports, decoded into the words of the design.
 
 pub mod decode;
+pub mod hello;
 
 use std::time::Duration;
 
