@@ -34,8 +34,8 @@ pub struct Offer {
     pub protocols: Vec<&'static str>,
     /// It names the host that it wants. The name itself is never kept.
     pub server_name: bool,
-    /// Its session id is not empty. In a hello that offers TLS 1.3 this may be
-    /// a compatibility measure (RFC 8446, D.4) and stand for no session.
+    /// Its session id is not empty. It may stand for no session: see
+    /// [`super::Offered::SessionId`].
     pub session_id: bool,
     /// It can take a ticket (RFC 5077).
     pub ticket_support: bool,
@@ -69,7 +69,7 @@ pub(super) fn note(facts: &mut Facts, message: &Message) -> Result<(), GaveUp> {
         (None, message::CLIENT_HELLO) => {
             let (offer, session_id) = hello(&message.body).ok_or(GaveUp::Malformed)?;
             facts.offer = Some(offer);
-            facts.seen.session_id = session_id;
+            facts.seen.offered_session = session_id;
         }
         (None, _) => return Err(GaveUp::Underway),
         (_, message::CLIENT_KEY_EXCHANGE) => {

@@ -29,8 +29,10 @@ pub struct Facts {
 /// Signs from which conclusions are drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// The client's session id.
-    pub session_id: Vec<u8>,
+    /// The client's session id, at most 32 bytes.
+    pub offered_session: Vec<u8>,
+    /// The server's, where it is another; at most 32 bytes.
+    pub issued_session: Vec<u8>,
     /// Up to TLS 1.2: the server sent what it sends in full handshakes only.
     pub full_flight: bool,
     /// Up to TLS 1.2: the server's flight ended, whatever it held.
@@ -48,12 +50,10 @@ pub(super) struct Seen {
 pub enum Offered {
     /// It did not.
     Nothing,
-    /// By a session id.
+    /// By a session id, or not at all: TLS 1.3 clients make one up for
+    /// compatibility (RFC 8446, D.4), and Go's client always does. See
+    /// [`Facts::refused_session`].
     SessionId,
-    /// It sent a session id in a hello that offers TLS 1.3: an earlier session
-    /// of TLS 1.2, or a random number that stands for nothing
-    /// (RFC 8446, D.4). One connection cannot tell.
-    PerhapsSessionId,
     /// By a ticket.
     Ticket,
     /// By a pre-shared key. An external key looks the same.
@@ -69,7 +69,7 @@ pub enum Attempt {
     Accepted,
     /// The server insisted on a full handshake.
     Refused,
-    /// Not seen, or [`Offered::PerhapsSessionId`].
+    /// Not seen, or a session id that may stand for nothing was not taken up.
     Unknown,
 }
 
@@ -141,9 +141,8 @@ impl Facts {
             None => Offered::Nothing,
             Some(offer) if offer.psk => Offered::Psk,
             Some(offer) if offer.ticket => Offered::Ticket,
-            Some(offer) if !offer.session_id => Offered::Nothing,
-            Some(offer) if offer.has_13() => Offered::PerhapsSessionId,
-            Some(_) => Offered::SessionId,
+            Some(offer) if offer.session_id => Offered::SessionId,
+            Some(_) => Offered::Nothing,
         }
     }
 
@@ -186,11 +185,29 @@ impl Facts {
             (Resumption::None, Offered::Nothing) => Attempt::NotOffered,
             // A client that knows that the server speaks TLS 1.3 has no
             // session of TLS 1.2 with it.
-            (Resumption::None, Offered::PerhapsSessionId) if choice_is_13 => Attempt::NotOffered,
-            (Resumption::None, Offered::PerhapsSessionId) => Attempt::Unknown,
+            (Resumption::None, Offered::SessionId) if choice_is_13 => Attempt::NotOffered,
+            (Resumption::None, Offered::SessionId) => Attempt::Unknown,
             (Resumption::None, _) => Attempt::Refused,
             _ => Attempt::Accepted,
         }
+    }
+
+    /// The session id that the client sent and the server did not take up,
+    /// where [`Facts::attempt`] cannot tell whether it stood for a session. It
+    /// did if the server had issued it: see [`Facts::issued_session`]. To be
+    /// compared in memory, never to be shown.
+    pub fn refused_session(&self) -> Option<&[u8]> {
+        let unclear = self.resumption() == Resumption::None
+            && self.attempt() == Attempt::Unknown
+            && self.offered() == Offered::SessionId;
+        unclear.then_some(self.seen.offered_session.as_slice())
+    }
+
+    /// The session id that the server gave to a new session (up to TLS 1.2).
+    /// To be compared in memory, never to be shown.
+    pub fn issued_session(&self) -> Option<&[u8]> {
+        let session = self.seen.issued_session.as_slice();
+        (!session.is_empty()).then_some(session)
     }
 
     /// The kind of key with which `role` signed: `rsa_2048`, `none`, or

@@ -36,8 +36,6 @@ pub struct Choice {
     pub psk: bool,
     /// The session id is the one that the client sent, and not empty.
     pub session_id_echoed: bool,
-    /// Up to TLS 1.2: the server gave a session id of its own.
-    pub session_id_issued: bool,
     /// How keys are exchanged, as far as this is known yet.
     pub key_exchange: KeyExchange,
 }
@@ -143,7 +141,7 @@ pub(super) fn note(facts: &mut Facts, message: &Message) -> Result<(), GaveUp> {
 fn hello(facts: &mut Facts, body: &[u8]) -> Option<()> {
     let (_, hello) = parse_tls_handshake_server_hello(body).ok()?;
     let extensions = extensions(hello.ext.unwrap_or_default())?;
-    let mut choice = chosen(&hello, &facts.seen.session_id);
+    let mut choice = chosen(&hello, &facts.seen.offered_session);
     let retry = hello.random == RETRY;
     for (kind, content) in extensions {
         extension(&mut choice, kind, Cursor(content), retry)?;
@@ -155,11 +153,13 @@ fn hello(facts: &mut Facts, body: &[u8]) -> Option<()> {
         });
         return Some(());
     }
+    let issued = hello.session_id.unwrap_or_default();
     if choice.version.is_13() {
-        choice.session_id_issued = false;
         if choice.psk && choice.key_exchange == KeyExchange::Unknown {
             choice.key_exchange = KeyExchange::None;
         }
+    } else if !choice.session_id_echoed {
+        facts.seen.issued_session = issued.to_vec();
     }
     facts.choice = Some(choice);
     Some(())
@@ -174,7 +174,6 @@ fn chosen(hello: &TlsServerHelloContents<'_>, offered: &[u8]) -> Choice {
         protocol: None,
         psk: false,
         session_id_echoed: echoed,
-        session_id_issued: !session_id.is_empty() && !echoed,
         key_exchange: KeyExchange::Unknown,
     }
 }

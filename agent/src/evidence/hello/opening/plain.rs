@@ -229,8 +229,11 @@ fn ldap_answer(held: &[u8]) -> Step {
 fn mysql_greeting(held: &[u8], opening: &mut Opening) -> Step {
     match *held {
         [low, high, 0, 0, 10, ..] if high < 4 => {
-            opening.upgrade = Some(Upgrade::Mysql);
-            Step::Pass(4 + usize::from(u16::from_le_bytes([low, high])))
+            let whole = 4 + usize::from(u16::from_le_bytes([low, high]));
+            if held.len() >= whole {
+                opening.upgrade = Some(Upgrade::Mysql);
+            }
+            Step::Pass(whole)
         }
         [_] | [_, 0..4] | [_, 0..4, 0] | [_, 0..4, 0, 0] => Step::More,
         _ => Step::NotTls,
