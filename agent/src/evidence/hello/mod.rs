@@ -4,22 +4,22 @@
 //! chunks of any size; an [`Exchange`] takes them and says what was offered,
 //! what was chosen, and when it needs no more.
 //!
-//! [`opening`] finds where TLS begins, [`records`] puts records and handshake
-//! messages together, [`client`] and [`server`] read the messages, [`facts`]
-//! draws the conclusions.
+//! `opening` finds where TLS begins, `records` puts records and handshake
+//! messages together, `client` and `server` read the messages, `facts` draws
+//! the conclusions. TLS over TCP only: no DTLS, no SSL 2.0.
 
-pub mod client;
+mod client;
 mod codes;
 mod cursor;
-pub mod facts;
+mod facts;
 mod opening;
 mod records;
-pub mod server;
+mod server;
 
 #[cfg(test)]
 mod tests;
 
-pub use client::Offer;
+pub use client::{LISTED, Offer};
 pub use codes::{Alert, AlertLevel, CipherSuite, Group, SignatureScheme, Version};
 pub use facts::{Attempt, Facts, Offered};
 pub use opening::{Opening, Upgrade};
@@ -186,7 +186,8 @@ impl Exchange {
         }
     }
 
-    /// What is known so far: None before the first hello or alert.
+    /// What is known so far, whatever the state: None before the first hello or
+    /// alert.
     pub fn facts(&self) -> Option<&Facts> {
         let facts = &self.facts;
         (facts.offer.is_some() || facts.choice.is_some() || !facts.alerts.is_empty())
@@ -231,11 +232,11 @@ impl Exchange {
         let side = self.side(direction);
         let room = TLS_LIMIT.saturating_sub(side.taken);
         side.taken = side.taken.saturating_add(bytes.len());
-        let (mut rest, beyond) = bytes.split_at(room.min(bytes.len()));
-        while !self.side(direction).done {
+        let mut rest = bytes.get(..room).unwrap_or(bytes);
+        while !self.is_complete() && !self.side(direction).done {
             match self.side(direction).records.next(&mut rest)? {
                 Some(item) => self.note(direction, item)?,
-                None if beyond.is_empty() => break,
+                None if self.side(direction).taken < TLS_LIMIT => break,
                 None => return Err(GaveUp::TooLong),
             }
         }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use crate::evidence::Role;
 use crate::evidence::hello::{Direction, Exchange, State};
@@ -21,7 +22,12 @@ fn folder() -> PathBuf {
 }
 
 /// All fixtures, by name.
-pub fn all() -> Vec<Fixture> {
+pub fn all() -> &'static [Fixture] {
+    static ALL: LazyLock<Vec<Fixture>> = LazyLock::new(read_all);
+    &ALL
+}
+
+fn read_all() -> Vec<Fixture> {
     let mut names: Vec<String> = std::fs::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

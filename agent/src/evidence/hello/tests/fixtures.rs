@@ -99,8 +99,7 @@ proptest! {
         which in any::<prop::sample::Index>(),
         cuts in prop::collection::vec(1_usize..600, 1..40),
     ) {
-        let fixtures = all();
-        let fixture = which.get(&fixtures);
+        let fixture = which.get(all());
         let mut exchange = Exchange::new();
         let mut sizes = cuts.iter().cycle();
         for (direction, mut bytes) in fixture.whole() {

@@ -52,6 +52,30 @@ fn empty_records_and_warnings_without_end_are_bounded() {
 }
 
 #[test]
+fn what_follows_the_end_in_the_same_chunk_changes_nothing() {
+    let fixture = read("openssl30-tls13-full");
+    let mut server = fixture.chunks[1].1[..127].to_vec();
+    server.extend([0xff; 100]);
+    let mut exchange = fed(fixture.whole().take(1));
+    exchange.received(S, &server);
+    assert_eq!(summary(&exchange), fixture.expected);
+}
+
+#[test]
+fn a_state_without_use_for_more_bytes_is_final() {
+    let hello = read("openssl30-tls12-full");
+    let mut exchange = fed(hello.whole().take(1));
+    let warning = bytes("15030300020100");
+    while exchange.progress().from_server > 0 {
+        exchange.received(S, &warning);
+    }
+    assert_eq!(
+        exchange.progress().state,
+        State::GaveUp(crate::evidence::hello::GaveUp::TooLong)
+    );
+}
+
+#[test]
 fn lost_bytes_end_it_and_keep_what_is_known() {
     let fixture = read("openssl30-tls12-full");
     let mut exchange = fed(fixture.whole().take(1));
@@ -90,8 +114,7 @@ proptest! {
         which in any::<prop::sample::Index>(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
     ) {
-        let fixtures = all();
-        let mut chunks = which.get(&fixtures).chunks.clone();
+        let mut chunks = which.get(all()).chunks.clone();
         for (place, byte) in damage {
             let total = chunks.iter().map(|(_, bytes)| bytes.len()).sum();
             let mut at = place.index(total);
