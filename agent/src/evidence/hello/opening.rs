@@ -128,12 +128,15 @@ impl Prelude {
     }
 
     fn step(&self, direction: Direction, opening: &mut Opening) -> Step {
+        // No room for a record's header. The bound is the same whether bytes
+        // come one by one or at once.
+        if self.passed > LOOK_AHEAD - RECORD_HEADER {
+            return Step::NotTls;
+        }
         if self.held.is_empty() {
             return Step::More;
         }
         match tls(direction, &self.held) {
-            // The bound is the same whether bytes come one by one or at once.
-            Step::Tls if self.passed > LOOK_AHEAD - RECORD_HEADER => Step::NotTls,
             Step::NotTls => plain::step(direction, &self.held, opening),
             step => step,
         }

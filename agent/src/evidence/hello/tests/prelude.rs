@@ -65,6 +65,22 @@ fn a_line_without_end_is_bounded() {
     assert_eq!(exchange.progress().state, State::NotTls);
 }
 
+/// Found by fuzzing: one look past the bound saw more than many small ones.
+#[test]
+fn the_look_ahead_ends_at_the_same_byte_for_any_chunk() {
+    for length in 4080..4100 {
+        for record in [&b"\x16\x03\x01\x00\x05"[..], b"\x17\x03\x03\x00\x05"] {
+            let mut session = b"* OK ".to_vec();
+            session.resize(length - 1, b'x');
+            session.push(b'\n');
+            session.extend(record);
+            let whole = fed([(S, session.as_slice())]);
+            let pieces = fed(session.chunks(1).map(|byte| (S, byte)));
+            assert_eq!(whole.progress(), pieces.progress(), "after {length}");
+        }
+    }
+}
+
 /// A PROXY header in front of a captured hello.
 fn behind(header: &[u8]) -> Exchange {
     let fixture = read("openssl30-tls13-full");
