@@ -160,9 +160,10 @@ impl Exchange {
     }
 
     /// Takes in the next bytes of one direction. Chunks of one direction come
-    /// in order; of two directions, a question comes before its answer.
+    /// in order; of two directions, a question comes before its answer. An
+    /// empty chunk changes nothing.
     pub fn received(&mut self, direction: Direction, bytes: &[u8]) -> Progress {
-        if self.state == State::NeedMore {
+        if self.state == State::NeedMore && !bytes.is_empty() {
             let state = self.advance(direction, bytes);
             self.enter(state);
         }
