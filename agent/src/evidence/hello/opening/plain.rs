@@ -172,37 +172,45 @@ fn postgresql_answer(held: &[u8]) -> Step {
     }
 }
 
-/// The length of a BER sequence with its header; None for "more".
+/// The length of a BER sequence with its header, and what follows the header;
+/// None for "more". A length in a form that LDAP does not use is endless.
 fn sequence(held: &[u8]) -> Option<(usize, Cursor<'_>)> {
     let mut rest = Cursor(held);
     rest.u8()?;
     let first = rest.u8()?;
     let length = match first {
+        0..0x80 => usize::from(first),
         0x81..=0x84 => rest
             .take(usize::from(first & 0x0f))?
             .iter()
             .fold(0_usize, |length, byte| length << 8 | usize::from(*byte)),
-        first => usize::from(first),
+        _ => usize::MAX,
     };
-    Some((held.len() - rest.0.len() + length, rest))
+    let header = held.len() - rest.0.len();
+    Some((length.saturating_add(header), rest))
 }
 
-/// An LDAP message whose operation is StartTLS: sequence, message id, then the
-/// operation (RFC 4511, 4.1.1).
+/// An LDAP message whose operation is StartTLS: sequence, message id of at most
+/// four bytes, then the operation (RFC 4511, 4.1.1).
 fn ldap_request(held: &[u8], opening: &mut Opening) -> Step {
     const SEQUENCE: u8 = 0x30;
     const INTEGER: u8 = 0x02;
     if held.first() != Some(&SEQUENCE) {
         return Step::NotTls;
     }
-    let Some((length, mut message)) = sequence(held) else {
+    let Some((length, message)) = sequence(held) else {
         return Step::More;
     };
-    if length > LDAP_REQUEST_LIMIT || message.u8().is_some_and(|tag| tag != INTEGER) {
-        return Step::NotTls;
-    }
-    let operation = message.vector8().and_then(|_| message.u8());
-    if operation.is_some_and(|tag| tag != LDAP_EXTENDED_REQUEST) {
+    let is_start = match *message.0 {
+        [tag, ..] if tag != INTEGER => false,
+        [_, 1, _, operation, ..]
+        | [_, 2, _, _, operation, ..]
+        | [_, 3, _, _, _, operation, ..]
+        | [_, 4, _, _, _, _, operation, ..] => operation == LDAP_EXTENDED_REQUEST,
+        [_, id_length, ..] => (1..=4).contains(&id_length),
+        _ => true,
+    };
+    if length > LDAP_REQUEST_LIMIT || !is_start {
         return Step::NotTls;
     }
     let Some(request) = held.get(..length) else {

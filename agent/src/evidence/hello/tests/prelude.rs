@@ -148,6 +148,13 @@ fn an_ldap_bind_is_no_request_for_tls() {
     );
 }
 
+/// Found by fuzzing: a length of an unknown form, a message id beyond its end.
+#[test]
+fn an_ldap_request_has_proper_lengths() {
+    assert_eq!(client(&bytes("30c0020101")), State::NotTls);
+    assert_eq!(client(&bytes("301d02ff")), State::NotTls);
+}
+
 #[test]
 fn a_mysql_login_without_tls_ends_it() {
     let fixture = read("starttls-mysql-tls13");
