@@ -179,7 +179,7 @@ fn sequence(held: &[u8]) -> Option<(usize, Cursor<'_>)> {
     rest.u8()?;
     let first = rest.u8()?;
     let length = match first {
-        0..0x80 => usize::from(first),
+        0..=0x7f => usize::from(first),
         0x81..=0x84 => rest
             .take(usize::from(first & 0x0f))?
             .iter()
