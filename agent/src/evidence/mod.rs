@@ -2,6 +2,7 @@
 
 mod connection;
 pub mod decode;
+pub mod hello;
 
 use std::time::Duration;
 

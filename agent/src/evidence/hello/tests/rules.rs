@@ -1,0 +1,150 @@
+//! Rules that captured connections do not cover, and what is done with facts.
+
+use std::time::Duration;
+
+use super::fixture::{fed, read};
+use crate::evidence::hello::{Attempt, Facts, Group, KeyExchange, Offer, SignatureScheme, Version};
+use crate::evidence::{Handshake, Outcome, Resumption, Role};
+
+fn facts(fixture: &str) -> Facts {
+    fed(read(fixture).whole()).facts().unwrap().clone()
+}
+
+fn unknown(role: Role) -> Handshake {
+    Handshake {
+        process: 1,
+        process_start: 0,
+        comm: String::new(),
+        role,
+        outcome: Outcome::Completed,
+        resumption: Resumption::Unknown,
+        version: "unknown",
+        cipher: "unknown",
+        group: "unknown",
+        signature: "unknown",
+        cpu: Duration::ZERO,
+        duration: Duration::ZERO,
+        steps: None,
+        waits: [Duration::ZERO; 7],
+        calls: 1,
+        error_reason: None,
+    }
+}
+
+#[test]
+fn the_wire_fills_in_what_is_unknown() {
+    let mut handshake = unknown(Role::Server);
+    assert!(!facts("openssl30-tls12-full").apply_to(&mut handshake));
+    assert_eq!(handshake.version, "TLS1.2");
+    assert_eq!(handshake.cipher, "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384");
+    assert_eq!(
+        (handshake.group, handshake.signature),
+        ("x25519", "rsa_2048")
+    );
+    assert_eq!(handshake.resumption, Resumption::None);
+}
+
+#[test]
+fn a_signature_that_is_encrypted_is_left_to_the_library() {
+    let mut handshake = unknown(Role::Server);
+    handshake.signature = "ecdsa_p256";
+    assert!(!facts("openssl30-tls13-full").apply_to(&mut handshake));
+    assert_eq!(handshake.signature, "ecdsa_p256");
+}
+
+#[test]
+fn the_wire_wins_and_says_so() {
+    let mut handshake = unknown(Role::Server);
+    handshake.group = "secp384r1";
+    assert!(facts("openssl30-tls12-full").apply_to(&mut handshake));
+    assert_eq!(handshake.group, "x25519");
+    let mut handshake = unknown(Role::Server);
+    handshake.resumption = Resumption::Psk;
+    assert!(facts("openssl30-tls13-full").apply_to(&mut handshake));
+    assert_eq!(handshake.resumption, Resumption::None);
+}
+
+#[test]
+fn naming_the_means_of_resumption_is_no_disagreement() {
+    for (fixture, means) in [
+        ("openssl30-tls12-ticket", Resumption::Ticket),
+        ("openssl30-tls12-session-id", Resumption::SessionId),
+    ] {
+        let mut handshake = unknown(Role::Server);
+        handshake.resumption = Resumption::Abbreviated;
+        handshake.group = "none";
+        assert!(!facts(fixture).apply_to(&mut handshake), "{fixture}");
+        assert_eq!(handshake.resumption, means);
+    }
+}
+
+#[test]
+fn a_hello_alone_overrules_nothing() {
+    let hello = fed(read("openssl30-tls13-full").whole().take(1));
+    let mut handshake = unknown(Role::Client);
+    handshake.resumption = Resumption::Psk;
+    handshake.group = "x448";
+    let before = handshake.clone();
+    assert!(!hello.facts().unwrap().apply_to(&mut handshake));
+    assert_eq!(handshake, before);
+}
+
+#[test]
+fn an_own_signature_of_a_client_is_its_certificate_verify() {
+    let facts = facts("openssl30-tls12-client-certificate");
+    assert_eq!(facts.signature(Role::Client), "ecdsa_p256");
+    assert_eq!(facts.signature(Role::Server), "rsa_2048");
+}
+
+#[test]
+fn a_ticket_without_session_id_is_accepted_by_changing_cipher() {
+    let mut facts = facts("openssl30-tls12-ticket");
+    let offer = facts.offer.get_or_insert(Offer::default());
+    assert!(offer.ticket);
+    offer.session_id = false;
+    if let Some(choice) = &mut facts.choice {
+        choice.session_id_echoed = false;
+    }
+    assert_eq!(facts.resumption(), Resumption::Ticket);
+    assert_eq!(facts.attempt(), Attempt::Accepted);
+}
+
+/// One connection cannot tell a made-up session id from a session that the
+/// server has dropped; the ids that the server gave out can.
+#[test]
+fn a_refused_session_is_known_by_its_id() {
+    for fixture in [
+        "openssl30-tls12-server-of-tls13-client",
+        "openssl30-tls12-session-id-refused",
+        "go126-tls12-full",
+    ] {
+        let facts = facts(fixture);
+        assert_eq!(facts.resumption(), Resumption::None, "{fixture}");
+        assert_eq!(facts.attempt(), Attempt::Unknown, "{fixture}");
+        assert_eq!(facts.refused_session().map(<[u8]>::len), Some(32));
+    }
+    let issuing = facts("openssl30-tls12-session-id-refused");
+    assert_eq!(issuing.issued_session().map(<[u8]>::len), Some(32));
+    let accepted = facts("openssl30-tls12-session-id");
+    assert_eq!(accepted.refused_session(), None);
+    assert_eq!(accepted.issued_session(), None);
+}
+
+#[test]
+fn dhe_groups_are_told_by_the_prime() {
+    assert_eq!(
+        facts("gnutls37-tls12-dhe").key_exchange(),
+        KeyExchange::Group(Group(256))
+    );
+    assert_eq!(
+        facts("openssl30-tls12-dhe").key_exchange(),
+        KeyExchange::Dhe(2048)
+    );
+}
+
+#[test]
+fn codes_without_name_are_other() {
+    assert_eq!(Group(0x1234).name(), "other");
+    assert_eq!(Version(0x0305).name(), "other");
+    assert_eq!(SignatureScheme(0).name(), "other");
+}
