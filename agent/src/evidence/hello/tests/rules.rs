@@ -27,6 +27,7 @@ fn unknown(role: Role) -> Handshake {
         steps: None,
         waits: [Duration::ZERO; 7],
         calls: 1,
+        probe_hits: 20,
         error_reason: None,
     }
 }
