@@ -17,18 +17,19 @@ static __always_inline long task_state(struct task_struct *task)
 	return BPF_CORE_READ(old, state);
 }
 
-/* Number of the system call that a task is in: its user registers lie at the
- * top of its kernel stack (arch/x86/include/asm/processor.h, task_pt_regs()). */
+/* Number of the system call that a task is in; -1 where the kernel has no way to
+ * ask (before 5.15, kernel commit dd6e10fbd9fb). */
 static __always_inline long task_syscall(struct task_struct *task)
 {
-#if defined(__TARGET_ARCH_x86)
-	const unsigned long stack_size = 16384; /* THREAD_SIZE without KASAN */
-	struct pt_regs *regs =
-		BPF_CORE_READ(task, stack) + stack_size - bpf_core_type_size(struct pt_regs);
+	struct pt_regs *regs;
 
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return -1;
+	regs = (void *)bpf_task_pt_regs(task);
+#if defined(__TARGET_ARCH_x86)
 	return BPF_CORE_READ(regs, orig_ax);
 #else
-	return -1;
+	return BPF_CORE_READ(regs, syscallno);
 #endif
 }
 

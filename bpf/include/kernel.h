@@ -56,7 +56,6 @@ struct signal_struct {
 
 struct task_struct {
 	unsigned int __state; /* `state` up to 5.13, see task_state() */
-	void *stack;
 	unsigned int flags;
 	struct sched_entity se;
 	unsigned int in_iowait : 1;

@@ -241,9 +241,13 @@ where
 }
 
 impl Loaded {
-    /// Hands each waiting record of the event ring to `take`, oldest first.
+    /// Hands the waiting records of the event ring to `take`, oldest first; many
+    /// at most, so that a flood does not keep the agent from its other work.
     pub fn drain(&mut self, mut take: impl FnMut(&[u8])) {
-        while let Some(record) = self.events.next() {
+        for _ in 0..MAX_RECORDS {
+            let Some(record) = self.events.next() else {
+                break;
+            };
             take(&record);
         }
     }
@@ -280,13 +284,13 @@ impl Loaded {
     /// Takes the handshakes that were under way in processes that have ended, each
     /// with the time of the end, and reports them as abandoned.
     pub fn abandon(&mut self, ended: &BTreeMap<u32, u64>) -> Vec<tlsprof_handshake_event> {
-        let keys = self.handshakes.keys().filter_map(Result::ok);
+        // Bounded: a key that is deleted under the iteration makes it begin again.
+        let keys = self.handshakes.keys().take(MAX_KEYS).filter_map(Result::ok);
         let theirs = keys.filter_map(|key| {
             let end = ended.get(&u32::try_from(key.0.pid).ok()?)?;
             Some((key, *end))
         });
-        // Bounded: a key that is deleted under the iteration makes it begin again.
-        let theirs: Vec<(ConnectionObject, u64)> = theirs.take(MAX_ABANDONED).collect();
+        let theirs: Vec<(ConnectionObject, u64)> = theirs.collect();
         let mut events = Vec::new();
         for (key, end) in theirs {
             let Ok(Progress(handshake)) = self.handshakes.get(&key, 0) else {
@@ -310,8 +314,10 @@ impl Loaded {
     }
 }
 
-/// Handshakes ended at once on behalf of processes that are gone.
-const MAX_ABANDONED: usize = 65_536;
+/// Records taken in one turn: more than the ring holds.
+const MAX_RECORDS: usize = 131_072;
+/// Handshakes under way that are looked at when processes have ended.
+const MAX_KEYS: usize = 262_144;
 
 /// As handshake_end() in `bpf/include/handshake.h` would have it.
 fn abandoned(handshake: tlsprof_handshake, end: u64) -> tlsprof_handshake_event {
