@@ -10,6 +10,7 @@ use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
@@ -42,13 +43,21 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
     }
 }
 
+/// Windows of key derivation in a report are at most this far apart.
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
+
 /// `budget` is the share of the targets' CPU time that probes may cost. It binds
 /// only where the step probes are the program's choice.
 fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -> Options {
     let profile = &config.profile;
+    // A report is short, and its load may begin late: it has a window more often.
+    let period = match budget {
+        Some(_) => profile.key_derivation_interval,
+        None => profile.key_derivation_interval.min(REPORT_INTERVAL),
+    };
     let windows = Duty {
         window: profile.key_derivation_window,
-        period: profile.key_derivation_interval,
+        period,
     };
     let (steps, key_derivation, budget) = match profile.steps {
         StepProbes::Auto => (Duty::ALWAYS, windows, budget),
