@@ -28,7 +28,9 @@ pub enum Reason {
     #[error("{}", chain(.0))]
     Attach(#[from] AttachError),
     /// One of its processes switches stacks inside handshakes.
-    #[error("a process that uses it loads an asynchronous engine: return probes would break it")]
+    #[error(
+        "a process that uses it may switch stacks in a handshake (coroutines, or an asynchronous engine): return probes would break it"
+    )]
     SwitchesStacks,
     /// The kernel's system call behind return probes is forbidden in one of its processes.
     #[error(

@@ -92,9 +92,10 @@ pub enum Tls {
 pub struct Detection {
     /// The TLS library in it.
     pub tls: Tls,
-    /// The image asks OpenSSL to switch stacks in the middle of a handshake
-    /// (an engine that calls `ASYNC_pause_job`). A process that maps it must
-    /// have no uretprobes.
+    /// The image may switch stacks in the middle of a handshake: an engine that
+    /// calls `ASYNC_pause_job`, or a program with coroutines (makecontext(3)). A
+    /// process that maps it must have no uretprobes. Coroutines of another make
+    /// are not seen.
     pub switches_stacks: bool,
 }
 
@@ -126,6 +127,9 @@ mod marks {
     /// The same, in libcrypto.
     pub(super) const OLD_CRYPTO: &str = "EVP_MD_CTX_create";
     pub(super) const ASYNC_PAUSE: &str = "ASYNC_pause_job";
+    /// makecontext(3): coroutines, which may switch stacks in the middle of any
+    /// call. libcrypto has them for ASYNC jobs, which `ASYNC_PAUSE` tells of.
+    pub(super) const MAKE_CONTEXT: &str = "makecontext";
 }
 
 /// Looks for a TLS library. Costs one pass over the symbol names of the image,
@@ -143,6 +147,7 @@ pub fn detect(image: &ElfView) -> Result<Detection, ElfError> {
         marks::OLD_SSL,
         marks::OLD_CRYPTO,
         marks::ASYNC_PAUSE,
+        marks::MAKE_CONTEXT,
     ];
     names.extend(marks::SSL);
     names.extend(marks::CRYPTO_1_1);
@@ -155,8 +160,14 @@ pub fn detect(image: &ElfView) -> Result<Detection, ElfError> {
     }
     Ok(Detection {
         tls,
-        switches_stacks: symbols.imports(marks::ASYNC_PAUSE),
+        switches_stacks: switches_stacks(&symbols),
     })
+}
+
+fn switches_stacks(symbols: &Symbols) -> bool {
+    let has_async_jobs = marks::CRYPTO_1_1.iter().any(|name| symbols.defines(name));
+    let has_coroutines = symbols.imports(marks::MAKE_CONTEXT) && !has_async_jobs;
+    symbols.imports(marks::ASYNC_PAUSE) || has_coroutines
 }
 
 fn classify(symbols: &Symbols) -> Tls {

@@ -136,6 +136,14 @@ fn engine_that_switches_stacks() {
 }
 
 #[test]
+fn program_with_coroutines_switches_stacks() {
+    assert!(detect_names(&["main"], &["makecontext"]).switches_stacks);
+    // Node.js has libcrypto's in it.
+    let with_libcrypto = detect_names(&["EVP_PKEY_derive", "ASYNC_start_job"], &["makecontext"]);
+    assert!(!with_libcrypto.switches_stacks);
+}
+
+#[test]
 fn version_texts() {
     assert_eq!(
         version_text(b"x\0OpenSSL 1.1.1w  11 Sep 2023\0"),
