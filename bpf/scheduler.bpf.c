@@ -33,16 +33,12 @@ static __always_inline long task_syscall(struct task_struct *task)
 #endif
 }
 
-static __always_inline void handle_switch_out(struct task_struct *prev, __u64 now)
+/* `tid` is the thread that was marked on this CPU. */
+static __always_inline void handle_switch_out(struct task_struct *prev, __u32 tid, __u64 now)
 {
-	__u32 zero = 0, tid, *slot = bpf_map_lookup_elem(&thread_in_call, &zero);
 	struct call *call;
 	long state;
 
-	if (!slot || !*slot)
-		return;
-	tid = *slot;
-	*slot = 0;
 	if (tid != (__u32)BPF_CORE_READ(prev, pid))
 		return;
 	call = bpf_map_lookup_elem(&calls, &tid);
@@ -78,7 +74,10 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 		return 0;
 	count_hit(TLSPROF_HIT_SWITCH);
 	now = bpf_ktime_get_ns();
-	handle_switch_out(prev, now);
+	if (slot && *slot) {
+		handle_switch_out(prev, *slot, now);
+		*slot = 0;
+	}
 	if (threads_parked)
 		handle_switch_in(next, now);
 	return 0;

@@ -12,18 +12,15 @@ pub fn raise() {
         maximum: None,
     };
     if setrlimit(Resource::Memlock, unlimited).is_err() {
-        let hard = getrlimit(Resource::Memlock).maximum;
-        let _ = setrlimit(
-            Resource::Memlock,
-            Rlimit {
-                current: hard,
-                maximum: hard,
-            },
-        );
+        raise_to_hard_limit(Resource::Memlock);
     }
-    let hard = getrlimit(Resource::Nofile).maximum;
+    raise_to_hard_limit(Resource::Nofile);
+}
+
+fn raise_to_hard_limit(resource: Resource) {
+    let hard = getrlimit(resource).maximum;
     let _ = setrlimit(
-        Resource::Nofile,
+        resource,
         Rlimit {
             current: hard,
             maximum: hard,

@@ -54,16 +54,17 @@ impl Session {
     /// Changes the duty of the step probes where their cost is over budget, or far
     /// below it.
     pub(super) fn keep_budget(&mut self) {
-        let probe_seconds = self.profiled_cost_seconds();
+        let due = |budget: &Budget| budget.judged.elapsed() >= PERIOD;
+        if !self.budget.as_ref().is_some_and(due) {
+            return;
+        }
+        let probe_seconds = self.cost().profiled_seconds;
         let cpu_seconds = self.ledger().cpu().as_secs_f64();
-        let Some(budget) = self
+        let decision = self
             .budget
             .as_mut()
-            .filter(|budget| budget.judged.elapsed() >= PERIOD)
-        else {
-            return;
-        };
-        if let Decision::Change(duty) = budget.judge(probe_seconds, cpu_seconds) {
+            .map(|budget| budget.judge(probe_seconds, cpu_seconds));
+        if let Some(Decision::Change(duty)) = decision {
             self.step_probes.set_duty(duty);
         }
     }

@@ -62,43 +62,30 @@ impl Session {
             .collect()
     }
 
-    /// What the profile has cost so far.
+    /// What the profile has cost so far. The profiled services' part is that of
+    /// their probe hits.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "estimates, not negative"
+    )]
     pub fn cost(&self) -> AgentCost {
         let hits = self.loaded.hits();
         let runs = self.meter.total();
+        let target_seconds = target_seconds(&hits, self.trap, runs);
+        let probes = PROBES.iter().filter_map(|kind| hits.get(*kind as usize));
+        let probe_hits: u64 = probes.sum();
+        let share = self.ledger().probe_hits() as f64 / probe_hits.max(1) as f64;
         AgentCost {
             cpu_seconds: own_cpu_seconds(),
             memory_bytes: own_memory_bytes(),
             bpf_run_seconds: runs.seconds,
-            #[allow(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "an estimate, not negative"
-            )]
             bpf_runs: runs.count as u64,
-            probe_hits: PROBES
-                .iter()
-                .filter_map(|kind| hits.get(*kind as usize))
-                .sum(),
-            target_seconds: target_seconds(&hits, self.trap, runs),
-            profiled_seconds: self.profiled_cost_seconds(),
+            probe_hits,
+            target_seconds,
+            profiled_seconds: target_seconds * share.min(1.0),
         }
-    }
-
-    /// Estimated CPU seconds that the profiled services spent on probes: their
-    /// part of all hits.
-    #[allow(clippy::cast_precision_loss, reason = "an estimate")]
-    pub(super) fn profiled_cost_seconds(&self) -> f64 {
-        let hits = self.loaded.hits();
-        let all: u64 = PROBES
-            .iter()
-            .filter_map(|kind| hits.get(*kind as usize))
-            .sum();
-        if all == 0 {
-            return 0.0;
-        }
-        let share = self.ledger().probe_hits() as f64 / all as f64;
-        target_seconds(&hits, self.trap, self.meter.total()) * share.min(1.0)
     }
 
     /// Share of the time in which the public-key steps are probed.
