@@ -14,6 +14,7 @@ enum tlsprof_limits {
 	TLSPROF_COMM_LEN = 16,  /* TASK_COMM_LEN */
 	TLSPROF_GROUP_LEN = 24, /* longest name in libssl 3.x: "SecP384r1MLKEM1024" */
 	TLSPROF_PATH_LEN = 128, /* executable of an exec event, cut beyond */
+	TLSPROF_HELLO_LEN = 4096, /* most bytes of a connection in one event */
 };
 
 /* What a record in the `events` ring buffer is. */
@@ -25,6 +26,36 @@ enum tlsprof_event_kind {
 	/* Sent when the owner is known, with the time at which it was opened. */
 	TLSPROF_EVENT_CONNECTION_OPENED = 5,
 	TLSPROF_EVENT_CONNECTION_CLOSED = 6,
+	TLSPROF_EVENT_HELLO = 7,
+};
+
+/* What saw a handshake. */
+enum tlsprof_source {
+	TLSPROF_SOURCE_LIBRARY = 1, /* probes in the TLS library */
+	TLSPROF_SOURCE_SOCKET = 2,  /* TLS records in socket calls */
+};
+
+/* Which way data moved, seen from the owner of the connection. */
+enum tlsprof_direction {
+	TLSPROF_DIRECTION_NONE = 0,
+	TLSPROF_DIRECTION_IN = 1,
+	TLSPROF_DIRECTION_OUT = 2,
+};
+
+/* Parts of a handshake that socket calls tell apart. */
+enum tlsprof_flight {
+	/* Up to the server's first answer: a server makes its key and signs here. */
+	TLSPROF_FLIGHT_FIRST = 0,
+	/* From the peer's next bytes to the end: key agreement in TLS 1.2. */
+	TLSPROF_FLIGHT_LAST = 1,
+	TLSPROF_FLIGHT_COUNT = 2,
+};
+
+/* What a connection carries. */
+enum tlsprof_tls {
+	TLSPROF_TLS_NONE = 0,        /* no TLS, or its beginning was not seen */
+	TLSPROF_TLS_HANDSHAKE = 1,   /* a handshake that did not complete */
+	TLSPROF_TLS_ESTABLISHED = 2, /* a handshake that completed */
 };
 
 /* Role of the profiled process in a handshake or a connection; also the attach
@@ -116,16 +147,26 @@ struct tlsprof_event_header {
 	__u64 time; /* when the event happened */
 };
 
-/* One handshake, sent when it ends. */
+/*
+ * One handshake, sent when it ends, by each source that saw it. A call is one of
+ * the library's state machine; of the source SOCKET, a stretch from a socket call
+ * that moved handshake bytes to the thread's next socket call or sleep.
+ */
 struct tlsprof_handshake_event {
 	struct tlsprof_event_header header;
 	__u64 process_start;            /* start_boottime of the process: tells reused pids apart */
+	__u64 connection;               /* the TCP connection, 0 if not known */
 	__u64 duration;                 /* first call to the end, wall clock */
 	__u64 in_call;                  /* part of `duration` inside calls, on and off the CPU */
 	__u64 cpu;                      /* part of `in_call` on the CPU, interrupts included */
-	__u64 step[TLSPROF_STEP_COUNT]; /* parts of `cpu` */
+	__u64 step[TLSPROF_STEP_COUNT]; /* LIBRARY: parts of `cpu` */
+	__u64 flight[TLSPROF_FLIGHT_COUNT]; /* SOCKET: parts of `cpu`, add up to it */
+	/* SOCKET: time on the CPU, not in `cpu`, after the peer's last handshake
+	 * bytes where these came together with application data: finishing the
+	 * handshake and answering the request cannot be told apart. */
+	__u64 finish_and_answer;
 	__u64 wait[TLSPROF_WAIT_COUNT]; /* parts of `in_call`: in_call = cpu + sum(wait) */
-	__u32 calls;                    /* calls of the state machine, retries included */
+	__u32 calls;                    /* retries included */
 	__u32 error_reason;             /* reason number of the library's error, 0 for none */
 	__u8 step_calls[TLSPROF_STEP_COUNT]; /* outermost calls, saturating */
 	__u8 role;                           /* enum tlsprof_role */
@@ -135,7 +176,10 @@ struct tlsprof_handshake_event {
 	__u8 steps_observed;
 	__u8 key_derivation_observed;
 	__u8 groups_named; /* names that `group` was set to, saturating */
-	__u8 reserved[2];
+	__u8 source;       /* enum tlsprof_source */
+	/* SOCKET, 1: a thread wrote that had not read just before. TLS is done
+	 * elsewhere than where the socket is read, and `cpu` is not the whole. */
+	__u8 offloaded;
 	__u32 probe_hits;         /* probes hit inside the calls: their cost is in `cpu` */
 	__u32 signature_bytes;    /* length of the own signature, 0 for none */
 	__u32 encapsulated_bytes; /* length of a KEM ciphertext, 0 for none */
@@ -174,9 +218,13 @@ struct tlsprof_process_event {
  * the event of the opening. */
 struct tlsprof_connection_event {
 	struct tlsprof_event_header header; /* pid: the owner, 0 if nobody read, wrote or closed */
+	__u64 connection;     /* tells connections apart; never reused */
 	__u64 duration;       /* ESTABLISHED to CLOSE, 0 if its opening was not seen */
 	__u64 bytes_received; /* payload in order, read by the owner or not */
 	__u64 bytes_sent;     /* payload, each byte once */
+	/* Parts of the two that moved after the TLS handshake, 0 without TLS. */
+	__u64 application_received;
+	__u64 application_sent;
 	__u32 turns;          /* requests with their answers, see connection_data() */
 	__u16 port;           /* local port, 0 if its opening was not seen */
 	__u8 role;            /* enum tlsprof_role, 0 if its opening was not seen */
@@ -184,8 +232,24 @@ struct tlsprof_connection_event {
 	__u8 reset;           /* 1: ended by RST, from either side */
 	__u8 time_wait;       /* 1: left a TIME_WAIT bucket on this side */
 	__u8 seen_open;       /* 0: it was open before the watch began */
-	__u8 reserved[5];
+	__u8 tls;             /* enum tlsprof_tls */
+	__u8 reserved[4];
 	char comm[TLSPROF_COMM_LEN];
+};
+
+/*
+ * The next bytes in clear at the beginning of a connection, in one direction.
+ * Sent as long as the array is filled. `offset` is where they stand in the
+ * stream: what is missing in between could not be read.
+ */
+struct tlsprof_hello_event {
+	struct tlsprof_event_header header; /* pid: who read or wrote */
+	__u64 connection;
+	__u32 offset;
+	__u16 length;   /* of `bytes` */
+	__u8 direction; /* enum tlsprof_direction */
+	__u8 role;      /* enum tlsprof_role of the TCP connection */
+	__u8 bytes[TLSPROF_HELLO_LEN];
 };
 
 #endif

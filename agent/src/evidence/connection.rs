@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Pid, Role};
+use super::{ConnectionId, Pid, Role};
 
 /// Who ended a connection: who sent FIN or RST first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +39,17 @@ pub struct Owner {
     pub comm: String,
 }
 
+/// What a connection carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Carries {
+    /// No TLS, or TLS whose beginning was not seen.
+    Plain,
+    /// A TLS handshake that did not complete.
+    Handshake,
+    /// TLS whose handshake completed.
+    Tls,
+}
+
 /// A connection was opened; its end is still to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
@@ -53,6 +64,8 @@ pub struct Opening {
 /// A connection that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
+    /// Tells it apart.
+    pub id: ConnectionId,
     /// Who had it; None if it ended before any process read, wrote or closed
     /// it, and for connections of the kernel itself.
     pub owner: Option<Owner>,
@@ -65,6 +78,12 @@ pub struct Connection {
     pub bytes_received: u64,
     /// Payload sent, in bytes, each byte once.
     pub bytes_sent: u64,
+    /// What it carried.
+    pub carries: Carries,
+    /// Part of `bytes_received` after its TLS handshake, 0 without TLS.
+    pub application_received: u64,
+    /// Part of `bytes_sent` after its TLS handshake, 0 without TLS.
+    pub application_sent: u64,
     /// Who ended it.
     pub closed_by: Closer,
     /// True if it ended by a reset, from either side.

@@ -2,25 +2,44 @@
 
 use std::time::Duration;
 
+use super::hello::Direction;
 use super::{
-    Closer, Connection, Evidence, Handshake, Opening, Outcome, Owner, ProcessEvent, Resumption,
-    Role, Step, Steps, Whole,
+    Carries, Chunk, Closer, Connection, Evidence, Handshake, Opening, Outcome, Owner, ProcessEvent,
+    Resumption, Role, Source, Step, Steps, Whole,
 };
 use crate::kernel::contract::{
-    TLSPROF_CLOSER_REMOTE, TLSPROF_CLOSER_TIMEOUT, TLSPROF_EVENT_CONNECTION_OPENED,
-    TLSPROF_EVENT_EXEC, TLSPROF_EVENT_EXIT, TLSPROF_EVENT_FORK, TLSPROF_OUTCOME_COMPLETED,
-    TLSPROF_OUTCOME_FAILED, TLSPROF_ROLE_CLIENT, tlsprof_connection_event, tlsprof_handshake_event,
-    tlsprof_process_event,
+    TLSPROF_CLOSER_REMOTE, TLSPROF_CLOSER_TIMEOUT, TLSPROF_DIRECTION_IN,
+    TLSPROF_EVENT_CONNECTION_OPENED, TLSPROF_EVENT_EXEC, TLSPROF_EVENT_EXIT, TLSPROF_EVENT_FORK,
+    TLSPROF_OUTCOME_COMPLETED, TLSPROF_OUTCOME_FAILED, TLSPROF_ROLE_CLIENT, TLSPROF_SOURCE_SOCKET,
+    TLSPROF_TLS_ESTABLISHED, TLSPROF_TLS_HANDSHAKE, tlsprof_connection_event,
+    tlsprof_handshake_event, tlsprof_process_event,
 };
-use crate::kernel::record::Record;
+use crate::kernel::record::{HelloEvent, Record};
 
 /// Decodes one record; None for a process event of unknown kind, and for an
 /// opening without an owner.
-pub fn decode(record: &Record) -> Option<Evidence> {
+pub fn decode(record: &Record<'_>) -> Option<Evidence> {
     match record {
         Record::Handshake(event) => Some(Evidence::Handshake(Box::new(handshake(event)))),
         Record::Process(event) => process(event).map(Evidence::Process),
         Record::Connection(event) => connection(event),
+        Record::Hello(event) => Some(Evidence::Hello(Box::new(chunk(event)))),
+    }
+}
+
+fn chunk(event: &HelloEvent<'_>) -> Chunk {
+    let incoming = u32::from(event.head.direction) == TLSPROF_DIRECTION_IN;
+    let by_client = incoming == (role(event.head.role) == Role::Server);
+    Chunk {
+        process: event.head.header.pid,
+        connection: event.head.connection,
+        direction: if by_client {
+            Direction::FromClient
+        } else {
+            Direction::FromServer
+        },
+        offset: event.head.offset,
+        bytes: event.bytes.to_vec(),
     }
 }
 
@@ -43,6 +62,7 @@ fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
         return owner.map(|owner| Evidence::Opened(Opening { owner, role, port }));
     }
     Some(Evidence::Closed(Box::new(Connection {
+        id: event.connection,
         owner,
         whole: (event.seen_open != 0).then(|| Whole {
             role,
@@ -53,6 +73,13 @@ fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
         ended: Duration::from_nanos(event.header.time),
         bytes_received: event.bytes_received,
         bytes_sent: event.bytes_sent,
+        carries: match u32::from(event.tls) {
+            TLSPROF_TLS_ESTABLISHED => Carries::Tls,
+            TLSPROF_TLS_HANDSHAKE => Carries::Handshake,
+            _ => Carries::Plain,
+        },
+        application_received: event.application_received,
+        application_sent: event.application_sent,
         closed_by: match u32::from(event.closed_by) {
             TLSPROF_CLOSER_REMOTE => Closer::Remote,
             TLSPROF_CLOSER_TIMEOUT => Closer::Timeout,
@@ -91,12 +118,19 @@ fn handshake(event: &tlsprof_handshake_event) -> Handshake {
         TLSPROF_OUTCOME_FAILED => Outcome::Failed,
         _ => Outcome::Abandoned,
     };
+    let socket = u32::from(event.source) == TLSPROF_SOURCE_SOCKET;
     let work = Work::of(event);
     Handshake {
         process: event.header.pid,
         process_start: event.process_start,
         comm: text(&event.comm),
         role,
+        source: if socket {
+            Source::Socket
+        } else {
+            Source::Library
+        },
+        connection: (event.connection != 0).then_some(event.connection),
         outcome,
         resumption: work.map_or(Resumption::Unknown, |work| work.resumption(outcome)),
         version: "unknown",
@@ -106,10 +140,14 @@ fn handshake(event: &tlsprof_handshake_event) -> Handshake {
         cpu: Duration::from_nanos(event.cpu),
         duration: Duration::from_nanos(event.duration),
         steps: work.map(|_| steps(event)),
+        flights: socket.then(|| event.flight.map(Duration::from_nanos)),
+        finish_and_answer: Duration::from_nanos(event.finish_and_answer),
+        offloaded: event.offloaded != 0,
         waits: waits(event),
         calls: event.calls,
         probe_hits: event.probe_hits,
         error_reason: (event.error_reason != 0).then_some(event.error_reason),
+        hello: None,
     }
 }
 

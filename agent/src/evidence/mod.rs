@@ -3,10 +3,14 @@
 mod connection;
 pub mod decode;
 pub mod hello;
+#[cfg(test)]
+pub(crate) mod sample;
 
 use std::time::Duration;
 
-pub use connection::{Closer, Connection, Opening, Owner, Whole};
+use hello::Facts;
+
+pub use connection::{Carries, Closer, Connection, Opening, Owner, Whole};
 
 /// A process (thread group) id in the initial pid namespace.
 pub type Pid = u32;
@@ -19,6 +23,19 @@ pub enum Role {
     /// It sent the ClientHello, or connected.
     Client,
 }
+
+/// What saw a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    /// Probes in the TLS library: exact to the call.
+    Library,
+    /// TLS records in socket calls: from the receive of handshake bytes until
+    /// the thread turns to something else.
+    Socket,
+}
+
+/// Tells TCP connections apart; never reused while the agent runs.
+pub type ConnectionId = u64;
 
 /// How a handshake ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -123,6 +140,7 @@ macro_rules! label {
 }
 
 label!(Role { Server => "server", Client => "client" });
+label!(Source { Library => "library", Socket => "socket" });
 label!(Outcome { Completed => "completed", Failed => "failed", Abandoned => "abandoned" });
 label!(Resumption {
     None => "none", SessionId => "session_id", Ticket => "ticket", Psk => "psk",
@@ -158,6 +176,10 @@ pub struct Handshake {
     pub comm: String,
     /// Role of that process.
     pub role: Role,
+    /// What saw it; [`Source::Library`] if both did.
+    pub source: Source,
+    /// The TCP connection that it took place on, where that is known.
+    pub connection: Option<ConnectionId>,
     /// How it ended.
     pub outcome: Outcome,
     /// Whether a session was resumed.
@@ -177,6 +199,16 @@ pub struct Handshake {
     pub duration: Duration,
     /// Parts of `cpu`; None when the step probes were not attached throughout.
     pub steps: Option<Steps>,
+    /// [`Source::Socket`]: parts of `cpu` up to the server's first answer, and
+    /// from the peer's next bytes to the end. They add up to it.
+    pub flights: Option<[Duration; 2]>,
+    /// [`Source::Socket`]: CPU time, not in `cpu`, after the peer's last
+    /// handshake bytes where application data came with them: finishing the
+    /// handshake and answering the request cannot be told apart.
+    pub finish_and_answer: Duration,
+    /// [`Source::Socket`]: TLS is done by other threads than those that read
+    /// the socket, so that `cpu` is not the whole.
+    pub offloaded: bool,
     /// Time off the CPU for each of [`WaitReason::ALL`].
     pub waits: [Duration; 7],
     /// Calls into the library that it took, retries included.
@@ -185,6 +217,8 @@ pub struct Handshake {
     pub probe_hits: u32,
     /// The library's reason number, where it raised an error.
     pub error_reason: Option<u32>,
+    /// What both sides said in clear, where it was seen.
+    pub hello: Option<Box<Facts>>,
 }
 
 /// A change in the population of processes.
@@ -228,4 +262,23 @@ pub enum Evidence {
     Opened(Opening),
     /// A TCP connection ended.
     Closed(Box<Connection>),
+    /// Bytes in clear at the beginning of a TCP connection.
+    Hello(Box<Chunk>),
+}
+
+/// The next bytes in clear at the beginning of a connection, in one direction.
+/// Kept only until they are parsed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// The process that read or wrote them.
+    pub process: Pid,
+    /// The connection.
+    pub connection: ConnectionId,
+    /// Who sent them: the client is who opened the TCP connection.
+    pub direction: hello::Direction,
+    /// Where they stand in this direction's stream; what is missing before them
+    /// could not be read.
+    pub offset: u32,
+    /// The bytes, at most 4096.
+    pub bytes: Vec<u8>,
 }

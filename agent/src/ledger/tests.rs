@@ -5,30 +5,18 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::evidence::{Closer, Connection, Steps, Whole};
+use crate::evidence::{Closer, Connection, Steps, sample};
 
 const GROUPS: [&str; 3] = ["x25519", "secp384r1", "none"];
 const SIGNATURES: [&str; 3] = ["rsa_2048", "ecdsa_p256", "none"];
 
 fn handshake() -> Handshake {
     Handshake {
-        process: 1,
-        process_start: 1,
-        comm: "nginx".into(),
-        role: Role::Server,
-        outcome: Outcome::Completed,
-        resumption: Resumption::None,
-        version: "TLS1.3",
-        cipher: "TLS_AES_256_GCM_SHA384",
-        group: "x25519",
-        signature: "rsa_2048",
         cpu: Duration::from_micros(1000),
         duration: Duration::from_millis(3),
         steps: None,
         waits: [Duration::ZERO; 7],
-        calls: 2,
-        probe_hits: 20,
-        error_reason: None,
+        ..sample::handshake()
     }
 }
 
@@ -227,19 +215,8 @@ fn a_nonsense_time_does_not_spoil_the_sums() {
 
 fn connection() -> Connection {
     Connection {
-        owner: None,
-        whole: Some(Whole {
-            role: Role::Server,
-            port: 443,
-            duration: Duration::from_millis(20),
-            turns: Some(5),
-        }),
         ended: Duration::from_secs(10),
-        bytes_received: 100,
-        bytes_sent: 1000,
-        closed_by: Closer::Local,
-        reset: false,
-        time_wait: true,
+        ..sample::connection()
     }
 }
 

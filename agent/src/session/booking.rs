@@ -19,6 +19,7 @@ pub(super) fn book(
 ) {
     let (process, comm) = match evidence {
         Evidence::Process(event) => return table.apply(event),
+        Evidence::Hello(_) => return,
         Evidence::Handshake(handshake) => (handshake.process, &handshake.comm),
         Evidence::Opened(opening) => (opening.owner.process, &opening.owner.comm),
         Evidence::Closed(connection) => match &connection.owner {
@@ -37,7 +38,7 @@ pub(super) fn book(
         Evidence::Handshake(handshake) => ledger.record(service, handshake),
         Evidence::Opened(opening) => ledger.record_opening(service, opening.role),
         Evidence::Closed(connection) => ledger.record_connection(service, connection),
-        Evidence::Process(_) => {}
+        Evidence::Process(_) | Evidence::Hello(_) => {}
     }
     see(ledger.booked_name(service), evidence);
 }

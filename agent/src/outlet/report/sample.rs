@@ -4,61 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use crate::evidence::{
-    Closer, Connection, Evidence, Handshake, Outcome, Resumption, Role, Steps, Whole,
-};
+pub(crate) use crate::evidence::sample::{connection, handshake};
+use crate::evidence::{Closer, Connection, Evidence, Handshake, Outcome, Resumption, Role, Whole};
 use crate::ledger::Ledger;
 use crate::ledger::SharedLedger;
 use crate::outlet::metrics::Metrics;
 
 use super::model::{AgentCost, Command, Host, Loss, Report, TlsLibrary};
 use super::{Facts, ServiceFacts, build};
-
-/// A completed full server handshake with RSA-2048 and X25519.
-pub(crate) fn handshake() -> Handshake {
-    let micros = [118, 905, 0, 0, 96, 231].map(Duration::from_micros);
-    Handshake {
-        process: 4711,
-        process_start: 1,
-        comm: "nginx".into(),
-        role: Role::Server,
-        outcome: Outcome::Completed,
-        resumption: Resumption::None,
-        version: "TLS1.3",
-        cipher: "TLS_AES_256_GCM_SHA384",
-        group: "x25519",
-        signature: "rsa_2048",
-        cpu: micros.iter().sum(),
-        duration: Duration::from_micros(4200),
-        steps: Some(Steps {
-            cpu: micros,
-            key_derivation_observed: true,
-        }),
-        waits: [120, 0, 0, 300, 0, 10, 2420].map(Duration::from_micros),
-        calls: 2,
-        probe_hits: 20,
-        error_reason: None,
-    }
-}
-
-/// A connection that the server closed after five turns.
-pub(crate) fn connection() -> Connection {
-    Connection {
-        owner: None,
-        whole: Some(Whole {
-            role: Role::Server,
-            port: 443,
-            duration: Duration::from_millis(38),
-            turns: Some(5),
-        }),
-        ended: Duration::from_secs(100),
-        bytes_received: 900,
-        bytes_sent: 12_000,
-        closed_by: Closer::Local,
-        reset: false,
-        time_wait: true,
-    }
-}
 
 /// The connections of that nginx: most closed by it after five turns, the rest
 /// by clients.

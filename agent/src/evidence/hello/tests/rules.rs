@@ -1,10 +1,8 @@
 //! Rules that captured connections do not cover, and what is done with facts.
 
-use std::time::Duration;
-
 use super::fixture::{fed, read};
 use crate::evidence::hello::{Attempt, Facts, Group, KeyExchange, Offer, SignatureScheme, Version};
-use crate::evidence::{Handshake, Outcome, Resumption, Role};
+use crate::evidence::{Handshake, Resumption, Role, sample};
 
 fn facts(fixture: &str) -> Facts {
     fed(read(fixture).whole()).facts().unwrap().clone()
@@ -12,23 +10,14 @@ fn facts(fixture: &str) -> Facts {
 
 fn unknown(role: Role) -> Handshake {
     Handshake {
-        process: 1,
-        process_start: 0,
-        comm: String::new(),
         role,
-        outcome: Outcome::Completed,
         resumption: Resumption::Unknown,
         version: "unknown",
         cipher: "unknown",
         group: "unknown",
         signature: "unknown",
-        cpu: Duration::ZERO,
-        duration: Duration::ZERO,
         steps: None,
-        waits: [Duration::ZERO; 7],
-        calls: 1,
-        probe_hits: 20,
-        error_reason: None,
+        ..sample::handshake()
     }
 }
 
