@@ -36,6 +36,43 @@ struct {
 	__type(value, __u64);
 } hits SEC(".maps");
 
+/* The thread on a CPU, where something of it is being timed; 0 for nothing. Keeps
+ * scheduler switches and socket calls of all other threads cheap. */
+struct timed {
+	__u32 call;  /* inside a call of the library, see `calls` */
+	__u32 phase; /* at work on a handshake, see `phases` */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct timed);
+} timed_threads SEC(".maps");
+
+static __always_inline struct timed *timed_here(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&timed_threads, &zero);
+}
+
+static __always_inline void mark_call(__u32 tid)
+{
+	struct timed *timed = timed_here();
+
+	if (timed)
+		timed->call = tid;
+}
+
+static __always_inline void mark_phase(__u32 tid)
+{
+	struct timed *timed = timed_here();
+
+	if (timed)
+		timed->phase = tid;
+}
+
 static __always_inline void count_hit(__u32 kind)
 {
 	__u64 *count = bpf_map_lookup_elem(&hits, &kind);

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use super::Session;
 use crate::discover::ProcRoot;
 use crate::discover::table::{ProcessTable, ServiceView};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Source};
 use crate::ledger::Ledger;
 
 /// Takes note of a change among processes. Books what happened to one under its
@@ -20,6 +20,8 @@ pub(super) fn book(
     let (process, comm) = match evidence {
         Evidence::Process(event) => return table.apply(event),
         Evidence::Hello(_) => return,
+        // Until both sources are joined, one of them is booked.
+        Evidence::Handshake(handshake) if handshake.source == Source::Socket => return,
         Evidence::Handshake(handshake) => (handshake.process, &handshake.comm),
         Evidence::Opened(opening) => (opening.owner.process, &opening.owner.comm),
         Evidence::Closed(connection) => match &connection.owner {

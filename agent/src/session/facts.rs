@@ -18,13 +18,15 @@ use crate::outlet::terminal::units::counted;
 const PROBES: [u32; 2] = [TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN];
 
 /// Reasons of `enum tlsprof_loss`, in its order.
-const LOSSES: [&str; 6] = [
+const LOSSES: [&str; 8] = [
     "event_ring_full",
     "handshake_table_full",
     "thread_table_full",
     "nested_handshake",
     "began_before_attach",
     "connection_no_memory",
+    "exchange_table_full",
+    "hello_not_followed",
 ];
 
 impl Session {
