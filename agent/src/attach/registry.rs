@@ -27,6 +27,9 @@ pub enum Reason {
     /// The kernel refused the probes.
     #[error("{}", chain(.0))]
     Attach(#[from] AttachError),
+    /// The user wants no probes in libraries.
+    #[error("switched off by profile.library")]
+    SwitchedOff,
     /// One of its processes switches stacks inside handshakes.
     #[error(
         "a process that uses it may switch stacks in a handshake (coroutines, or an asynchronous engine): return probes would break it"

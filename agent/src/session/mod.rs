@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::attach::registry::{InspectError, Registry};
+use crate::attach::registry::{InspectError, Reason, Registry};
 use crate::discover::ProcRoot;
 use crate::discover::host::Host;
 use crate::discover::image::{Device, Mapping, OpenError};
@@ -41,6 +41,8 @@ pub use governor::Duty;
 pub struct Options {
     /// What to profile.
     pub selection: Selection,
+    /// Whether TLS libraries are probed.
+    pub library: bool,
     /// When the public-key steps of handshakes are probed.
     pub steps: Duty,
     /// When key derivation is probed.
@@ -67,6 +69,7 @@ pub struct Session {
     watch: Watch,
     table: ProcessTable<ProcRoot>,
     registry: Registry,
+    library: bool,
     ledger: SharedLedger,
     step_probes: StepProbes,
     budget: Option<Budget>,
@@ -110,6 +113,7 @@ impl Session {
             watch,
             table,
             registry: Registry::new(),
+            library: options.library,
             ledger,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
             budget: options.budget.map(Budget::new),
@@ -278,8 +282,12 @@ impl Session {
         let danger = danger::Danger::new(&self.proc, &self.table, &self.host.kernel);
         self.registry
             .release_unsafe(|image, engines| danger.of(image, engines));
+        let library = self.library;
+        let switched_off = || (!library).then_some(Reason::SwitchedOff);
         self.registry
-            .attach_found(&mut self.loaded, |image, engines| danger.of(image, engines));
+            .attach_found(&mut self.loaded, |image, engines| {
+                switched_off().or_else(|| danger.of(image, engines))
+            });
     }
 
     /// Books what the kernel accounted to the services since the last time.
