@@ -166,25 +166,41 @@ static __always_inline void handle_state(struct sock *sk, int old, int new)
 	}
 }
 
+/* A server answers, or still makes tickets, see exchange_tail(). */
+static __always_inline __u64 follow_tail(struct exchange *exchange, __u64 id, int length,
+					 __u8 direction, struct phase *phase)
+{
+	__u8 before = exchange->tail;
+	__u64 now = bpf_ktime_get_ns();
+	bool goes_on = exchange_tail(exchange, direction, length, is_one_record(length));
+
+	if (!goes_on)
+		return end_phase(length <= 0);
+	exchange_add(exchange, &phase->clock, before, now);
+	__builtin_memset(&phase->clock, 0, sizeof(phase->clock));
+	clock_begin(&phase->clock, now);
+	return id;
+}
+
 /*
  * A socket call ends what its thread was at work on, but for one that found
  * nothing more to read on the connection whose peer waits for an answer: some
  * servers read all there is before they begin. Returns the connection of that
  * work.
  */
-static __always_inline __u64 leave_work(struct sock *sk, int length, __u8 direction)
+static __always_inline __u64 leave_work(struct sock *sk, int length, __u8 direction,
+					struct phase *phase)
 {
-	__u64 id = phase_connection((__u32)bpf_get_current_pid_tgid());
+	__u64 id = phase->connection;
 	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &id);
 	struct connection *connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
 
 	if (!exchange || !connection || connection->id != id)
 		return end_phase(length <= 0);
+	if (exchange->request_came)
+		return follow_tail(exchange, id, length, direction, phase);
 	if (length <= 0 && exchange->unanswered && exchange->stage == STAGE_HANDSHAKE)
 		return id;
-	if (exchange->request_came && direction == TLSPROF_DIRECTION_OUT && length > 0 &&
-	    sends_tickets(length))
-		exchange->request_came = 0;
 	return end_phase(length <= 0);
 }
 
@@ -206,10 +222,16 @@ static __always_inline void handle_data(struct sock *sk, int length, __u8 direct
 	struct timed *timed = timed_here();
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct connection *connection;
-	__u64 phase = 0;
+	struct phase *phase;
+	__u64 worked_on = 0;
 
-	if (timed && timed->phase && timed->phase == tid)
-		phase = leave_work(sk, length, direction);
+	if (!timed)
+		return;
+	phase = timed->phase ? current_phase(timed) : NULL;
+	if (phase)
+		worked_on = leave_work(sk, length, direction, phase);
+	else if (length <= 0 || direction == TLSPROF_DIRECTION_OUT)
+		timed->since = bpf_ktime_get_ns();
 	if (length <= 0 || sk->sk_protocol != IPPROTO_TCP || sk->sk_type != SOCK_STREAM)
 		return;
 	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
@@ -222,10 +244,19 @@ static __always_inline void handle_data(struct sock *sk, int length, __u8 direct
 	}
 	if (!connection->pid)
 		claim(connection);
-	if (timed && timed->call == tid)
+	if (timed->call == tid)
 		join_call(connection);
-	if (connection->watch == WATCH_OVER || !watch(connection, length, direction, phase))
+	if (connection->watch == WATCH_OVER || !watch(connection, length, direction, worked_on))
 		connection_data(connection, direction);
+}
+
+/* A look at data that stays where it is. */
+static __always_inline void handle_look(void)
+{
+	struct timed *timed = timed_here();
+
+	if (timed && !timed->phase)
+		timed->since = bpf_ktime_get_ns();
 }
 
 SEC("tp_btf/inet_sock_set_state")
@@ -239,7 +270,9 @@ int BPF_PROG(tcp_state, struct sock *sk, int old, int new)
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(socket_received, struct sock *sk, int length, int flags)
 {
-	if (!(flags & (MSG_PEEK | MSG_ERRQUEUE)))
+	if (flags & (MSG_PEEK | MSG_ERRQUEUE))
+		handle_look();
+	else
 		handle_data(sk, length, TLSPROF_DIRECTION_IN);
 	return 0;
 }

@@ -20,9 +20,6 @@
  * server lists what it can do. */
 #define CLIENT_PRELUDE 512
 #define SERVER_PRELUDE 2048
-/* Longest record that is taken for a ticket; with a client certificate in it a
- * ticket is longer than its own 250 bytes. */
-#define TICKET_RECORD 4096
 /* Bytes in one direction in which a handshake must be over. */
 #define HANDSHAKE_BYTES (128 * 1024)
 
@@ -345,28 +342,16 @@ static __always_inline struct exchange *open_exchange(struct connection *connect
 	return exchange;
 }
 
-/*
- * Whether a server sends two TLS 1.3 session tickets: two records of the same
- * small length, alone. OpenSSL does after a full handshake, before it looks at a
- * request. An answer of this shape is taken for tickets.
- */
-static __always_inline bool sends_tickets(__u32 length)
+/* Whether all that the current call moved is one encrypted record. */
+static __always_inline bool is_one_record(int length)
 {
 	struct payload payload = {};
 	__u8 header[RECORD_HEADER];
-	__u32 record = length / 2;
 
-	if (record * 2 != length || record > TICKET_RECORD || !find_payload(&payload, length) ||
-	    payload.left < length)
-		return false;
-	for (int i = 0; i < 2; i++) {
-		if (bpf_probe_read_user(header, sizeof(header),
-					(void *)(payload.base + i * record)) ||
-		    header[0] != CONTENT_APPLICATION_DATA ||
-		    (__u32)(header[3] << 8 | header[4]) != record - RECORD_HEADER)
-			return false;
-	}
-	return true;
+	return length > RECORD_HEADER && find_payload(&payload, length) &&
+	       !bpf_probe_read_user(header, sizeof(header), (void *)payload.base) &&
+	       header[0] == CONTENT_APPLICATION_DATA &&
+	       (header[3] << 8 | header[4]) == length - RECORD_HEADER;
 }
 
 /* The exchange of a connection that is watched. */
@@ -421,7 +406,7 @@ static __always_inline void finish(struct connection *connection, struct exchang
 	}
 	exchange->stage = STAGE_ENDING;
 	exchange->request_came = more;
-	begin_phase(connection->id, now);
+	begin_phase(connection->id);
 }
 
 static __always_inline void describe_exchange(struct exchange *exchange)
@@ -448,7 +433,7 @@ static __always_inline void advance(struct connection *connection, struct exchan
 	if (exchange->event.outcome)
 		finish(connection, exchange, direction, more);
 	else
-		begin_phase(connection->id, bpf_ktime_get_ns());
+		begin_phase(connection->id);
 }
 
 /* A socket call of the owner moved `length` bytes of a connection that is watched.

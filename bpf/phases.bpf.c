@@ -6,11 +6,17 @@
  * bytes until the thread's next socket call, until it sleeps, or until it ends.
  * The time on the CPU in between is the handshake's. So no function of a TLS
  * library needs to be known.
+ *
+ * The call itself and what the library does before it are not after it: a phase
+ * begins with the thread's last socket call or wake-up, if that is not long ago.
  */
 #include "include/exchange.h"
 #include "include/maps.h"
 
 #define THREADS_IN_PHASE 16384
+/* A phase begins at most so long before its socket call. Making a connection
+ * object and reading takes OpenSSL 20 to 60 us; more may be other work. */
+#define LEAD_NS 100000
 #define EXCHANGES 32768 /* the agent's configuration may change it */
 
 struct phase {
@@ -60,7 +66,7 @@ static __always_inline void leave_phase(__u32 tid, struct phase *phase, bool idl
 	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &connection);
 
 	if (exchange) {
-		exchange_add(exchange, &phase->clock, now);
+		exchange_add(exchange, &phase->clock, exchange->tail, now);
 		if (idle)
 			exchange_idle(exchange);
 		if (exchange->event.outcome)
@@ -69,36 +75,44 @@ static __always_inline void leave_phase(__u32 tid, struct phase *phase, bool idl
 	bpf_map_delete_elem(&phases, &tid);
 }
 
-/*
- * The current thread does something else than the handshake that it was at work
- * on. Returns the connection of that, 0 for none.
- */
+/* The phase of the current thread, if it is in one. */
+static __always_inline struct phase *current_phase(struct timed *timed)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	return timed->phase == tid ? bpf_map_lookup_elem(&phases, &tid) : NULL;
+}
+
+/* The current thread does something else than the handshake that it was at work
+ * on. Returns the connection of that, 0 for none. */
 static __always_inline __u64 end_phase(bool idle)
 {
 	struct timed *timed = timed_here();
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
-	struct phase *phase;
-	__u64 connection;
+	struct phase *phase = timed ? current_phase(timed) : NULL;
+	__u64 connection, now;
 
-	if (!timed || !timed->phase || timed->phase != tid)
-		return 0;
-	timed->phase = 0;
-	phase = bpf_map_lookup_elem(&phases, &tid);
 	if (!phase)
 		return 0;
 	connection = phase->connection;
-	leave_phase(tid, phase, idle, bpf_ktime_get_ns());
+	now = bpf_ktime_get_ns();
+	timed->phase = 0;
+	timed->since = now;
+	leave_phase((__u32)bpf_get_current_pid_tgid(), phase, idle, now);
 	return connection;
 }
 
-static __always_inline void begin_phase(__u64 connection, __u64 now)
+static __always_inline void begin_phase(__u64 connection)
 {
+	struct timed *timed = timed_here();
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct phase phase = { .connection = connection };
+	__u64 now = bpf_ktime_get_ns();
 
-	clock_begin(&phase.clock, now);
+	if (!timed)
+		return;
+	clock_begin(&phase.clock, now - timed->since <= LEAD_NS ? timed->since : now);
 	if (bpf_map_update_elem(&phases, &tid, &phase, BPF_ANY))
 		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
 	else
-		mark_phase(tid);
+		timed->phase = tid;
 }

@@ -103,10 +103,13 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	struct timed *timed = timed_here();
 	__u64 now;
 
-	if (!timed || (!timed->call && !timed->phase && !threads_parked))
+	if (!timed)
+		return 0;
+	now = bpf_ktime_get_ns();
+	timed->since = now;
+	if (!timed->call && !timed->phase && !threads_parked)
 		return 0;
 	count_hit(TLSPROF_HIT_SWITCH);
-	now = bpf_ktime_get_ns();
 	if (timed->call || timed->phase)
 		handle_switch_out(prev, timed, now);
 	if (threads_parked)

@@ -56,7 +56,25 @@ struct exchange {
 	__u8 unanswered; /* handshake records were read and not answered yet */
 	/* Application data came with the peer's last handshake bytes. */
 	__u8 request_came;
+	__u8 tail; /* enum tail */
+	__u32 tail_length;
 };
+
+/*
+ * What a server did since its client's last handshake bytes came together with a
+ * request. It sends session tickets, or the answer, and the length of a record
+ * does not tell which.
+ */
+enum tail {
+	TAIL_NONE = 0,
+	TAIL_SENT = 1, /* one record: a ticket or an answer */
+	TAIL_READ = 2, /* and looked in vain for more to read */
+	TAIL_OVER = 3,
+};
+
+/* Longest record that may be a ticket; with a client certificate in it a ticket is
+ * longer than its own 250 bytes. */
+#define TICKET_RECORD 4096
 
 static inline bool has_seen(const struct exchange *exchange, __u16 all)
 {
@@ -222,12 +240,49 @@ static inline void exchange_idle(struct exchange *exchange)
 		exchange->event.outcome = TLSPROF_OUTCOME_COMPLETED;
 }
 
-/* Adds a stretch of work on it that has just ended. */
-static inline void exchange_add(struct exchange *exchange, const struct clock *clock, __u64 now)
+/*
+ * The next socket call of the thread in this state moved `length` bytes on the
+ * same connection; `one_record`: all of them one record. Returns whether what
+ * comes after it matters too.
+ *
+ * What was sent is a ticket, and so still handshake, if the same length is sent
+ * again at once (OpenSSL sends two after a full handshake), or if the server looks
+ * for something to read and then sends, without having read more than the request
+ * that it had before. An answer in two records of one length is taken for tickets.
+ */
+static inline bool exchange_tail(struct exchange *exchange, __u8 direction, int length,
+				 bool one_record)
+{
+	bool sent = direction == TLSPROF_DIRECTION_OUT && length > 0;
+	__u8 before = exchange->tail;
+
+	exchange->tail = TAIL_OVER;
+	if (before == TAIL_NONE) {
+		if (!sent || !one_record || length > TICKET_RECORD)
+			return false;
+		exchange->tail = TAIL_SENT;
+		exchange->tail_length = length;
+		return true;
+	}
+	if (before == TAIL_SENT && direction == TLSPROF_DIRECTION_IN && length <= 0) {
+		exchange->tail = TAIL_READ;
+		return true;
+	}
+	if (sent && (before == TAIL_READ || length == (int)exchange->tail_length))
+		exchange->request_came = 0;
+	return false;
+}
+
+/* Adds a stretch of work on it that has just ended; `tail` is as it was then. */
+static inline void exchange_add(struct exchange *exchange, const struct clock *clock, __u8 tail,
+				__u64 now)
 {
 	struct tlsprof_handshake_event *event = &exchange->event;
 	__u64 cpu = clock_cpu(clock, now);
 
+	/* Between a first ticket and the answer the request may be worked on. */
+	if (tail == TAIL_READ || (tail == TAIL_SENT && exchange->request_came))
+		return;
 	if (exchange->request_came) {
 		event->finish_and_answer += cpu;
 		return;
@@ -246,6 +301,13 @@ static inline void exchange_end(struct exchange *exchange, __u64 connection, __u
 	event->connection = connection;
 	event->duration = now - exchange->began;
 	event->source = TLSPROF_SOURCE_SOCKET;
+	/* The tail was a ticket. */
+	if (!exchange->request_came) {
+		event->cpu += event->finish_and_answer;
+		event->in_call += event->finish_and_answer;
+		event->flight[exchange->flight & 1] += event->finish_and_answer;
+		event->finish_and_answer = 0;
+	}
 	if (!event->outcome)
 		event->outcome = TLSPROF_OUTCOME_ABANDONED;
 }

@@ -41,6 +41,9 @@ struct {
 struct timed {
 	__u32 call;  /* inside a call of the library, see `calls` */
 	__u32 phase; /* at work on a handshake, see `phases` */
+	/* When the thread last came to this CPU, wrote to a socket, or found nothing
+	 * to read: what it does after that, it does for something new. */
+	__u64 since;
 };
 
 struct {
@@ -63,14 +66,6 @@ static __always_inline void mark_call(__u32 tid)
 
 	if (timed)
 		timed->call = tid;
-}
-
-static __always_inline void mark_phase(__u32 tid)
-{
-	struct timed *timed = timed_here();
-
-	if (timed)
-		timed->phase = tid;
 }
 
 static __always_inline void count_hit(__u32 kind)

@@ -221,19 +221,71 @@ static void stretches_belong_to_the_flight_that_they_work_on(void)
 	clock_begin(&clock, 100);
 	FEED(&exchange, C(HANDSHAKE, 200));
 	CHECK_EQUAL(exchange.unanswered, 1);
-	exchange_add(&exchange, &clock, 400);
+	exchange_add(&exchange, &clock, TAIL_NONE, 400);
 	FEED(&exchange, S(HANDSHAKE, 900));
 	CHECK_EQUAL(exchange.unanswered, 0);
-	exchange_add(&exchange, &clock, 110);
+	exchange_add(&exchange, &clock, TAIL_NONE, 110);
 	FEED(&exchange, C(HANDSHAKE, 37));
-	exchange_add(&exchange, &clock, 150);
+	exchange_add(&exchange, &clock, TAIL_NONE, 150);
 	exchange.request_came = 1;
-	exchange_add(&exchange, &clock, 1100);
+	exchange_add(&exchange, &clock, TAIL_NONE, 1100);
 	CHECK_EQUAL(exchange.event.flight[TLSPROF_FLIGHT_FIRST], 310);
 	CHECK_EQUAL(exchange.event.flight[TLSPROF_FLIGHT_LAST], 50);
 	CHECK_EQUAL(exchange.event.cpu, 360);
 	CHECK_EQUAL(exchange.event.in_call, 360);
 	CHECK_EQUAL(exchange.event.finish_and_answer, 1000);
+}
+
+/* An exchange whose client sent its request along, and the first stretch after. */
+static struct exchange with_request(void)
+{
+	struct exchange exchange = fresh(TLSPROF_ROLE_SERVER);
+
+	exchange.request_came = 1;
+	exchange.event.finish_and_answer = 50;
+	return exchange;
+}
+
+#define OUT TLSPROF_DIRECTION_OUT
+#define IN TLSPROF_DIRECTION_IN
+
+static void tickets_are_told_from_an_answer(void)
+{
+	struct exchange two = with_request(), one = with_request(), none = with_request();
+	struct exchange answered = with_request();
+
+	CHECK_EQUAL(exchange_tail(&two, OUT, 271, true), true);
+	CHECK_EQUAL(exchange_tail(&two, OUT, 271, true), false);
+	exchange_end(&two, 1, 9);
+	CHECK_EQUAL(two.event.cpu, 50);
+
+	CHECK_EQUAL(exchange_tail(&one, OUT, 271, true), true);
+	CHECK_EQUAL(exchange_tail(&one, IN, -11, false), true);
+	CHECK_EQUAL(exchange_tail(&one, OUT, 167, true), false);
+	exchange_end(&one, 1, 9);
+	CHECK_EQUAL(one.event.cpu, 50);
+
+	CHECK_EQUAL(exchange_tail(&none, OUT, 9000, false), false);
+	exchange_end(&none, 1, 9);
+	CHECK_EQUAL(none.event.cpu, 0);
+	CHECK_EQUAL(none.event.finish_and_answer, 50);
+
+	/* Then it sleeps, until the next request. */
+	CHECK_EQUAL(exchange_tail(&answered, OUT, 167, true), true);
+	CHECK_EQUAL(exchange_tail(&answered, IN, -11, false), true);
+	exchange_end(&answered, 1, 9);
+	CHECK_EQUAL(answered.event.cpu, 0);
+}
+
+static void an_answer_in_two_writes_is_no_ticket(void)
+{
+	struct exchange exchange = with_request();
+
+	CHECK_EQUAL(exchange_tail(&exchange, OUT, 271, true), true);
+	CHECK_EQUAL(exchange_tail(&exchange, OUT, 4000, true), false);
+	exchange_end(&exchange, 1, 9);
+	CHECK_EQUAL(exchange.event.cpu, 0);
+	CHECK_EQUAL(exchange.event.finish_and_answer, 50);
 }
 
 int main(void)
@@ -252,5 +304,7 @@ int main(void)
 	RUN(the_first_record_is_a_handshake);
 	RUN(what_may_lead_to_tls_is_told_by_its_first_bytes);
 	RUN(stretches_belong_to_the_flight_that_they_work_on);
+	RUN(tickets_are_told_from_an_answer);
+	RUN(an_answer_in_two_writes_is_no_ticket);
 	return summary();
 }
