@@ -2,10 +2,10 @@
 
 mod booking;
 mod budget;
-mod danger;
 pub mod diagnosis;
 mod facts;
 pub mod governor;
+mod images;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -14,21 +14,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::attach::registry::{InspectError, Registry};
+use crate::attach::danger::Dangers;
+use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
 use crate::discover::host::Host;
-use crate::discover::image::{Device, Mapping, OpenError};
 use crate::discover::ports::ListeningPorts;
 use crate::discover::process::CpuTime;
 use crate::discover::selection::Selection;
-use crate::discover::table::{ImageChange, ProcessTable};
+use crate::discover::table::ProcessTable;
 use crate::evidence::Evidence;
 use crate::evidence::ProcessEvent;
 use crate::evidence::decode::decode;
 use crate::kernel::connections::Follow;
 use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
 use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
-use crate::kernel::mappings::{Mapped, Watch};
+use crate::kernel::mappings::Watch;
 use crate::kernel::record::{self, Record};
 use crate::ledger::{Ledger, SharedLedger};
 use budget::Budget;
@@ -67,6 +67,7 @@ pub struct Session {
     watch: Watch,
     table: ProcessTable<ProcRoot>,
     registry: Registry,
+    dangers: Dangers,
     ledger: SharedLedger,
     step_probes: StepProbes,
     budget: Option<Budget>,
@@ -103,6 +104,7 @@ impl Session {
         let ports = ListeningPorts::read(&proc, table.live());
         table.select(&options.selection, &ports)?;
         let now = Instant::now();
+        let dangers = Dangers::new(&host.kernel);
         let mut session = Self {
             proc,
             host,
@@ -110,6 +112,7 @@ impl Session {
             watch,
             table,
             registry: Registry::new(),
+            dangers,
             ledger,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
             budget: options.budget.map(Budget::new),
@@ -231,57 +234,6 @@ impl Session {
         }
     }
 
-    fn take_mappings(&mut self) {
-        let Self {
-            watch,
-            table,
-            mappings_lost,
-            ..
-        } = self;
-        let lost = watch.drain(|mapped| {
-            let pid = mapped.pid;
-            table.mapped(pid, mapping(mapped));
-        });
-        *mappings_lost += lost;
-        if lost > 0 {
-            // What was lost may have been a TLS library: look everywhere.
-            if let Err(error) = self.table.scan() {
-                tracing::warn!(%error, "processes could not be read");
-            }
-        }
-    }
-
-    /// Attaches to images that came into use, and lets go of those out of use.
-    fn follow_images(&mut self) {
-        let changes = self.table.take_changes();
-        if changes.is_empty() {
-            return;
-        }
-        for change in changes {
-            match change {
-                ImageChange::Lost(image) => self.registry.lost(image),
-                ImageChange::Gained {
-                    image,
-                    process,
-                    mapping,
-                } => match self.registry.inspect(&self.proc, process, &mapping) {
-                    Ok(_) => {}
-                    Err(InspectError::Open(OpenError::Gone { .. })) => {
-                        self.table.report_again(image);
-                    }
-                    Err(error) => {
-                        tracing::debug!(path = %mapping.path.display(), %error, "image left out");
-                    }
-                },
-            }
-        }
-        let danger = danger::Danger::new(&self.proc, &self.table, &self.host.kernel);
-        self.registry
-            .release_unsafe(|image, engines| danger.of(image, engines));
-        self.registry
-            .attach_found(&mut self.loaded, |image, engines| danger.of(image, engines));
-    }
-
     /// Books what the kernel accounted to the services since the last time.
     fn book_cpu(&mut self) {
         self.cpu_read = Instant::now();
@@ -312,19 +264,4 @@ impl Session {
 fn monotonic_now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Duration::try_from(now).unwrap_or_default()
-}
-
-fn mapping(mapped: Mapped) -> Mapping {
-    Mapping {
-        start: mapped.start,
-        end: mapped.end,
-        file_offset: mapped.file_offset,
-        device: Device {
-            major: mapped.device.0,
-            minor: mapped.device.1,
-        },
-        inode: mapped.inode,
-        path: mapped.path,
-        deleted: false,
-    }
 }

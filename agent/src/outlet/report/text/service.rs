@@ -53,10 +53,17 @@ fn head(service: &Service, style: Style) -> String {
     out.push_str(&wrap(&facts.join(" · "), 2, style.width));
     for library in &service.tls_libraries {
         let name = format!("{} {}", library.kind, library.version);
-        let line = format!("{} · {} · {}", name.trim_end(), library.path, library.state);
-        out.push_str("  ");
-        out.push_str(&shorten(&printable(&line), style.width - 2));
-        out.push('\n');
+        let line = format!("{} · {}", name.trim_end(), library.path);
+        if library.state == "profiled" {
+            let line = format!("{line} · {}", library.state);
+            out.push_str("  ");
+            out.push_str(&shorten(&printable(&line), style.width - 2));
+            out.push('\n');
+        } else {
+            // The reason is what the reader can act on: all of it.
+            out.push_str(&wrap(&printable(&line), 2, style.width));
+            out.push_str(&wrap(&printable(&library.state), 4, style.width));
+        }
     }
     out
 }
