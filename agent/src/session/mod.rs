@@ -69,6 +69,8 @@ pub struct Session {
     registry: Registry,
     dangers: Dangers,
     ledger: SharedLedger,
+    /// The user named what to profile, so that all of it is worth showing.
+    named: bool,
     step_probes: StepProbes,
     budget: Option<Budget>,
     meter: RunMeter,
@@ -114,6 +116,7 @@ impl Session {
             registry: Registry::new(),
             dangers,
             ledger,
+            named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
             budget: options.budget.map(Budget::new),
             meter: RunMeter::default(),
@@ -230,31 +233,6 @@ impl Session {
         for event in loaded.abandon(&ended) {
             if let Some(evidence) = decode(&Record::Handshake(event)) {
                 booking::book(table, &mut ledger, &evidence, see);
-            }
-        }
-    }
-
-    /// Books what the kernel accounted to the services since the last time.
-    fn book_cpu(&mut self) {
-        self.cpu_read = Instant::now();
-        self.table.read_cpu();
-        let services = self.table.services();
-        let with_library = services
-            .iter()
-            .filter(|service| self.libraries_of(service).next().is_some());
-        let names: Vec<String> = with_library
-            .map(|service| service.name.as_str().to_owned())
-            .collect();
-        // Services without live processes may have ended since the last time.
-        let known: Vec<String> = self.cpu_booked.keys().cloned().collect();
-        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
-        for name in names.into_iter().chain(known) {
-            let total = self.table.cpu_since_start(&name);
-            let booked = self.cpu_booked.entry(name.clone()).or_default();
-            let new = total.since(*booked);
-            if new.total() > Duration::ZERO {
-                *booked = total;
-                ledger.add_cpu(&name, new.user, new.system);
             }
         }
     }
