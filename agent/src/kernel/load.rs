@@ -45,10 +45,10 @@ pub enum LoadError {
     )]
     NoBtf(String),
     /// The object was refused as a whole.
-    #[error("the kernel refused tlsprof's BPF maps: {0:#}")]
+    #[error("the kernel refused tlsprof's BPF maps")]
     Maps(#[source] anyhow::Error),
     /// One program was refused.
-    #[error("the kernel refused the BPF program {program}: {source:#}")]
+    #[error("the kernel refused the BPF program {program}")]
     Program {
         /// Name of its C function.
         program: &'static str,

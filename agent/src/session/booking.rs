@@ -1,6 +1,8 @@
 //! Evidence to its service's account.
 
+use std::collections::BTreeSet;
 use std::sync::PoisonError;
+use std::time::{Duration, Instant};
 
 use super::Session;
 use crate::discover::ProcRoot;
@@ -55,6 +57,41 @@ pub(super) fn forget_turns(evidence: &mut Evidence) {
 }
 
 impl Session {
+    /// Books what the kernel accounted to the services since the last time.
+    pub(super) fn book_cpu(&mut self) {
+        self.cpu_read = Instant::now();
+        self.table.read_cpu();
+        let mut names = self.services_worth_booking();
+        // Services without live processes may have ended since the last time.
+        names.extend(self.cpu_booked.keys().cloned());
+        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
+        for name in names {
+            let total = self.table.cpu_since_start(&name);
+            let booked = self.cpu_booked.entry(name.clone()).or_default();
+            let new = total.since(*booked);
+            if new.total() > Duration::ZERO {
+                *booked = total;
+                ledger.add_cpu(&name, new.user, new.system);
+            }
+        }
+    }
+
+    /// Services with a TLS library, and those that have an account already, by
+    /// handshakes or connections: on a whole host the rest would only fill the
+    /// ledger. Of what the user named, all.
+    fn services_worth_booking(&self) -> BTreeSet<String> {
+        let services = self.table.services();
+        let ledger = self.ledger();
+        let worth = services.iter().filter(|service| {
+            self.named
+                || ledger.service(service.name.as_str()).is_some()
+                || self.libraries_of(service).next().is_some()
+        });
+        worth
+            .map(|service| service.name.as_str().to_owned())
+            .collect()
+    }
+
     /// Asks the kernel how many TIME_WAIT sockets there are where services left some.
     pub(super) fn bound_time_wait(&self) {
         let leaves_some = |service: &ServiceView<'_>| {

@@ -2,10 +2,10 @@
 
 mod booking;
 mod budget;
-mod danger;
 pub mod diagnosis;
 mod facts;
 pub mod governor;
+mod images;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -14,21 +14,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::attach::registry::{InspectError, Reason, Registry};
+use crate::attach::danger::Dangers;
+use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
 use crate::discover::host::Host;
-use crate::discover::image::{Device, Mapping, OpenError};
 use crate::discover::ports::ListeningPorts;
 use crate::discover::process::CpuTime;
 use crate::discover::selection::Selection;
-use crate::discover::table::{ImageChange, ProcessTable};
+use crate::discover::table::ProcessTable;
 use crate::evidence::Evidence;
 use crate::evidence::ProcessEvent;
 use crate::evidence::decode::decode;
 use crate::kernel::connections::Follow;
 use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
 use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
-use crate::kernel::mappings::{Mapped, Watch};
+use crate::kernel::mappings::Watch;
 use crate::kernel::record::{self, Record};
 use crate::ledger::{Ledger, SharedLedger};
 use budget::Budget;
@@ -70,7 +70,10 @@ pub struct Session {
     table: ProcessTable<ProcRoot>,
     registry: Registry,
     library: bool,
+    dangers: Dangers,
     ledger: SharedLedger,
+    /// The user named what to profile, so that all of it is worth showing.
+    named: bool,
     step_probes: StepProbes,
     budget: Option<Budget>,
     meter: RunMeter,
@@ -106,6 +109,7 @@ impl Session {
         let ports = ListeningPorts::read(&proc, table.live());
         table.select(&options.selection, &ports)?;
         let now = Instant::now();
+        let dangers = Dangers::new(&host.kernel);
         let mut session = Self {
             proc,
             host,
@@ -114,7 +118,9 @@ impl Session {
             table,
             registry: Registry::new(),
             library: options.library,
+            dangers,
             ledger,
+            named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
             budget: options.budget.map(Budget::new),
             meter: RunMeter::default(),
@@ -234,105 +240,10 @@ impl Session {
             }
         }
     }
-
-    fn take_mappings(&mut self) {
-        let Self {
-            watch,
-            table,
-            mappings_lost,
-            ..
-        } = self;
-        let lost = watch.drain(|mapped| {
-            let pid = mapped.pid;
-            table.mapped(pid, mapping(mapped));
-        });
-        *mappings_lost += lost;
-        if lost > 0 {
-            // What was lost may have been a TLS library: look everywhere.
-            if let Err(error) = self.table.scan() {
-                tracing::warn!(%error, "processes could not be read");
-            }
-        }
-    }
-
-    /// Attaches to images that came into use, and lets go of those out of use.
-    fn follow_images(&mut self) {
-        let changes = self.table.take_changes();
-        if changes.is_empty() {
-            return;
-        }
-        for change in changes {
-            match change {
-                ImageChange::Lost(image) => self.registry.lost(image),
-                ImageChange::Gained {
-                    image,
-                    process,
-                    mapping,
-                } => match self.registry.inspect(&self.proc, process, &mapping) {
-                    Ok(_) => {}
-                    Err(InspectError::Open(OpenError::Gone { .. })) => {
-                        self.table.report_again(image);
-                    }
-                    Err(error) => {
-                        tracing::debug!(path = %mapping.path.display(), %error, "image left out");
-                    }
-                },
-            }
-        }
-        let danger = danger::Danger::new(&self.proc, &self.table, &self.host.kernel);
-        self.registry
-            .release_unsafe(|image, engines| danger.of(image, engines));
-        let library = self.library;
-        let switched_off = || (!library).then_some(Reason::SwitchedOff);
-        self.registry
-            .attach_found(&mut self.loaded, |image, engines| {
-                switched_off().or_else(|| danger.of(image, engines))
-            });
-    }
-
-    /// Books what the kernel accounted to the services since the last time.
-    fn book_cpu(&mut self) {
-        self.cpu_read = Instant::now();
-        self.table.read_cpu();
-        let services = self.table.services();
-        let with_library = services
-            .iter()
-            .filter(|service| self.libraries_of(service).next().is_some());
-        let names: Vec<String> = with_library
-            .map(|service| service.name.as_str().to_owned())
-            .collect();
-        // Services without live processes may have ended since the last time.
-        let known: Vec<String> = self.cpu_booked.keys().cloned().collect();
-        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
-        for name in names.into_iter().chain(known) {
-            let total = self.table.cpu_since_start(&name);
-            let booked = self.cpu_booked.entry(name.clone()).or_default();
-            let new = total.since(*booked);
-            if new.total() > Duration::ZERO {
-                *booked = total;
-                ledger.add_cpu(&name, new.user, new.system);
-            }
-        }
-    }
 }
 
 /// The clock of the kernel side's times.
 fn monotonic_now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Duration::try_from(now).unwrap_or_default()
-}
-
-fn mapping(mapped: Mapped) -> Mapping {
-    Mapping {
-        start: mapped.start,
-        end: mapped.end,
-        file_offset: mapped.file_offset,
-        device: Device {
-            major: mapped.device.0,
-            minor: mapped.device.1,
-        },
-        inode: mapped.inode,
-        path: mapped.path,
-        deleted: false,
-    }
 }

@@ -345,6 +345,26 @@ mod tests {
     }
 
     #[test]
+    fn the_whole_reason_of_a_library_without_probes_is_shown() {
+        let reason = format!(
+            "not profiled: {}",
+            "process 20 (qemu) is the reason ".repeat(5)
+        );
+        let mut report = sample::report();
+        for library in report
+            .services
+            .iter_mut()
+            .flat_map(|s| &mut s.tls_libraries)
+        {
+            library.state.clone_from(&reason);
+        }
+        let text = render(&report, Style::plain(80));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains(reason.trim()), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80));
+    }
+
+    #[test]
     fn colour_changes_nothing_but_colour() {
         let coloured = Style {
             colour: true,

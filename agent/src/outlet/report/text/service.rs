@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::outlet::report::model::Service;
+use crate::outlet::report::model::{Service, TlsLibrary};
 use crate::outlet::terminal::table::Table;
 use crate::outlet::terminal::units::{count, counted, percent, rate, time};
 use crate::outlet::terminal::{Paint, Style, bar, printable, shorten, wrap};
@@ -51,14 +51,22 @@ fn head(service: &Service, style: Style) -> String {
         time(cpu.system)
     ));
     out.push_str(&wrap(&facts.join(" · "), 2, style.width));
-    for library in &service.tls_libraries {
-        let name = format!("{} {}", library.kind, library.version);
-        let line = format!("{} · {} · {}", name.trim_end(), library.path, library.state);
-        out.push_str("  ");
-        out.push_str(&shorten(&printable(&line), style.width - 2));
-        out.push('\n');
+    for one in &service.tls_libraries {
+        out.push_str(&library(one, style));
     }
     out
+}
+
+fn library(library: &TlsLibrary, style: Style) -> String {
+    let name = format!("{} {}", library.kind, library.version);
+    let line = format!("{} · {}", name.trim_end(), library.path);
+    if library.state == "profiled" {
+        let line = format!("{line} · {}", library.state);
+        return format!("  {}\n", shorten(&printable(&line), style.width - 2));
+    }
+    // The reason is what the reader can act on: all of it.
+    let reason = wrap(&printable(&library.state), 4, style.width);
+    wrap(&printable(&line), 2, style.width) + &reason
 }
 
 fn outcomes(service: &Service, seconds: f64, style: Style) -> String {
