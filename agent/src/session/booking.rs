@@ -21,6 +21,7 @@ pub(super) fn book(
         Evidence::Process(event) => return table.apply(event),
         Evidence::Hello(_) => return,
         Evidence::Handshake(handshake) => (handshake.process, &handshake.comm),
+        Evidence::Compared(comparison) => (comparison.process, &comparison.comm),
         Evidence::Opened(opening) => (opening.owner.process, &opening.owner.comm),
         Evidence::Closed(connection) => match &connection.owner {
             Some(owner) => (owner.process, &owner.comm),
@@ -38,7 +39,7 @@ pub(super) fn book(
         Evidence::Handshake(handshake) => ledger.record(service, handshake),
         Evidence::Opened(opening) => ledger.record_opening(service, opening.role),
         Evidence::Closed(connection) => ledger.record_connection(service, connection),
-        Evidence::Process(_) | Evidence::Hello(_) => {}
+        Evidence::Compared(_) | Evidence::Process(_) | Evidence::Hello(_) => {}
     }
     see(ledger.booked_name(service), evidence);
 }

@@ -178,7 +178,10 @@ impl Metrics {
         match evidence {
             Evidence::Handshake(handshake) => self.observe_handshake(service_name, handshake),
             Evidence::Closed(connection) => self.observe_connection(service_name, connection),
-            Evidence::Opened(_) | Evidence::Process(_) | Evidence::Hello(_) => {}
+            Evidence::Opened(_)
+            | Evidence::Process(_)
+            | Evidence::Hello(_)
+            | Evidence::Compared(_) => {}
         }
     }
 
