@@ -59,6 +59,11 @@ impl Session {
         kernel
             .map(|(reason, count)| (*reason, count))
             .chain(own)
+            .chain(
+                self.joiner
+                    .losses()
+                    .map(|(loss, count)| (loss.label(), count)),
+            )
             .collect()
     }
 

@@ -73,6 +73,13 @@ impl<S: ProcessSource> ProcessTable<S> {
         })
     }
 
+    /// The images that a live process maps; none for others.
+    pub fn images_of(&self, pid: Pid) -> impl Iterator<Item = ImageId> {
+        let entry = self.entries.get(&pid);
+        let images = entry.into_iter().flat_map(|entry| entry.images.iter());
+        images.map(Mapping::image)
+    }
+
     /// CPU time that the selected processes of a service, ended ones included,
     /// have used since the profile began, as of the last
     /// [`read_cpu`](Self::read_cpu). Zero for an unknown service.
