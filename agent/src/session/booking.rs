@@ -98,7 +98,8 @@ fn book(
         Evidence::Handshake(handshake) => ledger.record(service, handshake),
         Evidence::Opened(opening) => ledger.record_opening(service, opening.role),
         Evidence::Closed(connection) => ledger.record_connection(service, connection),
-        Evidence::Compared(_) | Evidence::Process(_) | Evidence::Hello(_) => {}
+        Evidence::Compared(comparison) => ledger.record_comparison(service, comparison),
+        Evidence::Process(_) | Evidence::Hello(_) => {}
     }
     see(ledger.booked_name(service), evidence);
 }

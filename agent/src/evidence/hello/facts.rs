@@ -62,6 +62,18 @@ pub enum Offered {
     Psk,
 }
 
+impl Offered {
+    /// The value of the metric label, as [`Resumption::label`] has it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Nothing => Resumption::None.label(),
+            Self::SessionId => Resumption::SessionId.label(),
+            Self::Ticket => Resumption::Ticket.label(),
+            Self::Psk => Resumption::Psk.label(),
+        }
+    }
+}
+
 /// What became of the attempt to take up an earlier session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Attempt {

@@ -17,7 +17,7 @@ mod records;
 mod server;
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;
 
 pub use client::{LISTED, Offer};
 pub use codes::{Alert, AlertLevel, CipherSuite, Group, SignatureScheme, Version};

@@ -203,7 +203,7 @@ impl Metrics {
     }
 
     fn observe_handshake(&self, service_name: &str, handshake: &Handshake) {
-        if handshake.outcome != Outcome::Completed {
+        if handshake.outcome != Outcome::Completed || handshake.offloaded {
             return;
         }
         let labels = CostLabels {
