@@ -51,6 +51,12 @@ impl HandshakeKey {
         }
     }
 
+    /// Whether the two differ in nothing but the source.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let source = self.source;
+        *self == Self { source, ..*other }
+    }
+
     pub(super) const fn overflow(self) -> Self {
         Self {
             version: OTHER,

@@ -6,6 +6,8 @@
 mod collector;
 mod connections;
 pub mod format;
+mod hellos;
+mod sources;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
