@@ -11,6 +11,8 @@ use super::{Ledger, OTHER, bounded};
 /// Handshakes that only socket calls showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocketAccount {
+    /// How many, without those that were offloaded.
+    pub handshakes: u64,
     /// Their CPU time, of which no step is known.
     pub cpu: Duration,
     /// The part of it up to the server's first answer: in a full handshake of a
@@ -32,6 +34,7 @@ impl SocketAccount {
             self.offloaded += 1;
             return;
         }
+        self.handshakes += 1;
         self.cpu = self.cpu.saturating_add(bounded(handshake.cpu));
         let [first, last] = handshake.flights.unwrap_or_default();
         self.first_flight = self.first_flight.saturating_add(bounded(first));
