@@ -238,6 +238,12 @@ impl Registry {
         self.images.get(&id)
     }
 
+    /// Whether an image has probes.
+    pub fn is_profiled(&self, id: ImageId) -> bool {
+        self.get(id)
+            .is_some_and(|image| matches!(image.state, State::Profiled))
+    }
+
     /// How many images are profiled.
     pub fn profiled(&self) -> usize {
         self.images

@@ -5,15 +5,73 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::Session;
+use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
 use crate::discover::table::{ProcessTable, ServiceView};
-use crate::evidence::{Evidence, Source};
+use crate::evidence::join::Joiner;
+use crate::evidence::{Evidence, Pid};
 use crate::ledger::Ledger;
+
+/// Where evidence is put together and booked.
+pub(super) struct Desk<'a> {
+    pub table: &'a mut ProcessTable<ProcRoot>,
+    pub registry: &'a Registry,
+    pub joiner: &'a mut Joiner,
+    pub ledger: &'a mut Ledger,
+}
+
+impl Desk<'_> {
+    /// Takes evidence of that time, and books what is complete with it.
+    pub(super) fn take(
+        &mut self,
+        evidence: Evidence,
+        at: Duration,
+        see: &mut impl FnMut(&str, &Evidence),
+    ) {
+        let process = match &evidence {
+            Evidence::Hello(chunk) => Some(chunk.process),
+            Evidence::Handshake(handshake) => Some(handshake.process),
+            _ => None,
+        };
+        if process.is_some_and(|process| is_ignored(self.table, process)) {
+            return;
+        }
+        let probed = |process| {
+            let mut images = self.table.images_of(process).iter();
+            images.any(|mapping| self.registry.is_profiled(mapping.image()))
+        };
+        let ready = self.joiner.take(evidence, at, probed);
+        self.book(&ready, see);
+    }
+
+    /// Books what waited too long: all evidence up to `now` was taken.
+    pub(super) fn advance(&mut self, now: Duration, see: &mut impl FnMut(&str, &Evidence)) {
+        let ready = self.joiner.advance(now);
+        self.book(&ready, see);
+    }
+
+    /// Books what still waits.
+    pub(super) fn flush(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
+        let ready = self.joiner.flush();
+        self.book(&ready, see);
+    }
+
+    fn book(&mut self, ready: &[Evidence], see: &mut impl FnMut(&str, &Evidence)) {
+        for evidence in ready {
+            book(self.table, self.ledger, evidence, see);
+        }
+    }
+}
+
+/// A process that the table knows, and that is not selected.
+fn is_ignored(table: &ProcessTable<ProcRoot>, process: Pid) -> bool {
+    table.service_of(process).is_some() && !table.is_selected(process)
+}
 
 /// Takes note of a change among processes. Books what happened to one under its
 /// service, if that is selected, and hands it to `see` with the name that it is
 /// booked under.
-pub(super) fn book(
+fn book(
     table: &mut ProcessTable<ProcRoot>,
     ledger: &mut Ledger,
     evidence: &Evidence,
@@ -22,9 +80,8 @@ pub(super) fn book(
     let (process, comm) = match evidence {
         Evidence::Process(event) => return table.apply(event),
         Evidence::Hello(_) => return,
-        // Until both sources are joined, one of them is booked.
-        Evidence::Handshake(handshake) if handshake.source == Source::Socket => return,
         Evidence::Handshake(handshake) => (handshake.process, &handshake.comm),
+        Evidence::Compared(comparison) => (comparison.process, &comparison.comm),
         Evidence::Opened(opening) => (opening.owner.process, &opening.owner.comm),
         Evidence::Closed(connection) => match &connection.owner {
             Some(owner) => (owner.process, &owner.comm),
@@ -32,7 +89,7 @@ pub(super) fn book(
         },
     };
     let service = match table.service_of(process) {
-        Some(_) if !table.is_selected(process) => return,
+        Some(_) if is_ignored(table, process) => return,
         Some(name) => name.as_str(),
         // A process that the table never saw came and went within one turn: its
         // name is the best there is.
@@ -42,6 +99,7 @@ pub(super) fn book(
         Evidence::Handshake(handshake) => ledger.record(service, handshake),
         Evidence::Opened(opening) => ledger.record_opening(service, opening.role),
         Evidence::Closed(connection) => ledger.record_connection(service, connection),
+        Evidence::Compared(comparison) => ledger.record_comparison(service, comparison),
         Evidence::Process(_) | Evidence::Hello(_) => {}
     }
     see(ledger.booked_name(service), evidence);
@@ -90,6 +148,19 @@ impl Session {
         worth
             .map(|service| service.name.as_str().to_owned())
             .collect()
+    }
+
+    /// Books the handshakes that still wait for another source: no more evidence
+    /// is expected.
+    pub(super) fn flush(&mut self, mut see: impl FnMut(&str, &Evidence)) {
+        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
+        let mut desk = Desk {
+            table: &mut self.table,
+            registry: &self.registry,
+            joiner: &mut self.joiner,
+            ledger: &mut ledger,
+        };
+        desk.flush(&mut see);
     }
 
     /// Asks the kernel how many TIME_WAIT sockets there are where services left some.

@@ -61,6 +61,11 @@ impl Session {
         kernel
             .map(|(reason, count)| (*reason, count))
             .chain(own)
+            .chain(
+                self.joiner
+                    .losses()
+                    .map(|(loss, count)| (loss.label(), count)),
+            )
             .collect()
     }
 

@@ -25,12 +25,14 @@ use crate::discover::table::ProcessTable;
 use crate::evidence::Evidence;
 use crate::evidence::ProcessEvent;
 use crate::evidence::decode::decode;
+use crate::evidence::join::Joiner;
 use crate::kernel::connections::Follow;
 use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
 use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
 use crate::kernel::mappings::Watch;
 use crate::kernel::record::{self, Record};
 use crate::ledger::{Ledger, SharedLedger};
+use booking::Desk;
 use budget::Budget;
 use windows::StepProbes;
 
@@ -71,6 +73,7 @@ pub struct Session {
     registry: Registry,
     library: bool,
     dangers: Dangers,
+    joiner: Joiner,
     ledger: SharedLedger,
     /// The user named what to profile, so that all of it is worth showing.
     named: bool,
@@ -119,6 +122,7 @@ impl Session {
             registry: Registry::new(),
             library: options.library,
             dangers,
+            joiner: Joiner::default(),
             ledger,
             named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
@@ -181,6 +185,7 @@ impl Session {
                 see(service, evidence);
             })?;
         }
+        self.flush(&mut see);
         self.book_cpu();
         self.bound_time_wait();
         Ok(())
@@ -205,39 +210,47 @@ impl Session {
     fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
         let Self {
             loaded,
-            table,
-            ledger,
             undecodable,
             ..
         } = self;
-        let mut ledger = ledger.write().unwrap_or_else(PoisonError::into_inner);
-        ledger.advance(monotonic_now());
+        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
+        let now = monotonic_now();
+        ledger.advance(now);
+        let mut desk = Desk {
+            table: &mut self.table,
+            registry: &self.registry,
+            joiner: &mut self.joiner,
+            ledger: &mut ledger,
+        };
         let calls_seen = loaded.connections.calls.is_ok();
         let mut ended = BTreeMap::new();
-        loaded.drain(|bytes| {
+        let all_taken = loaded.drain(|bytes| {
             let record = record::decode(bytes);
-            match record.as_ref().and_then(decode) {
-                Some(mut evidence) => {
-                    if let (Evidence::Process(ProcessEvent::Exit { process, .. }), Some(record)) =
-                        (&evidence, &record)
-                    {
-                        ended.insert(*process, record.time());
-                    }
-                    if !calls_seen {
-                        booking::forget_turns(&mut evidence);
-                    }
-                    booking::book(table, &mut ledger, &evidence, see);
-                }
-                None => *undecodable += 1,
+            let decoded = record
+                .as_ref()
+                .map(|record| (decode(record), record.time()));
+            let Some((Some(mut evidence), time)) = decoded else {
+                *undecodable += 1;
+                return;
+            };
+            if let Evidence::Process(ProcessEvent::Exit { process, .. }) = &evidence {
+                ended.insert(*process, time);
             }
+            if !calls_seen {
+                booking::forget_turns(&mut evidence);
+            }
+            desk.take(evidence, Duration::from_nanos(time), see);
         });
-        if ended.is_empty() {
-            return;
-        }
-        for event in loaded.abandon(&ended) {
-            if let Some(evidence) = decode(&Record::Handshake(event)) {
-                booking::book(table, &mut ledger, &evidence, see);
+        if !ended.is_empty() {
+            for event in loaded.abandon(&ended) {
+                let time = Duration::from_nanos(event.header.time);
+                if let Some(evidence) = decode(&Record::Handshake(event)) {
+                    desk.take(evidence, time, see);
+                }
             }
+        }
+        if all_taken {
+            desk.advance(now, see);
         }
     }
 }
