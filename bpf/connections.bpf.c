@@ -220,7 +220,6 @@ static __always_inline void handle_data(struct sock *sk, int length, __u8 direct
 	const unsigned int not_open = 1U << BPF_TCP_CLOSE | 1U << BPF_TCP_SYN_SENT |
 				      1U << BPF_TCP_SYN_RECV;
 	struct timed *timed = timed_here();
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct connection *connection;
 	struct phase *phase;
 	__u64 worked_on = 0;
@@ -231,7 +230,7 @@ static __always_inline void handle_data(struct sock *sk, int length, __u8 direct
 	if (phase)
 		worked_on = leave_work(sk, length, direction, phase);
 	else if (length <= 0 || direction == TLSPROF_DIRECTION_OUT)
-		timed->since = bpf_ktime_get_ns();
+		keep_up(timed);
 	if (length <= 0 || sk->sk_protocol != IPPROTO_TCP || sk->sk_type != SOCK_STREAM)
 		return;
 	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
@@ -244,7 +243,7 @@ static __always_inline void handle_data(struct sock *sk, int length, __u8 direct
 	}
 	if (!connection->pid)
 		claim(connection);
-	if (timed->call == tid)
+	if (timed->call)
 		join_call(connection);
 	if (connection->watch == WATCH_OVER || !watch(connection, length, direction, worked_on))
 		connection_data(connection, direction);
@@ -256,7 +255,7 @@ static __always_inline void handle_look(void)
 	struct timed *timed = timed_here();
 
 	if (timed && !timed->phase)
-		timed->since = bpf_ktime_get_ns();
+		keep_up(timed);
 }
 
 SEC("tp_btf/inet_sock_set_state")

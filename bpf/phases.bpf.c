@@ -110,6 +110,7 @@ static __always_inline void begin_phase(__u64 connection)
 
 	if (!timed)
 		return;
+	timed->keep_up = KEEP_UP;
 	clock_begin(&phase.clock, now - timed->since <= LEAD_NS ? timed->since : now);
 	if (bpf_map_update_elem(&phases, &tid, &phase, BPF_ANY))
 		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);

@@ -105,10 +105,10 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 
 	if (!timed)
 		return 0;
-	now = bpf_ktime_get_ns();
-	timed->since = now;
+	keep_up(timed);
 	if (!timed->call && !timed->phase && !threads_parked)
 		return 0;
+	now = bpf_ktime_get_ns();
 	count_hit(TLSPROF_HIT_SWITCH);
 	if (timed->call || timed->phase)
 		handle_switch_out(prev, timed, now);
