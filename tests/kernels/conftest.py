@@ -48,8 +48,8 @@ def guests(request, initramfs, tmp_path_factory) -> Iterator[dict[str, Future[Gu
     def run(name: str) -> Guest:
         return boot(bootable(KERNELS[name]), initramfs, tmp_path_factory.mktemp(f"linux-{name}"))
 
-    parameters = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
-    wanted = dict.fromkeys(one["guest"] for one in parameters if "guest" in one)
+    parametrized = [item for item in request.session.items if hasattr(item, "callspec")]
+    wanted = dict.fromkeys(item.callspec.params["guest"] for item in parametrized)
     pool = ThreadPoolExecutor(GUESTS_AT_ONCE)
     try:
         yield {name: pool.submit(run, name) for name in wanted}

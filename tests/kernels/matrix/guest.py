@@ -52,7 +52,8 @@ class Guest:
     def succeeded(self, name: str) -> Check:
         """A check that ended well; fails with what it printed otherwise."""
         check = self.checks[name]
-        assert check.status == 0, f"{name} ended with status {check.status}:\n{check.errors}\n{check.text}"
+        printed = f"{check.errors}\n{check.text}"
+        assert check.status == 0, f"{name} ended with status {check.status}:\n{printed}"
         return check
 
 
@@ -90,5 +91,5 @@ def _lines(path: Path) -> list[str]:
 
 
 def _describe(kernel: Bootable, console: Path, results: Path) -> str:
-    shown = "\n".join(["--- console", *_lines(console)[-40:], "--- results", *_lines(results)[-40:]])
-    return f"guest with Linux {kernel.release}\n{shown}"
+    shown = ["--- console", *_lines(console)[-40:], "--- results", *_lines(results)[-40:]]
+    return "\n".join([f"guest with Linux {kernel.release}", *shown])

@@ -53,6 +53,7 @@ def build(folder: Path, certificate: Certificate, workload: Workload) -> Path:
     for script in ("init", "checks"):
         shutil.copy(GUEST / script, root / script)
     _write_script(root / "load", workload.script())
+    shutil.copy(GUEST / "weaker.toml", root / "etc" / "weaker.toml")
     shutil.copy(certificate.cert, root / "etc" / "cert.pem")
     shutil.copy(certificate.key, root / "etc" / "key.pem")
     values = {"NGINX_PORT": NGINX_PORT, "REQUESTS_PER_CONNECTION": workload.requests_per_connection}
@@ -73,7 +74,7 @@ def _which(name: str) -> Path:
 
 def _without_debug_information(program: Path, folder: Path) -> Path:
     """A debug build is 140 MB, four fifths of which nothing reads in the guest."""
-    stripped = folder / program.name
+    stripped = folder / "tlsprof"  # whatever the binary under test is called
     subprocess.run(["strip", "--strip-debug", "-o", stripped, program], check=True)
     return stripped
 

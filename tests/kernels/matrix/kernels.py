@@ -17,7 +17,9 @@ CACHE = PROGRAMS / "kernels"
 
 # From 6.19 on the image is in a package of its own; linux-image only depends on
 # it. Debian's release candidates (7.3-rc7) do not match, nor do -dbg, -unsigned.
-PACKAGE = re.compile(r"linux-(?P<kind>binary|image)-(?P<release>\d+\.\d+\.\d[^-]*(-\d+)?)-cloud-amd64")
+PACKAGE = re.compile(
+    r"linux-(?P<kind>binary|image)-(?P<release>\d+\.\d+\.\d[^-]*(-\d+)?)-cloud-amd64"
+)
 
 
 @dataclass(frozen=True)
