@@ -32,6 +32,27 @@ struct {
 	__type(value, struct tlsprof_handshake);
 } handshakes SEC(".maps");
 
+/*
+ * Programs on uprobes may be preempted, and since 6.13 (kernel commit a76ab5731e32)
+ * a program that uses 64 bytes of stack or more has one stack per CPU: two threads
+ * in it on one CPU overwrite each other's values, pointers included. The kernel
+ * gives that stack to no program that has a tail call, be it one that is never made.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} no_programs SEC(".maps");
+
+const volatile __u32 never = 0;
+
+static __always_inline void keep_own_stack(struct pt_regs *ctx)
+{
+	if (never)
+		bpf_tail_call(ctx, &no_programs, 0);
+}
+
 static __always_inline struct call *current_call(void)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
@@ -258,6 +279,7 @@ static __always_inline void handle_peer(struct pt_regs *ctx)
 
 ENTRY int handshake_enter(struct pt_regs *ctx)
 {
+	keep_own_stack(ctx);
 	count_hit(TLSPROF_HIT_ENTRY);
 	handle_enter(ctx, bpf_get_attach_cookie(ctx));
 	return 0;
@@ -265,6 +287,7 @@ ENTRY int handshake_enter(struct pt_regs *ctx)
 
 RETURN int handshake_exit(struct pt_regs *ctx)
 {
+	keep_own_stack(ctx);
 	count_hit(TLSPROF_HIT_RETURN);
 	handle_exit(ctx);
 	return 0;
@@ -272,6 +295,7 @@ RETURN int handshake_exit(struct pt_regs *ctx)
 
 ENTRY int connection_clear(struct pt_regs *ctx)
 {
+	keep_own_stack(ctx);
 	count_hit(TLSPROF_HIT_ENTRY);
 	handle_clear(ctx);
 	return 0;
@@ -279,6 +303,7 @@ ENTRY int connection_clear(struct pt_regs *ctx)
 
 ENTRY int connection_free(struct pt_regs *ctx)
 {
+	keep_own_stack(ctx);
 	count_hit(TLSPROF_HIT_ENTRY);
 	handle_free(ctx);
 	return 0;
@@ -286,6 +311,7 @@ ENTRY int connection_free(struct pt_regs *ctx)
 
 ENTRY int step_enter(struct pt_regs *ctx)
 {
+	keep_own_stack(ctx);
 	count_hit(TLSPROF_HIT_ENTRY);
 	handle_step_enter(ctx, bpf_get_attach_cookie(ctx));
 	return 0;
@@ -293,6 +319,7 @@ ENTRY int step_enter(struct pt_regs *ctx)
 
 RETURN int step_exit(struct pt_regs *ctx)
 {
+	keep_own_stack(ctx);
 	count_hit(TLSPROF_HIT_RETURN);
 	handle_step_exit(ctx);
 	return 0;
@@ -301,6 +328,7 @@ RETURN int step_exit(struct pt_regs *ctx)
 /* 3.x: ERR_vset_error(int lib, int reason, const char *fmt, va_list args) */
 ENTRY int error_raised(struct pt_regs *ctx)
 {
+	keep_own_stack(ctx);
 	count_hit(TLSPROF_HIT_ENTRY);
 	handle_error(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
 	return 0;
@@ -309,6 +337,7 @@ ENTRY int error_raised(struct pt_regs *ctx)
 /* 1.1.1: ERR_put_error(int lib, int func, int reason, const char *file, int line) */
 ENTRY int error_raised_v1(struct pt_regs *ctx)
 {
+	keep_own_stack(ctx);
 	count_hit(TLSPROF_HIT_ENTRY);
 	handle_error(PT_REGS_PARM1(ctx), PT_REGS_PARM3(ctx));
 	return 0;
@@ -317,6 +346,7 @@ ENTRY int error_raised_v1(struct pt_regs *ctx)
 /* EVP_PKEY_CTX_set_group_name(ctx, const char *name) */
 ENTRY int group_named(struct pt_regs *ctx)
 {
+	keep_own_stack(ctx);
 	count_hit(TLSPROF_HIT_ENTRY);
 	handle_group(ctx);
 	return 0;
@@ -325,6 +355,7 @@ ENTRY int group_named(struct pt_regs *ctx)
 /* 1.1.1: EVP_PKEY_derive_set_peer(ctx, peer) */
 ENTRY int peer_set(struct pt_regs *ctx)
 {
+	keep_own_stack(ctx);
 	count_hit(TLSPROF_HIT_ENTRY);
 	handle_peer(ctx);
 	return 0;
