@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 from harness import web_servers  # noqa: E402
 from harness.certificates import make_certificate  # noqa: E402
 from harness.paths import PROGRAMS, TESTS  # noqa: E402
-from harness.processes import Process, run  # noqa: E402
+from harness.processes import Argument, Process, run  # noqa: E402
 from harness.profiler import start_agent  # noqa: E402
 from harness.servers import Server  # noqa: E402
 from harness.waiting import wait_until  # noqa: E402
@@ -55,10 +55,20 @@ class OwnCost:
 
 
 @contextmanager
-def tlsprof() -> Iterator[Process]:
-    with start_agent() as agent:
+def tlsprof(*options: Argument) -> Iterator[Process]:
+    with start_agent(options) as agent:
         yield agent.process
         agent.process.stop(TOOL_STOP_SECONDS)
+
+
+@contextmanager
+def sockets() -> Iterator[Process]:
+    """tlsprof without probes in the TLS library: socket calls only."""
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as config:
+        config.write('[profile]\nlibrary = "off"\n')
+        config.flush()
+        with tlsprof("--config", config.name) as process:
+            yield process
 
 
 @contextmanager
@@ -72,7 +82,7 @@ def ssllatency() -> Iterator[Process]:
         process.stop(TOOL_STOP_SECONDS)
 
 
-TOOLS = {"tlsprof": tlsprof, "ssllatency": ssllatency}
+TOOLS = {"tlsprof": tlsprof, "sockets": sockets, "ssllatency": ssllatency}
 
 
 def pair(server: Server, workload: str, tool: str, seconds: float, ratios: Ratios, own: OwnCost) -> None:
