@@ -36,8 +36,8 @@ impl Desk<'_> {
             return;
         }
         let probed = |process| {
-            let mut images = self.table.images_of(process);
-            images.any(|image| self.registry.is_profiled(image))
+            let mut images = self.table.images_of(process).iter();
+            images.any(|mapping| self.registry.is_profiled(mapping.image()))
         };
         let ready = self.joiner.take(evidence, at, probed);
         self.book(&ready, see);

@@ -73,11 +73,9 @@ impl<S: ProcessSource> ProcessTable<S> {
         })
     }
 
-    /// The images that a live process maps; none for others.
-    pub fn images_of(&self, pid: Pid) -> impl Iterator<Item = ImageId> {
-        let entry = self.entries.get(&pid);
-        let images = entry.into_iter().flat_map(|entry| entry.images.iter());
-        images.map(Mapping::image)
+    /// The images that a process maps, selected or not; none when it has ended.
+    pub fn images_of(&self, pid: Pid) -> &[Mapping] {
+        self.entries.get(&pid).map_or(&[], |entry| &entry.images)
     }
 
     /// CPU time that the selected processes of a service, ended ones included,
