@@ -73,11 +73,6 @@ impl<S: ProcessSource> ProcessTable<S> {
         })
     }
 
-    /// The images that a process maps, selected or not; none when it has ended.
-    pub fn images_of(&self, pid: Pid) -> &[Mapping] {
-        self.entries.get(&pid).map_or(&[], |entry| &entry.images)
-    }
-
     /// CPU time that the selected processes of a service, ended ones included,
     /// have used since the profile began, as of the last
     /// [`read_cpu`](Self::read_cpu). Zero for an unknown service.
@@ -87,6 +82,13 @@ impl<S: ProcessSource> ProcessTable<S> {
             .fold(self.accounts.of(service), |sum, (_, entry)| {
                 sum + entry.cpu.unsettled()
             })
+    }
+
+    /// Whether a process, selected or not, maps an image for which `wanted` holds.
+    /// False when it has ended.
+    pub fn maps(&self, pid: Pid, wanted: impl Fn(ImageId) -> bool) -> bool {
+        let entry = self.entries.get(&pid);
+        entry.is_some_and(|entry| entry.images.iter().any(|mapping| wanted(mapping.image())))
     }
 
     /// Processes that the table had no room for.
