@@ -37,8 +37,8 @@ impl Desk<'_> {
             return;
         }
         let probed = |process| {
-            let mut images = self.table.images_of(process).iter();
-            images.any(|mapping| self.registry.is_profiled(mapping.image()))
+            let is_profiled = |image| self.registry.is_profiled(image);
+            self.table.maps(process, is_profiled)
         };
         let ready = self.joiner.take(evidence, at, probed);
         self.book(&ready, see);

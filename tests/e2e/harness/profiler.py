@@ -57,9 +57,9 @@ class Service:
             if row["reason"] == reason and row["role"] == role
         )
 
-    def outcomes(self, role: str) -> dict[str, int]:
+    def outcomes(self, role: str, **also: str) -> dict[str, int]:
         return {
-            outcome: self.count(role=role, outcome=outcome)
+            outcome: self.count(role=role, outcome=outcome, **also)
             for outcome in ("completed", "failed", "abandoned")
         }
 

@@ -87,6 +87,13 @@ impl<S: ProcessSource> ProcessTable<S> {
             })
     }
 
+    /// Whether a process, selected or not, maps an image for which `wanted` holds.
+    /// False when it has ended.
+    pub fn maps(&self, pid: Pid, wanted: impl Fn(ImageId) -> bool) -> bool {
+        let entry = self.entries.get(&pid);
+        entry.is_some_and(|entry| entry.images.iter().any(|mapping| wanted(mapping.image())))
+    }
+
     /// Processes that the table had no room for.
     pub fn ignored(&self) -> u64 {
         self.ignored

@@ -272,6 +272,15 @@ impl Facts {
         differences.contains(&true)
     }
 
+    /// Whether what another source saw of a handshake cannot be of these hellos: it
+    /// is full where they are resumed, or of another group.
+    pub fn contradicts(&self, handshake: &Handshake) -> bool {
+        let mut group = handshake.group;
+        let mut resumption = handshake.resumption;
+        let groups_differ = settle(&mut group, self.key_exchange().label());
+        groups_differ || settle_resumption(&mut resumption, self.resumption())
+    }
+
     /// The side began to encrypt, where that is what the message means: up to
     /// TLS 1.2.
     pub(super) fn change_cipher(&mut self, direction: Direction) -> bool {

@@ -17,17 +17,20 @@
 //!    probes it waits for its twin, at most [`HOLD`]; even after the end of the
 //!    connection, since a library may hear of that later.
 //! 4. A library handshake that names no connection (its data passed through
-//!    memory), waits as long, if its process showed any socket evidence. At the
+//!    memory) waits as long, if its process showed any socket evidence. At the
 //!    end of a wait the two are paired: same process, same role, under way at the
-//!    same time; of several, the one that began or ended nearest, since both
-//!    sources see that on the same thread within one stretch of work. It is done
+//!    same time. Of several those that contradict each other least: in what was
+//!    negotiated, in whether they completed, in when they began or ended, which
+//!    both sources see on the same thread within one stretch of work. It is done
 //!    at the end of the wait so that twins that know their connection find each
-//!    other first. Where handshakes run in parallel, two may swap their hellos: they
-//!    are of one process, and none is counted twice.
-//! 5. A connection has one handshake in clear. A further library handshake there
-//!    (a renegotiation, TLS inside TLS), or one in the other role than the
-//!    ClientHello shows (data through memory, taken for that of another
-//!    connection), is treated as by rule 4.
+//!    other first. Where handshakes run in parallel, two that are alike may swap
+//!    their hellos: they are of one process, and none is counted twice.
+//! 5. A library may name a wrong connection: the last one that the thread worked
+//!    on, before the data of this one passed through memory. And a connection has
+//!    one handshake in clear: a further one is a renegotiation, or TLS inside TLS.
+//!    So where the connection has its handshake already, was closed before, or
+//!    says otherwise in its hellos (the role, the group, resumed or not), rule 4
+//!    holds; the connection that it named is a hint.
 //! 6. A library handshake that comes after its twin was booked alone (objects
 //!    that a garbage collector frees) is dropped: for a minute, by connection;
 //!    where it names none, by time, if neither completed. One whose connection

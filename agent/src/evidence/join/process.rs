@@ -104,7 +104,7 @@ impl Process {
     /// Whether a library handshake was booked already, by time: where it did not
     /// complete, so that its object may have been freed late.
     pub(super) fn was_booked(&mut self, handshake: &Handshake, span: Span) -> bool {
-        if handshake.outcome == Outcome::Completed || handshake.connection.is_some() {
+        if handshake.outcome == Outcome::Completed {
             return false;
         }
         let twin = self.over.iter_mut().find(|over| {

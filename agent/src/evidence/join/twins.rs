@@ -36,11 +36,13 @@ impl Joiner {
     /// Whether a library handshake may be that of the hellos of a connection.
     fn is_free(&self, id: ConnectionId, handshake: &Handshake) -> bool {
         let named = self.settled.get(id).is_some_and(|settled| settled.named);
-        let other_role = self.dialogues.get(id).is_some_and(|dialogue| {
-            let hello = dialogue.facts().is_some_and(|facts| facts.offer.is_some());
-            hello && dialogue.role != handshake.role
+        let another = self.dialogues.get(id).is_some_and(|dialogue| {
+            dialogue.facts().is_some_and(|facts| {
+                let other_role = facts.offer.is_some() && dialogue.role != handshake.role;
+                other_role || facts.contradicts(handshake)
+            })
         });
-        !named && !other_role && !self.unfinished.contains_key(&id)
+        !named && !another && !self.unfinished.contains_key(&id)
     }
 
     fn library_on(&mut self, id: ConnectionId, handshake: Box<Handshake>, span: Span) {
@@ -58,6 +60,11 @@ impl Joiner {
         }
         let twin = self.sockets.get(&id).copied();
         let twin = twin.and_then(|number| self.release(number));
+        let speaking = self.dialogues.get(id).map(Dialogue::is_underway);
+        if twin.is_none() && speaking.is_none() {
+            // Closed before, or never heard of.
+            return self.library_somewhere(handshake, span);
+        }
         let closed = twin.as_ref().is_some_and(|twin| twin.closed);
         let compared = twin.is_some();
         if let Some(twin) = twin {
@@ -66,23 +73,16 @@ impl Joiner {
             self.compare(Unpaired::of(&handshake), twin.handshake, known);
         }
         let completed = handshake.outcome == Outcome::Completed;
-        let speaking = self.dialogues.get(id).map(Dialogue::is_underway);
-        match speaking {
-            // Its connection was closed before, or its hellos were lost.
-            None if !completed && !compared => self.wait_for_twin(handshake, span),
-            Some(true) if !completed && !closed => {
-                let number = self.hold(handshake, span, Why::Alerts { compared });
-                self.unfinished.insert(id, number);
-            }
-            _ => {
-                let unpaired = (!compared).then(|| Unpaired::of(&handshake));
-                self.book_on(id, handshake, closed, unpaired);
-            }
+        if speaking == Some(true) && !completed && !closed {
+            let number = self.hold(handshake, span, Why::Alerts { compared });
+            self.unfinished.insert(id, number);
+        } else {
+            let unpaired = (!compared).then(|| Unpaired::of(&handshake));
+            self.book_on(id, handshake, closed, unpaired);
         }
     }
 
-    fn library_somewhere(&mut self, mut handshake: Box<Handshake>, span: Span) {
-        handshake.connection = None;
+    fn library_somewhere(&mut self, handshake: Box<Handshake>, span: Span) {
         if !self.was_booked(&handshake, span) {
             self.wait_for_twin(handshake, span);
         }

@@ -31,6 +31,18 @@ impl Held {
     }
 }
 
+/// How little two handshakes look alike: what counts most comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Likeness {
+    /// The library does not name the socket's connection.
+    other_connection: bool,
+    /// What the library did is not what the hellos say.
+    contradicted: bool,
+    /// One completed, the other did not.
+    other_end: bool,
+    apart: Duration,
+}
+
 /// What it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
@@ -105,8 +117,8 @@ impl Joiner {
     }
 
     /// The held handshake of the other source that is most likely the same. All
-    /// that are near are paired for that, so that none takes another's twin:
-    /// first those that both completed or both did not, the nearest in time first.
+    /// that are near are paired for that, the most alike first, so that none takes
+    /// another's twin.
     fn twin_of(&self, number: Number) -> Option<Number> {
         let held = self
             .held
@@ -136,13 +148,17 @@ impl Joiner {
     }
 
     /// How little two held handshakes look alike; None if they cannot be the same.
-    fn likeness(&self, one: Number, other: Number) -> Option<(bool, Duration)> {
-        let (one, other) = (self.held.get(&one)?, self.held.get(&other)?);
-        let connections = (one.handshake.connection, other.handshake.connection);
-        let elsewhere = matches!(connections, (Some(one), Some(other)) if one != other);
-        let fits = one.span.overlaps(other.span) && !elsewhere;
-        let unlike = one.has_completed() != other.has_completed();
-        fits.then(|| (unlike, one.span.apart(other.span)))
+    fn likeness(&self, socket: Number, library: Number) -> Option<Likeness> {
+        let (socket, library) = (self.held.get(&socket)?, self.held.get(&library)?);
+        let id = socket.handshake.connection;
+        let facts = id.and_then(|id| self.dialogues.get(id)?.facts());
+        let likeness = Likeness {
+            other_connection: id.is_none() || id != library.handshake.connection,
+            contradicted: facts.is_some_and(|facts| facts.contradicts(&library.handshake)),
+            other_end: socket.has_completed() != library.has_completed(),
+            apart: socket.span.apart(library.span),
+        };
+        socket.span.overlaps(library.span).then_some(likeness)
     }
 
     /// Two sources saw one handshake, and only the socket knows where.

@@ -54,7 +54,8 @@ prop_compose! {
         Plan {
             seen, process, began, duration, delta, late,
             role: if server { Role::Server } else { Role::Client },
-            hello: hello || seen == Seen::Apart || is_late,
+            // Where the socket is not seen either, a name alone is not trusted.
+            hello: hello || matches!(seen, Seen::Apart | Seen::Library) || is_late,
             completed: completed && !is_late,
             closes: closes || is_late,
         }
