@@ -32,8 +32,7 @@ use records::{Item, Records};
 /// clear flight is mostly its certificate chain; 20 KiB hold five large ones.
 pub const TLS_LIMIT: usize = 20 * 1024;
 
-/// Alerts that are kept for one connection, and the fatal one that ends it. A
-/// peer can send warnings forever.
+/// Alerts that are kept for one connection. A peer can send warnings forever.
 const ALERTS: usize = 4;
 
 /// Which way bytes travelled. Client is who opens the TLS connection.
@@ -255,11 +254,7 @@ impl Exchange {
         match (item, direction) {
             (Item::Message(message), Direction::FromClient) => client::note(facts, &message)?,
             (Item::Message(message), Direction::FromServer) => server::note(facts, &message)?,
-            (Item::Alert(level, alert), _) => {
-                if facts.alerts.len() < ALERTS || level == AlertLevel::Fatal {
-                    facts.alerts.push((direction, level, alert));
-                }
-            }
+            (Item::Alert(level, alert), _) => facts.note_alert(direction, level, alert),
             // In TLS 1.3 a compatibility message without meaning; after it the
             // client has nothing more to say in clear but a second hello.
             (Item::ChangeCipherSpec, Direction::FromClient) => {

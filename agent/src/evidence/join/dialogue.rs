@@ -44,7 +44,12 @@ impl Dialogue {
 
     /// Takes in a chunk; says why the exchange was given up, where it was.
     pub(super) fn hear(&mut self, chunk: &Chunk) -> Option<GaveUp> {
-        let exchange = self.exchange.as_mut()?;
+        let Some(exchange) = self.exchange.as_mut() else {
+            if let Some(facts) = &mut self.facts {
+                facts.hear_late(chunk.direction, &chunk.bytes);
+            }
+            return None;
+        };
         let from_server = usize::from(chunk.direction == Direction::FromServer);
         let next = self.next.get_mut(from_server)?;
         // Bytes that were looked at before (MSG_PEEK) come twice.

@@ -1,7 +1,9 @@
 //! Rules that captured connections do not cover, and what is done with facts.
 
 use super::fixture::{fed, read};
-use crate::evidence::hello::{Attempt, Facts, Group, KeyExchange, Offer, SignatureScheme, Version};
+use crate::evidence::hello::{
+    AlertLevel, Attempt, Direction, Facts, Group, KeyExchange, Offer, SignatureScheme, Version,
+};
 use crate::evidence::{Handshake, Resumption, Role, sample};
 
 fn facts(fixture: &str) -> Facts {
@@ -137,4 +139,24 @@ fn codes_without_name_are_other() {
     assert_eq!(Group(0x1234).name(), "other");
     assert_eq!(Version(0x0305).name(), "other");
     assert_eq!(SignatureScheme(0).name(), "other");
+}
+
+#[test]
+fn an_alert_in_clear_after_the_hellos_is_heard() {
+    let mut facts = facts("openssl30-tls13-full");
+    let before = facts.alerts.len();
+    facts.hear_late(Direction::FromClient, b"\x14\x03\x03\x00\x01\x01");
+    assert_eq!(facts.alerts.len(), before);
+    let unknown_ca = b"\x14\x03\x03\x00\x01\x01\x15\x03\x03\x00\x02\x02\x30";
+    facts.hear_late(Direction::FromClient, unknown_ca);
+    let (direction, level, alert) = facts.alerts[before];
+    assert_eq!(
+        (direction, level),
+        (Direction::FromClient, AlertLevel::Fatal)
+    );
+    assert_eq!(alert.name(), "unknown_ca");
+    for _ in 0..1000 {
+        facts.hear_late(Direction::FromClient, unknown_ca);
+    }
+    assert!(facts.alerts.len() < 10);
 }
