@@ -2,7 +2,7 @@
 /*
  * TCP connections: who has them, how long, how many turns, who closes them, and
  * which of them leave a TIME_WAIT bucket behind. The state of each lies in its
- * socket and is freed with it. Addresses are never read.
+ * socket and is freed with it. No address is kept, see remote.h.
  *
  * The owner is the process that connects, or the first that reads or writes;
  * state changes mostly run in softirq, where the current task is anybody. Only
@@ -12,6 +12,7 @@
  */
 #include "include/connection.h"
 #include "include/maps.h"
+#include "include/remote.h"
 
 #define IPPROTO_TCP 6 /* include/uapi/linux/in.h */
 #define SOCK_STREAM 1 /* include/linux/net.h */
@@ -67,6 +68,8 @@ static __always_inline void handle_connect(struct sock *sk)
 	if (!connection)
 		return;
 	connection->role = TLSPROF_ROLE_CLIENT;
+	connection->remote = remote_endpoint(sk);
+	connection->local_ports = count_local_ports(sk);
 	claim(connection);
 }
 

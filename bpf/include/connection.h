@@ -42,6 +42,8 @@ struct connection {
 	/* Bytes up to the end of the TLS handshake. */
 	__u32 handshake_received;
 	__u32 handshake_sent;
+	__u32 local_ports; /* ephemeral ports to choose from, of a client */
+	__u64 remote;      /* its remote endpoint, see remote.h */
 };
 
 /* What the kernel says of a socket that changes its state. */
@@ -149,6 +151,8 @@ static inline void connection_describe(const struct connection *connection,
 	event->connection = connection->id;
 	event->turns = connection->tls == TLSPROF_TLS_HANDSHAKE ? 0 : connection->turns;
 	event->tls = connection->tls;
+	event->remote = connection->remote;
+	event->local_ports = connection->local_ports;
 	event->port = connection->port;
 	event->role = connection->role;
 	event->closed_by = connection->closed_by;

@@ -77,7 +77,44 @@ struct linux_binprm {
 	const char *filename;
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+/* Since 6.7 (kernel commit 41db7626b732): high << 16 | low. */
+struct local_ports {
+	__u32 range;
+};
+
+struct local_ports___before_6_7 {
+	int range[2];
+};
+
+struct netns_ipv4 {
+	struct local_ports ip_local_ports;
+};
+
+struct net {
+	struct ns_common ns;
+	struct netns_ipv4 ipv4;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct in6_addr {
+	union {
+		__u64 u6_addr64[2];
+	} in6_u;
+};
+
 struct sock_common {
+	__u32 skc_daddr;
+	__u16 skc_dport;
+	__u16 skc_family;
+	struct in6_addr skc_v6_daddr;
+	possible_net_t skc_net;
 	unsigned short skc_num; /* local port, host byte order; 0 once closed */
 	volatile unsigned char skc_state;
 	unsigned long skc_flags;

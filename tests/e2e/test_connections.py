@@ -209,3 +209,25 @@ def test_time_wait_agrees_with_the_kernels_counters(tmp_path):
             wait_until(lambda: time_wait_standing(server.pid) == 0, "the end of TIME_WAIT", 90.0)
             assert abs(time_wait_ended(server.pid) - TIME_WAITS) <= 0.005 * TIME_WAITS
             wait_until(lambda: total("tlsprof_time_wait_sockets") == 0, "the gauge to follow", 5.0)
+
+
+def test_a_proxy_shows_how_many_ephemeral_ports_its_upstream_takes(tmp_path):
+    connections_made = 400
+    ports = 2000
+    with namespace(unique("tlsprof-ports")) as inside:
+        command = ["sysctl", "-qw", f"net.ipv4.ip_local_port_range=30000 {30000 + ports - 1}"]
+        assert run([*inside, *command]).child.returncode == 0
+        with plain_nginx.nginx(tmp_path, "upstream", inside=inside) as upstream:
+            proxy = (
+                f"location / {{ proxy_pass http://127.0.0.1:{upstream.port};"
+                ' proxy_http_version 1.1; proxy_set_header Connection "keep-alive"; }'
+            )
+            with plain_nginx.nginx(tmp_path, "proxy", extra=proxy, inside=inside) as server:
+                name = unique("proxy")
+                with Profiling(tmp_path) as profiling:
+                    assert request(server.port, connections_made, inside=inside) == 1
+                    profiling.finish()
+    services = [one for one in profiling.report.services if one.name == name]
+    assert len(services) == 1, profiling.report.names()
+    found = services[0].data["ephemeral_ports"]
+    assert found == {"used": connections_made, "available": ports}

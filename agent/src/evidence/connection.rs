@@ -50,6 +50,15 @@ pub enum Carries {
     Tls,
 }
 
+/// Where a connection of a client leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// Tells address and port of peers apart: a hash with a key of this run.
+    pub endpoint: u64,
+    /// How many ephemeral ports there are for connections to one of them.
+    pub local_ports: u32,
+}
+
 /// A connection was opened; its end is still to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
@@ -59,6 +68,8 @@ pub struct Opening {
     pub role: Role,
     /// Local TCP port.
     pub port: u16,
+    /// Where it leads, if the owner connected.
+    pub remote: Option<Remote>,
 }
 
 /// A connection that has ended.
@@ -69,6 +80,8 @@ pub struct Connection {
     /// Who had it; None if it ended before any process read, wrote or closed
     /// it, and for connections of the kernel itself.
     pub owner: Option<Owner>,
+    /// Where it led, if the owner connected and the opening was seen.
+    pub remote: Option<Remote>,
     /// Facts that only the opening tells; None for a connection that was open
     /// before the watch began.
     pub whole: Option<Whole>,

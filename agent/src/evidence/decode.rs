@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::hello::Direction;
 use super::{
     Carries, Chunk, Closer, Connection, Evidence, Handshake, Opening, Outcome, Owner, ProcessEvent,
-    Resumption, Role, Source, Step, Steps, Whole,
+    Remote, Resumption, Role, Source, Step, Steps, Whole,
 };
 use crate::kernel::contract::{
     TLSPROF_CLOSER_REMOTE, TLSPROF_CLOSER_TIMEOUT, TLSPROF_DIRECTION_IN,
@@ -59,13 +59,24 @@ fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
         comm: text(&event.comm),
     });
     let role = role(event.role);
+    let remote = (event.remote != 0).then_some(Remote {
+        endpoint: event.remote,
+        local_ports: event.local_ports,
+    });
     if event.header.kind == TLSPROF_EVENT_CONNECTION_OPENED {
-        let port = event.port;
-        return owner.map(|owner| Evidence::Opened(Opening { owner, role, port }));
+        return owner.map(|owner| {
+            Evidence::Opened(Opening {
+                owner,
+                role,
+                port: event.port,
+                remote,
+            })
+        });
     }
     Some(Evidence::Closed(Box::new(Connection {
         id: event.connection,
         owner,
+        remote,
         whole: (event.seen_open != 0).then(|| Whole {
             role,
             port: event.port,

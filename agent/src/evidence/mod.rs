@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use hello::Facts;
 
-pub use connection::{Carries, Closer, Connection, Opening, Owner, Whole};
+pub use connection::{Carries, Closer, Connection, Opening, Owner, Remote, Whole};
 
 /// A process (thread group) id in the initial pid namespace.
 pub type Pid = u32;

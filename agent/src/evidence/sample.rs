@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Carries, Closer, Connection, Handshake, Outcome, Resumption, Role, Source, Steps, Whole,
+    Carries, Closer, Connection, Handshake, Opening, Outcome, Owner, Resumption, Role, Source,
+    Steps, Whole,
 };
 
 /// A completed full server handshake with RSA-2048 and X25519.
@@ -44,6 +45,7 @@ pub(crate) fn connection() -> Connection {
     Connection {
         id: 1,
         owner: None,
+        remote: None,
         whole: Some(Whole {
             role: Role::Server,
             port: 443,
@@ -60,5 +62,18 @@ pub(crate) fn connection() -> Connection {
         closed_by: Closer::Local,
         reset: false,
         time_wait: true,
+    }
+}
+
+/// The opening of a connection in that role.
+pub(crate) fn opening(role: Role) -> Opening {
+    Opening {
+        owner: Owner {
+            process: 4711,
+            comm: "nginx".into(),
+        },
+        role,
+        port: 443,
+        remote: None,
     }
 }

@@ -150,6 +150,8 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
     let mut bpf = EbpfLoader::new()
         .btf(&btf)
         .map_max_entries("handshakes", options.handshakes_in_progress)
+        .map_max_entries("exchanges", options.handshakes_in_progress)
+        .override_global("remote_key", &random_key(), true)
         .load(object)
         .map_err(|error| {
             if denied(&error) {
@@ -172,6 +174,12 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
         mode,
         connections,
     })
+}
+
+/// Drawn from the key that the standard library draws for its hash maps.
+fn random_key() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(std::process::id())
 }
 
 fn best_mode() -> UprobeMode {

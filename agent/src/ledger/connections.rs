@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use crate::evidence::{Carries, Closer, Connection, Role, Whole};
+use crate::evidence::{Carries, Closer, Connection, Opening, Whole};
 
 use super::sources::record_application;
 use super::{Distribution, Ledger};
@@ -87,9 +87,14 @@ impl ConnectionAccount {
 
 impl Ledger {
     /// Books a TCP connection that was opened.
-    pub fn record_opening(&mut self, service: &str, role: Role) {
+    pub fn record_opening(&mut self, service: &str, opening: &Opening) {
+        let now = self.now;
         let account = self.account_mut(service);
-        account.connections.entry(role).or_default().opened += 1;
+        let kept = account.connections.entry(opening.role).or_default();
+        kept.opened += 1;
+        if let Some(remote) = opening.remote {
+            account.remotes.opened(remote, now);
+        }
     }
 
     /// Books a TCP connection that ended.
@@ -106,6 +111,12 @@ impl Ledger {
                 }
             }
             None => account.connections_from_before += 1,
+        }
+        if let Some(remote) = connection.remote {
+            let Connection {
+                time_wait, ended, ..
+            } = *connection;
+            account.remotes.closed(remote, time_wait, ended);
         }
     }
 
@@ -177,12 +188,12 @@ impl Turns {
 
 /// Things that stand for 60 s, counted by the second in which they came.
 #[derive(Clone, Debug, Default)]
-struct Standing {
+pub(super) struct Standing {
     seconds: VecDeque<(u64, u64)>,
 }
 
 impl Standing {
-    fn add(&mut self, at: Duration) {
+    pub(super) fn add(&mut self, at: Duration) {
         let second = at.as_secs();
         while let Some(&(first, _)) = self.seconds.front()
             && first + TIME_WAIT.as_secs() < second
@@ -196,7 +207,7 @@ impl Standing {
         }
     }
 
-    fn at(&self, now: Duration) -> u64 {
+    pub(super) fn at(&self, now: Duration) -> u64 {
         let stands = |second: u64| second + TIME_WAIT.as_secs() > now.as_secs();
         let counts = self.seconds.iter().filter(|(second, _)| stands(*second));
         counts.map(|(_, count)| count).sum()

@@ -8,6 +8,7 @@ mod connections;
 mod distribution;
 mod handshakes;
 mod hellos;
+mod remotes;
 mod sources;
 mod steps;
 #[cfg(test)]
@@ -23,6 +24,8 @@ pub use distribution::Distribution;
 use distribution::bounded_nanos;
 pub use handshakes::{CostDistribution, HandshakeKey, HandshakeSum, RoleAccount};
 pub use hellos::{Counts, FEATURES, HelloAccount};
+pub use remotes::Ports;
+use remotes::Remotes;
 pub use sources::{Agreement, Application, ApplicationBytes, SocketAccount};
 pub use steps::{Pending, StepAccount};
 
@@ -66,6 +69,7 @@ pub struct ServiceAccount {
     pub connections: BTreeMap<Role, ConnectionAccount>,
     /// TCP connections that ended, but had been open before the watch began.
     pub connections_from_before: u64,
+    remotes: Remotes,
 }
 
 impl ServiceAccount {
@@ -97,6 +101,12 @@ impl ServiceAccount {
         let shown = |(key, _): &(&HandshakeKey, &HandshakeSum)| key.source == source;
         let sums = self.handshakes.iter().filter(shown);
         sums.map(|(_, sum)| sum.count).sum()
+    }
+
+    /// Ephemeral ports toward the remote endpoint that takes up the most of them
+    /// at a time of the monotonic clock; None if the service connects nowhere.
+    pub fn ephemeral_ports(&self, now: Duration) -> Option<Ports> {
+        self.remotes.busiest(now)
     }
 
     /// How many handshakes ended in that way.

@@ -232,7 +232,7 @@ fn connection() -> Connection {
 #[test]
 fn connections_are_told_apart_by_role_and_closer() {
     let mut ledger = Ledger::default();
-    ledger.record_opening("nginx", Role::Server);
+    ledger.record_opening("nginx", &sample::opening(Role::Server));
     ledger.record_connection("nginx", &connection());
     let reset = Connection {
         closed_by: Closer::Remote,

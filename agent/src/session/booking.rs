@@ -97,7 +97,7 @@ fn book(
     };
     match evidence {
         Evidence::Handshake(handshake) => ledger.record(service, handshake),
-        Evidence::Opened(opening) => ledger.record_opening(service, opening.role),
+        Evidence::Opened(opening) => ledger.record_opening(service, opening),
         Evidence::Closed(connection) => ledger.record_connection(service, connection),
         Evidence::Compared(comparison) => ledger.record_comparison(service, comparison),
         Evidence::Process(_) | Evidence::Hello(_) => {}

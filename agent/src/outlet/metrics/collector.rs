@@ -56,7 +56,7 @@ impl<'a> Writer<'a> {
         self.0.encode_family(labels)?.encode_gauge(&value)
     }
 
-    fn ratio(&mut self, labels: &impl EncodeLabelSet, value: f64) -> fmt::Result {
+    pub(super) fn ratio(&mut self, labels: &impl EncodeLabelSet, value: f64) -> fmt::Result {
         self.0.encode_family(labels)?.encode_gauge(&value)
     }
 }

@@ -14,7 +14,8 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fm
     endings(encoder, ledger)?;
     from_before(encoder, ledger)?;
     bytes(encoder, ledger)?;
-    time_wait(encoder, ledger)
+    time_wait(encoder, ledger)?;
+    ephemeral_ports(encoder, ledger)
 }
 
 /// The labels that every account has, and the account.
@@ -116,6 +117,21 @@ fn time_wait(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Resul
     )?;
     for (labels, account) in accounts(ledger) {
         metric.value(&labels, account.time_wait_standing(ledger.now()))?;
+    }
+    Ok(())
+}
+
+fn ephemeral_ports(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
+    let mut metric = Writer::gauge(
+        encoder,
+        "tlsprof_ephemeral_ports_used_ratio",
+        "Share of the ephemeral ports that connections to the busiest remote endpoint take up, open or in TIME_WAIT.",
+    )?;
+    for (name, service) in ledger.services() {
+        if let Some(ports) = service.ephemeral_ports(ledger.now()) {
+            let labels: Labels<'_, 1> = [("service_name", name)];
+            metric.ratio(&labels, ports.ratio())?;
+        }
     }
     Ok(())
 }

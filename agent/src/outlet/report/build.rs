@@ -147,6 +147,7 @@ fn service(
         waits: per_role(account, waits),
         connections: connections::of(account, now),
         connections_from_before: account.connections_from_before,
+        ephemeral_ports: connections::ephemeral_ports(account, now),
         hellos: per_role(account, tls::hellos),
         alerts: per_role(account, tls::alerts),
         application_bytes: per_role(account, tls::application),

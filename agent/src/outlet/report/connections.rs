@@ -6,13 +6,21 @@ use crate::evidence::{Closer, Role};
 use crate::ledger::{Closed, ConnectionAccount, ServiceAccount};
 
 use super::build::quantiles;
-use super::model::{ClosedConnections, Connections, Service, TurnCount};
+use super::model::{ClosedConnections, Connections, EphemeralPorts, Service, TurnCount};
 
 pub(super) fn of(account: &ServiceAccount, now: Duration) -> Vec<Connections> {
     let roles = account.connections.iter();
     roles
         .map(|(role, kept)| connections(*role, kept, now))
         .collect()
+}
+
+pub(super) fn ephemeral_ports(account: &ServiceAccount, now: Duration) -> Option<EphemeralPorts> {
+    let ports = account.ephemeral_ports(now)?;
+    Some(EphemeralPorts {
+        used: ports.used,
+        available: ports.available,
+    })
 }
 
 fn connections(role: Role, account: &ConnectionAccount, now: Duration) -> Connections {

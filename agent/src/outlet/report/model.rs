@@ -10,7 +10,7 @@ mod tls;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use connections::{ClosedConnections, Connections, TurnCount};
+pub use connections::{ClosedConnections, Connections, EphemeralPorts, TurnCount};
 pub use tls::{
     Agreement, AlertCount, ApplicationBytes, AttemptCount, Hellos, NameCount, SocketHandshakes,
 };
@@ -84,6 +84,9 @@ pub struct Service {
     /// they are in no other figure.
     #[serde(default)]
     pub connections_from_before: u64,
+    /// Ephemeral ports toward the remote endpoint that took up the most of them
+    /// at the end; null if the service connected nowhere.
+    pub ephemeral_ports: Option<EphemeralPorts>,
     /// What hellos said in clear, by role.
     #[serde(default)]
     pub hellos: Vec<Hellos>,

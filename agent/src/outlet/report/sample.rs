@@ -5,6 +5,7 @@ use std::sync::{LazyLock, PoisonError};
 use std::time::Duration;
 
 use crate::evidence::hello::tests::fixture;
+use crate::evidence::sample::opening;
 pub(crate) use crate::evidence::sample::{connection, handshake};
 use crate::evidence::{
     Carries, Closer, Comparison, Connection, Evidence, Handshake, Outcome, Resumption, Role,
@@ -32,7 +33,7 @@ fn book_connections(ledger: &mut Ledger) {
                 ..whole
             });
         }
-        ledger.record_opening("nginx.service", Role::Server);
+        ledger.record_opening("nginx.service", &opening(Role::Server));
         ledger.record_connection("nginx.service", &one);
     }
     let from_before = Connection {
@@ -103,7 +104,7 @@ fn book_closed_server(ledger: &mut Ledger) {
             application_sent: 9_000,
             ..connection()
         };
-        ledger.record_opening("domino.service", Role::Server);
+        ledger.record_opening("domino.service", &opening(Role::Server));
         ledger.record_connection("domino.service", &closed);
     }
 }
@@ -296,7 +297,7 @@ pub(crate) fn book(ledger: &SharedLedger, metrics: &Metrics, service: &str) {
     ledger.record(service, &handshake());
     let evidence = Evidence::Handshake(Box::new(handshake()));
     metrics.observe(ledger.booked_name(service), &evidence);
-    ledger.record_opening(service, Role::Server);
+    ledger.record_opening(service, &opening(Role::Server));
     ledger.record_connection(service, &connection());
     let evidence = Evidence::Closed(Box::new(connection()));
     metrics.observe(ledger.booked_name(service), &evidence);

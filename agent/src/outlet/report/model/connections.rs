@@ -51,3 +51,12 @@ pub struct TurnCount {
     /// Connections.
     pub connections: u64,
 }
+
+/// Ephemeral ports for connections to one remote endpoint.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct EphemeralPorts {
+    /// Those of open connections and of TIME_WAIT.
+    pub used: u64,
+    /// How many there are in the network namespace (`ip_local_port_range`).
+    pub available: u32,
+}

@@ -11,6 +11,8 @@ use super::service::section;
 
 /// A sentence on turns needs at least this share of the connections to agree.
 const PEAK: f64 = 0.5;
+/// Less than this share of the ephemeral ports is nobody's worry.
+const WORTH_A_SENTENCE: f64 = 0.05;
 
 pub(super) fn connections(service: &Service, seconds: f64, style: Style) -> String {
     if service.connection_count() == 0 {
@@ -26,6 +28,9 @@ pub(super) fn connections(service: &Service, seconds: f64, style: Style) -> Stri
             out.push_str(&wrap(&sentence, 4, style.width));
         }
     }
+    if let Some(sentence) = ephemeral_ports(service) {
+        out.push_str(&wrap(&sentence, 4, style.width));
+    }
     for note in notes(service) {
         let lines = wrap(&note, 4, style.width);
         out.push_str(&paint_lines(style, Paint::Dim, &lines));
@@ -36,10 +41,6 @@ pub(super) fn connections(service: &Service, seconds: f64, style: Style) -> Stri
 /// What a reader must know to judge the figures.
 fn notes(service: &Service) -> Vec<String> {
     let mut notes = Vec::new();
-    let turns_counted = service.connections.iter().any(|one| one.peak().is_some());
-    if turns_counted && service.handshake_count() > 0 {
-        notes.push("Turns include those of TLS handshakes: one or two for each.".to_owned());
-    }
     if service.connections_from_before > 0 {
         let number = counted(
             service.connections_from_before,
@@ -157,4 +158,18 @@ fn time_wait(connections: &Connections, seconds: f64) -> Option<String> {
         rate(connections.time_wait_created, seconds),
         count(connections.time_wait_standing),
     ))
+}
+
+/// Worth a sentence where ports may run out.
+fn ephemeral_ports(service: &Service) -> Option<String> {
+    let ports = service.ephemeral_ports?;
+    let share = ports.used as f64 / f64::from(ports.available);
+    (share >= WORTH_A_SENTENCE).then(|| {
+        format!(
+            "Toward its busiest remote endpoint the service takes up {} of {} ephemeral ports ({}), those in TIME_WAIT included.",
+            count(ports.used),
+            count(ports.available.into()),
+            percent(share.min(1.0)),
+        )
+    })
 }
