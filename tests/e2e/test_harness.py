@@ -6,9 +6,10 @@ import pytest
 
 from harness import libraries, metrics, servers, web_servers
 from harness.catalogue import SERVERS
-from harness.load import Load, run_load
+from harness.load import Load, Seen, run_load
 from harness.paths import SELFTIMED
 from harness.processes import Process, children
+from harness.targets import TARGETS
 from harness.waiting import wait_until
 
 pytestmark = pytest.mark.harness
@@ -39,6 +40,23 @@ def test_every_server_takes_the_whole_mix(name, tls, rsa, tmp_path):
         seen = run_load(load, server.port)
     assert seen.full == load.full
     assert seen.resumed == load.resume
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_stack_negotiates_and_resumes_in_all_its_ways(name, rsa, tmp_path):
+    target = TARGETS[name]
+    if target.missing:
+        pytest.skip(f"not installed: {target.missing}")
+    loads = target.loads()
+    with target.start(tmp_path, rsa) as server:
+        seen = sum((run_load(load, server.port) for load in loads), Seen.nothing())
+    assert sum(load.connections for load in loads) > 2000
+    assert seen.completed == sum(load.completing for load in loads)
+    assert seen.plain == sum(load.plain for load in loads)
+    negotiated = set(seen.handshakes)
+    assert {each.version for each in negotiated} == {f"TLS{tls}" for tls in target.versions}
+    assert {each.resumption for each in negotiated} == {"none"} | target.means
+    assert {each.group for each in negotiated if each.group != "none"} >= target.groups
 
 
 def test_a_server_on_copied_libraries_uses_the_copies(rsa, tmp_path):

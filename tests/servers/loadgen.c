@@ -92,6 +92,7 @@ struct options {
 	bool no_ticket;
 	const char *groups;
 	const char *ciphers;
+	const char *ciphersuites;
 	unsigned long counts[KIND_COUNT];
 };
 
@@ -99,7 +100,8 @@ static void usage(const char *program)
 {
 	fprintf(stderr,
 		"usage: %s --port N [--threads N] [--tls 1.2|1.3|any] [--groups LIST] "
-		"[--ciphers LIST] [--server-name NAME] [--foreign-group NAME] [--no-ticket] "
+		"[--ciphers LIST] [--ciphersuites LIST] [--server-name NAME] [--foreign-group "
+		"NAME] [--no-ticket] "
 		"[--prelude proxy1|proxy2|smtp|imap|pop3]",
 		program);
 	for (int kind = 0; kind < KIND_COUNT; kind++)
@@ -110,7 +112,7 @@ static void usage(const char *program)
 
 static void parse_options(int argc, char **argv, struct options *options)
 {
-	struct option names[KIND_COUNT + 10] = {
+	struct option names[KIND_COUNT + 11] = {
 		{ "port", required_argument, NULL, 'p' },
 		{ "threads", required_argument, NULL, 't' },
 		{ "tls", required_argument, NULL, 'v' },
@@ -118,14 +120,15 @@ static void parse_options(int argc, char **argv, struct options *options)
 		{ "ciphers", required_argument, NULL, 'c' },
 		{ "server-name", required_argument, NULL, 'n' },
 		{ "foreign-group", required_argument, NULL, 'f' },
+		{ "ciphersuites", required_argument, NULL, 's' },
 		{ "no-ticket", no_argument, NULL, 'i' },
 		{ "prelude", required_argument, NULL, 'o' },
 	};
 	int option;
 
 	for (int kind = 0; kind < KIND_COUNT; kind++)
-		names[9 + kind] = (struct option){ kind_names[kind], required_argument, NULL,
-						   OPTION_KIND + kind };
+		names[10 + kind] = (struct option){ kind_names[kind], required_argument, NULL,
+						    OPTION_KIND + kind };
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		switch (option) {
 		case 'p':
@@ -148,6 +151,9 @@ static void parse_options(int argc, char **argv, struct options *options)
 			break;
 		case 'f':
 			plan.foreign_group = optarg;
+			break;
+		case 's':
+			options->ciphersuites = optarg;
 			break;
 		case 'i':
 			options->no_ticket = true;
@@ -180,7 +186,8 @@ static SSL_CTX *context(const struct options *options)
 	if (options->no_ticket)
 		SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
 	if ((options->groups && SSL_CTX_set1_groups_list(ctx, options->groups) != 1) ||
-	    (options->ciphers && SSL_CTX_set_cipher_list(ctx, options->ciphers) != 1))
+	    (options->ciphers && SSL_CTX_set_cipher_list(ctx, options->ciphers) != 1) ||
+	    (options->ciphersuites && SSL_CTX_set_ciphersuites(ctx, options->ciphersuites) != 1))
 		die("TLS options");
 	return ctx;
 }

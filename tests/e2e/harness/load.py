@@ -30,8 +30,15 @@ class Load:
     prelude: Optional[str] = None
     groups: Optional[str] = None
     ciphers: Optional[str] = None
+    """Cipher suites up to TLS 1.2."""
+    ciphersuites: Optional[str] = None
+    """Cipher suites of TLS 1.3."""
     threads: int = 4
     program: Path = LOADGEN
+
+    @property
+    def connections(self) -> int:
+        return self.completing + self.failing + self.aborted + self.plain
 
     @property
     def completing(self) -> int:
@@ -56,7 +63,7 @@ class Load:
         for kind in kinds:
             if getattr(self, kind):
                 command += [f"--{kind.replace('_', '-')}", str(getattr(self, kind))]
-        for option in ("groups", "ciphers", "prelude"):
+        for option in ("groups", "ciphers", "ciphersuites", "prelude"):
             if getattr(self, option):
                 command += [f"--{option}", getattr(self, option)]
         if not self.tickets:
