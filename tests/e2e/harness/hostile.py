@@ -121,13 +121,12 @@ def connect_and_reset(port: int, count: int, say: bytes = b"") -> int:
 
 
 @contextmanager
-def half_open(port: int, count: int) -> Iterator[None]:
-    """Clients that say the first half of a ClientHello and then nothing more."""
+def half_open(port: int, count: int, begun: bytes) -> Iterator[None]:
+    """Clients that say what they have begun and then nothing more."""
     allow_files(count + 100)
-    begun = record(hello())
     with ExitStack() as stack:
         for _ in range(count):
-            stack.enter_context(connect(port)).sendall(begun[: len(begun) // 2])
+            stack.enter_context(connect(port)).sendall(begun)
         yield
 
 
