@@ -25,7 +25,7 @@ SCRIPTS = $(shell grep -rlE '^\#!.*\b(ba)?sh\b' .ci deploy tests --exclude-dir=.
 
 .PHONY: help
 help: ## List the entry points
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## Install what is missing for everything below (apt, rustup)
@@ -42,9 +42,9 @@ demo: build ## Profile an nginx of its own under load for 20 s
 	@deploy/demo/demo.sh
 
 .PHONY: test
-test: build ## Run all tests: unit, native BPF logic, end to end
+test: build ## Run all tests: unit, native BPF logic, end to end, kernels
 	@$(SETUP) build test
-	@.ci/tests unit bpf e2e
+	@.ci/tests unit bpf e2e kernels
 
 .PHONY: test-unit
 test-unit: ## Run the Rust tests only
@@ -60,6 +60,11 @@ test-bpf: ## Run the BPF programs' logic only, compiled natively
 test-e2e: build ## Run the tests with real servers only (needs root or sudo)
 	@$(SETUP) build test
 	@.ci/tests e2e
+
+.PHONY: test-kernels
+test-kernels: build ## Boot other kernels in QEMU and profile there (no root; fetches kernels once)
+	@$(SETUP) build test
+	@.ci/tests kernels
 
 .PHONY: bench
 bench: build ## Measure what profiling costs nginx (10 minutes, root, an idle machine)

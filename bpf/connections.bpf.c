@@ -16,6 +16,7 @@
 #define IPPROTO_TCP 6 /* include/uapi/linux/in.h */
 #define SOCK_STREAM 1 /* include/linux/net.h */
 #define MSG_PEEK 2    /* include/linux/socket.h */
+#define MSG_ERRQUEUE 0x2000
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -31,6 +32,8 @@ static __always_inline struct connection *create_connection(struct sock *sk)
 
 	if (!connection)
 		count_loss(TLSPROF_LOSS_CONNECTION_NO_MEMORY);
+	else if (!connection->id)
+		connection->id = bpf_get_socket_cookie(sk);
 	return connection;
 }
 
@@ -95,7 +98,27 @@ static __always_inline void send_closed(struct sock *sk, struct connection *conn
 	event.bytes_received =
 		payload_received(BPF_CORE_READ(tcp, bytes_received), sk->__sk_common.skc_flags);
 	event.bytes_sent = BPF_CORE_READ(tcp, bytes_sent) - BPF_CORE_READ(tcp, bytes_retrans);
+	if (connection->tls == TLSPROF_TLS_ESTABLISHED) {
+		event.application_received = event.bytes_received - connection->handshake_received;
+		event.application_sent = event.bytes_sent - connection->handshake_sent;
+	}
 	send_event(&event, sizeof(event));
+}
+
+/* The owner gives the connection up: so it does its handshake, if that goes on. */
+static __always_inline void end_handshake(struct connection *connection)
+{
+	__u64 id = connection->id;
+	struct exchange *exchange;
+
+	if (connection->watch == WATCH_NEW)
+		return;
+	connection->watch = WATCH_OVER;
+	if (phase_connection((__u32)bpf_get_current_pid_tgid()) == id)
+		end_phase(true);
+	exchange = bpf_map_lookup_elem(&exchanges, &id);
+	if (exchange)
+		close_exchange(id, exchange, bpf_ktime_get_ns());
 }
 
 static __always_inline void handle_closing(struct sock *sk, int old, int new)
@@ -113,6 +136,8 @@ static __always_inline void handle_closing(struct sock *sk, int old, int new)
 	connection_step(connection, old, new, &end);
 	if (!connection->pid && in_states(new, 1U << BPF_TCP_FIN_WAIT1 | 1U << BPF_TCP_LAST_ACK))
 		claim(connection);
+	if (new != BPF_TCP_CLOSE_WAIT)
+		end_handshake(connection);
 	if (new != BPF_TCP_CLOSE)
 		return;
 	if (!in_states(old, 1U << BPF_TCP_SYN_SENT | 1U << BPF_TCP_SYN_RECV))
@@ -141,13 +166,71 @@ static __always_inline void handle_state(struct sock *sk, int old, int new)
 	}
 }
 
+/* A server answers, or still makes tickets, see exchange_tail(). */
+static __always_inline __u64 follow_tail(struct exchange *exchange, __u64 id, int length,
+					 __u8 direction, struct phase *phase)
+{
+	__u8 before = exchange->tail;
+	__u64 now = bpf_ktime_get_ns();
+	bool goes_on = exchange_tail(exchange, direction, length, is_one_record(length));
+
+	if (!goes_on)
+		return end_phase(length <= 0);
+	exchange_add(exchange, &phase->clock, before, now);
+	__builtin_memset(&phase->clock, 0, sizeof(phase->clock));
+	clock_begin(&phase->clock, now);
+	return id;
+}
+
+/*
+ * A socket call ends what its thread was at work on, but for one that found
+ * nothing more to read on the connection whose peer waits for an answer: some
+ * servers read all there is before they begin. Returns the connection of that
+ * work.
+ */
+static __always_inline __u64 leave_work(struct sock *sk, int length, __u8 direction,
+					struct phase *phase)
+{
+	__u64 id = phase->connection;
+	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &id);
+	struct connection *connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
+
+	if (!exchange || !connection || connection->id != id)
+		return end_phase(length <= 0);
+	if (exchange->request_came)
+		return follow_tail(exchange, id, length, direction, phase);
+	if (length <= 0 && exchange->unanswered && exchange->stage == STAGE_HANDSHAKE)
+		return id;
+	return end_phase(length <= 0);
+}
+
+/* The call of the library that this socket call is inside, if any, learns which
+ * connection it is about. */
+static __always_inline void join_call(struct connection *connection)
+{
+	struct call *call = current_call();
+
+	if (call && !call->socket)
+		call->socket = connection->id;
+}
+
 /* Runs at every socket call of the host: leaves at once what is no TCP data. */
 static __always_inline void handle_data(struct sock *sk, int length, __u8 direction)
 {
 	const unsigned int not_open = 1U << BPF_TCP_CLOSE | 1U << BPF_TCP_SYN_SENT |
 				      1U << BPF_TCP_SYN_RECV;
+	struct timed *timed = timed_here();
 	struct connection *connection;
+	struct phase *phase;
+	__u64 worked_on = 0;
 
+	if (!timed)
+		return;
+	phase = timed->phase ? current_phase(timed) : NULL;
+	if (phase)
+		worked_on = leave_work(sk, length, direction, phase);
+	else if (length <= 0 || direction == TLSPROF_DIRECTION_OUT)
+		keep_up(timed);
 	if (length <= 0 || sk->sk_protocol != IPPROTO_TCP || sk->sk_type != SOCK_STREAM)
 		return;
 	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
@@ -160,7 +243,19 @@ static __always_inline void handle_data(struct sock *sk, int length, __u8 direct
 	}
 	if (!connection->pid)
 		claim(connection);
-	connection_data(connection, direction);
+	if (timed->call)
+		join_call(connection);
+	if (connection->watch == WATCH_OVER || !watch(connection, length, direction, worked_on))
+		connection_data(connection, direction);
+}
+
+/* A look at data that stays where it is. */
+static __always_inline void handle_look(void)
+{
+	struct timed *timed = timed_here();
+
+	if (timed && !timed->phase)
+		keep_up(timed);
 }
 
 SEC("tp_btf/inet_sock_set_state")
@@ -174,14 +269,16 @@ int BPF_PROG(tcp_state, struct sock *sk, int old, int new)
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(socket_received, struct sock *sk, int length, int flags)
 {
-	if (!(flags & MSG_PEEK))
-		handle_data(sk, length, DIRECTION_IN);
+	if (flags & (MSG_PEEK | MSG_ERRQUEUE))
+		handle_look();
+	else
+		handle_data(sk, length, TLSPROF_DIRECTION_IN);
 	return 0;
 }
 
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(socket_sent, struct sock *sk, int length, int flags)
 {
-	handle_data(sk, length, DIRECTION_OUT);
+	handle_data(sk, length, TLSPROF_DIRECTION_OUT);
 	return 0;
 }

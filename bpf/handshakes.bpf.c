@@ -32,18 +32,6 @@ struct {
 	__type(value, struct tlsprof_handshake);
 } handshakes SEC(".maps");
 
-/* The thread on each CPU that is inside a call, 0 for none: keeps scheduler
- * switches of all other threads cheap. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} thread_in_call SEC(".maps");
-
-/* Threads that left the CPU inside a call: while 0, no arriving thread is looked up. */
-__u64 threads_parked = 0;
-
 static __always_inline struct call *current_call(void)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
@@ -59,14 +47,6 @@ static __always_inline struct call *hit_call(void)
 	if (call)
 		call->probe_hits++;
 	return call;
-}
-
-static __always_inline void mark_cpu(__u32 tid)
-{
-	__u32 zero = 0, *slot = bpf_map_lookup_elem(&thread_in_call, &zero);
-
-	if (slot)
-		*slot = tid;
 }
 
 static __always_inline struct tlsprof_control current_control(void)
@@ -110,32 +90,35 @@ static __always_inline void handle_enter(struct pt_regs *ctx, __u8 role)
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tid = (__u32)pid_tgid;
 	struct call *outer = bpf_map_lookup_elem(&calls, &tid);
-	struct call call = { .connection = PT_REGS_PARM1(ctx),
+	struct call call = { .object = PT_REGS_PARM1(ctx),
 			     .stack = return_address_at_entry(ctx),
 			     .pid = pid_tgid >> 32,
 			     .probe_hits = 1,
 			     .role = role };
 
 	if (outer && is_inside(call.stack, outer->stack)) {
-		if (outer->connection != call.connection)
+		if (outer->object != call.object)
 			count_loss(TLSPROF_LOSS_NESTED_HANDSHAKE);
 		return;
 	}
-	call_begin(&call, bpf_ktime_get_ns());
+	clock_begin(&call.clock, bpf_ktime_get_ns());
 	if (bpf_map_update_elem(&calls, &tid, &call, BPF_ANY)) {
 		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
 		return;
 	}
-	mark_cpu(tid);
+	mark_call(tid);
 }
 
 /* The call on this thread is over: adds it to its handshake, if it is part of one. */
 static __always_inline void end_call(struct call *call, __u8 result, __u64 now)
 {
-	struct tlsprof_connection_object key = { .object = call->connection, .pid = call->pid };
+	struct tlsprof_connection_object key = { .object = call->object, .pid = call->pid };
 	struct tlsprof_handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 
+	/* A library over a memory BIO: the socket was read before the call. */
+	if (!call->socket)
+		call->socket = phase_connection(tid);
 	if (handshake) {
 		handshake_add_call(handshake, call, now);
 		if (result != CALL_RETRY)
@@ -146,7 +129,7 @@ static __always_inline void end_call(struct call *call, __u8 result, __u64 now)
 		count_loss(TLSPROF_LOSS_BEGAN_BEFORE_ATTACH);
 	}
 	bpf_map_delete_elem(&calls, &tid);
-	mark_cpu(0);
+	mark_call(0);
 }
 
 static __always_inline void handle_exit(struct pt_regs *ctx)
@@ -172,13 +155,14 @@ static __always_inline void handle_clear(struct pt_regs *ctx)
 	/* Cleared for use again while its handshake was under way. */
 	if (handshake)
 		close_handshake(&key, handshake, TLSPROF_OUTCOME_ABANDONED, bpf_ktime_get_ns());
-	if (!call || call->connection != object)
+	if (!call || call->object != object)
 		return;
-	fresh.began = call->entered;
+	fresh.began = call->clock.began;
 	fresh.steps_generation = value.steps_generation;
 	fresh.key_derivation_generation = value.key_derivation_generation;
 	fresh.event.header.pid = call->pid;
 	fresh.event.role = call->role;
+	fresh.event.source = TLSPROF_SOURCE_LIBRARY;
 	fresh.event.process_start = process_start();
 	bpf_get_current_comm(fresh.event.comm, sizeof(fresh.event.comm));
 	if (bpf_map_update_elem(&handshakes, &key, &fresh, BPF_ANY))

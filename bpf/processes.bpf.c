@@ -15,13 +15,15 @@ static __always_inline void describe(struct tlsprof_process_event *event, __u32 
 	bpf_probe_read_kernel_str(event->comm, sizeof(event->comm), task->comm);
 }
 
-/* The handshake that an ending thread was in the middle of ends with it. */
+/* The handshake that an ending thread was in the middle of ends with it; on its
+ * socket it may go on, for another thread or process. */
 static __always_inline void abandon_call(__u64 now)
 {
 	struct call *call = current_call();
 
 	if (call)
 		end_call(call, TLSPROF_OUTCOME_ABANDONED, now);
+	end_phase(false);
 }
 
 static __always_inline void handle_fork(struct task_struct *parent, struct task_struct *child)

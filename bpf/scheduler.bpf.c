@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * Scheduler switches of threads that are inside a handshake call: takes time
- * off the CPU out of the call's clock and says what it was spent on.
+ * Scheduler switches of threads that are at work on a handshake: takes time off
+ * the CPU out of the clock and says what it was spent on.
  *
  * The tracepoint fires on every switch of the host, so its usual path is one
  * per-CPU read and one global read.
@@ -21,64 +21,98 @@ static __always_inline long task_state(struct task_struct *task)
  * ask (before 5.15, kernel commit dd6e10fbd9fb). */
 static __always_inline long task_syscall(struct task_struct *task)
 {
-	struct pt_regs *regs;
-
 	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
 		return -1;
-	regs = (void *)bpf_task_pt_regs(task);
-#if defined(__TARGET_ARCH_x86)
-	return BPF_CORE_READ(regs, orig_ax);
-#else
-	return BPF_CORE_READ(regs, syscallno);
-#endif
+	return syscall_number((void *)bpf_task_pt_regs(task));
 }
 
-/* `tid` is the thread that was marked on this CPU. */
-static __always_inline void handle_switch_out(struct task_struct *prev, __u32 tid, __u64 now)
-{
-	struct call *call;
-	long state;
+/* Threads that left the CPU while something of them was timed: while 0, no
+ * arriving thread is looked up. */
+__u64 threads_parked = 0;
 
-	if (tid != (__u32)BPF_CORE_READ(prev, pid))
-		return;
-	call = bpf_map_lookup_elem(&calls, &tid);
-	if (!call)
-		return;
-	state = task_state(prev);
-	call_off_cpu(call, now,
-		     wait_reason(state, BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait),
-				 task_syscall(prev)));
+static __always_inline void park(struct clock *clock, __u64 now, __u8 reason)
+{
+	clock_off_cpu(clock, now, reason);
 	__sync_fetch_and_add(&threads_parked, 1);
 }
 
-static __always_inline void handle_switch_in(struct task_struct *next, __u64 now)
+static __always_inline void unpark(struct clock *clock, __u64 now)
+{
+	if (clock->on_since)
+		return;
+	clock_on_cpu(clock, now);
+	__sync_fetch_and_add(&threads_parked, -1);
+}
+
+/*
+ * A thread that waits for a lock, a disk or random numbers is still at work on
+ * its handshake; one that waits for the network, or for anything else, may come
+ * back for something else.
+ */
+static __always_inline bool ends_phase(__u8 reason)
+{
+	return reason == TLSPROF_WAIT_NETWORK || reason == TLSPROF_WAIT_OTHER;
+}
+
+static __always_inline void handle_switch_out(struct task_struct *prev, struct timed *timed,
+					      __u64 now)
+{
+	__u32 tid = BPF_CORE_READ(prev, pid);
+	__u8 reason = wait_reason(task_state(prev), BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait),
+				  task_syscall(prev));
+
+	if (timed->call == tid) {
+		struct call *call = bpf_map_lookup_elem(&calls, &tid);
+
+		if (call)
+			park(&call->clock, now, reason);
+	}
+	if (timed->phase == tid) {
+		struct phase *phase = bpf_map_lookup_elem(&phases, &tid);
+
+		if (phase && ends_phase(reason))
+			leave_phase(tid, phase, true, now);
+		else if (phase)
+			park(&phase->clock, now, reason);
+	}
+	timed->call = 0;
+	timed->phase = 0;
+}
+
+static __always_inline void handle_switch_in(struct task_struct *next, struct timed *timed,
+					     __u64 now)
 {
 	__u32 tid = BPF_CORE_READ(next, pid);
 	struct call *call = bpf_map_lookup_elem(&calls, &tid);
+	struct phase *phase = bpf_map_lookup_elem(&phases, &tid);
 
-	if (!call || call->on_since)
-		return;
-	call_on_cpu(call, now);
-	mark_cpu(tid);
-	__sync_fetch_and_add(&threads_parked, -1);
+	if (call) {
+		unpark(&call->clock, now);
+		timed->call = tid;
+	}
+	if (phase) {
+		unpark(&phase->clock, now);
+		timed->phase = tid;
+	}
 }
 
 /* Fourth argument prev_state from 5.18 on; prev is the second everywhere. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	__u32 zero = 0, *slot = bpf_map_lookup_elem(&thread_in_call, &zero);
+	struct timed *timed = timed_here();
 	__u64 now;
 
-	if (!(slot && *slot) && !threads_parked)
+	if (!timed)
 		return 0;
-	count_hit(TLSPROF_HIT_SWITCH);
+	keep_up(timed);
+	if (!timed->call && !timed->phase && !threads_parked)
+		return 0;
 	now = bpf_ktime_get_ns();
-	if (slot && *slot) {
-		handle_switch_out(prev, *slot, now);
-		*slot = 0;
-	}
+	count_hit(TLSPROF_HIT_SWITCH);
+	if (timed->call || timed->phase)
+		handle_switch_out(prev, timed, now);
 	if (threads_parked)
-		handle_switch_in(next, now);
+		handle_switch_in(next, timed, now);
 	return 0;
 }

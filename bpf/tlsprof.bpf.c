@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /* All programs in one object, because they share maps. */
+#include "phases.bpf.c"
 #include "handshakes.bpf.c"
 #include "scheduler.bpf.c"
 #include "processes.bpf.c"
+#include "hellos.bpf.c"
 #include "connections.bpf.c"
 
 /* "Dual MIT/GPL" opens the helpers that ask for a GPL-compatible licence. */

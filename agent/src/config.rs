@@ -78,6 +78,17 @@ pub enum UprobeLinks {
     Single,
 }
 
+/// Whether TLS libraries are probed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LibraryProbes {
+    /// Those that are known.
+    #[default]
+    Auto,
+    /// None: handshakes are seen from socket calls only.
+    Off,
+}
+
 /// How much of TCP connections is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -95,6 +106,8 @@ pub enum ConnectionHooks {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Profile {
+    /// Whether TLS libraries are probed.
+    pub library: LibraryProbes,
     /// When step probes are attached.
     pub steps: StepProbes,
     /// How uprobes are attached.
@@ -112,6 +125,7 @@ pub struct Profile {
 impl Default for Profile {
     fn default() -> Self {
         Self {
+            library: LibraryProbes::default(),
             steps: StepProbes::default(),
             uprobes: UprobeLinks::default(),
             connections: ConnectionHooks::default(),
@@ -326,7 +340,7 @@ mod tests {
         assert_eq!(parsed, Config::default());
         // It shows every key, so that none is undocumented.
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 10);
+        assert_eq!(keys, 11);
     }
 
     #[test]

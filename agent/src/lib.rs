@@ -5,6 +5,7 @@
 //! [`ledger`] → [`outlet`]. [`session`] is the only place that joins them.
 
 pub mod attach;
+pub mod causes;
 pub mod cli;
 pub mod command;
 pub mod config;

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * One call of a library's handshake state machine on one thread: its on-CPU
- * clock, its waits and its steps. Pure logic, unit-tested natively in tests/bpf.
+ * One call of a library's handshake state machine on one thread, and the steps
+ * in it. Pure logic, unit-tested natively in tests/bpf.
  */
 #ifndef TLSPROF_CALL_H
 #define TLSPROF_CALL_H
 
-#include "kernel.h"
-#include "contract.h"
+#include "clock.h"
 
 struct call {
-	__u64 connection; /* the library's connection object */
-	__u64 stack;      /* where its return address lies, see is_inside() */
-	__u64 entered;
-	__u64 on_since; /* 0 while off the CPU */
-	__u64 off_since;
-	__u64 cpu; /* until on_since */
-	__u64 wait[TLSPROF_WAIT_COUNT];
+	struct clock clock;
+	__u64 object; /* the library's connection object */
+	__u64 socket; /* the TCP connection whose socket was first used inside, 0 for none */
+	__u64 stack;  /* where its return address lies, see is_inside() */
 	__u64 step[TLSPROF_STEP_COUNT];
 	__u64 step_stack;       /* the same of the step's function, 0 outside steps */
 	__u64 step_began;       /* on-CPU clock at its entry */
@@ -31,7 +27,6 @@ struct call {
 	__u8 role;
 	__u8 step_current;
 	__u8 step_cookie; /* what the step began with */
-	__u8 off_reason;  /* enum tlsprof_wait */
 	__u8 groups_named;
 	char group[TLSPROF_GROUP_LEN];
 };
@@ -39,33 +34,6 @@ struct call {
 static inline __u8 saturating_increment(__u8 value)
 {
 	return value == 255 ? 255 : value + 1;
-}
-
-static inline void call_begin(struct call *call, __u64 now)
-{
-	call->entered = now;
-	call->on_since = now;
-}
-
-/* On-CPU time of the call so far. */
-static inline __u64 call_cpu(const struct call *call, __u64 now)
-{
-	return call->on_since ? call->cpu + (now - call->on_since) : call->cpu;
-}
-
-static inline void call_off_cpu(struct call *call, __u64 now, __u8 reason)
-{
-	call->cpu = call_cpu(call, now);
-	call->on_since = 0;
-	call->off_since = now;
-	call->off_reason = reason;
-}
-
-static inline void call_on_cpu(struct call *call, __u64 now)
-{
-	if (call->off_reason < TLSPROF_WAIT_COUNT)
-		call->wait[call->off_reason] += now - call->off_since;
-	call->on_since = now;
 }
 
 /*
@@ -92,7 +60,7 @@ static inline bool call_step_begin(struct call *call, __u64 now, __u8 step, __u6
 		return false;
 	call->step_stack = stack;
 	call->step_current = step;
-	call->step_began = call_cpu(call, now);
+	call->step_began = clock_cpu(&call->clock, now);
 	return true;
 }
 
@@ -106,7 +74,7 @@ static inline bool call_step_end(struct call *call, __u64 now, __u64 stack)
 	call->step_stack = 0;
 	if (step >= TLSPROF_STEP_COUNT)
 		return false;
-	call->step[step] += call_cpu(call, now) - call->step_began;
+	call->step[step] += clock_cpu(&call->clock, now) - call->step_began;
 	call->step_calls[step] = saturating_increment(call->step_calls[step]);
 	return true;
 }

@@ -18,23 +18,30 @@
 #define SOCK_DEAD_BIT (1UL << 0) /* no process has the socket any more */
 #define SOCK_DONE_BIT (1UL << 1) /* the peer's FIN has come */
 
-enum direction {
-	DIRECTION_NONE = 0,
-	DIRECTION_IN = 1,
-	DIRECTION_OUT = 2,
+/* Whether the bytes of a connection are looked at. */
+enum watch {
+	WATCH_NEW = 0,  /* nothing has moved */
+	WATCH_OPEN = 1, /* its TLS handshake is under way, or may begin: see `exchanges` */
+	WATCH_OVER = 2,
 };
 
 struct connection {
+	__u64 id;
 	__u64 opened; /* 0: it was open before the watch began, or is not open yet */
 	__u32 pid;    /* the owner, 0 until it is known */
 	__u32 turns;
 	char comm[TLSPROF_COMM_LEN];
 	__u16 port;
 	__u8 role; /* enum tlsprof_role, 0 for a connection from before */
-	__u8 last; /* enum direction of the data that moved last */
+	__u8 last; /* enum tlsprof_direction of the data that moved last */
 	__u8 closed_by;
 	__u8 reset;
 	__u8 time_wait;
+	__u8 watch; /* enum watch */
+	__u8 tls;   /* enum tlsprof_tls */
+	/* Bytes up to the end of the TLS handshake. */
+	__u32 handshake_received;
+	__u32 handshake_sent;
 };
 
 /* What the kernel says of a socket that changes its state. */
@@ -114,13 +121,24 @@ static inline void connection_step(struct connection *connection, int old, int n
  */
 static inline void connection_data(struct connection *connection, __u8 direction)
 {
-	__u8 answer = connection->role == TLSPROF_ROLE_CLIENT ? DIRECTION_IN : DIRECTION_OUT;
+	__u8 answer = connection->role == TLSPROF_ROLE_CLIENT ? TLSPROF_DIRECTION_IN
+							      : TLSPROF_DIRECTION_OUT;
 
 	if (connection->last == direction)
 		return;
-	if (connection->last != DIRECTION_NONE && direction == answer)
+	if (connection->last != TLSPROF_DIRECTION_NONE && direction == answer)
 		connection->turns++;
 	connection->last = direction;
+}
+
+/* The TLS handshake has completed; its messages were no turns. `last` is the
+ * direction of application data that came with its end. */
+static inline void connection_established(struct connection *connection, __u8 last)
+{
+	connection->tls = TLSPROF_TLS_ESTABLISHED;
+	connection->watch = WATCH_OVER;
+	connection->turns = 0;
+	connection->last = last;
 }
 
 /* What is known of it at any time. */
@@ -128,7 +146,9 @@ static inline void connection_describe(const struct connection *connection,
 				       struct tlsprof_connection_event *event)
 {
 	event->header.pid = connection->pid;
-	event->turns = connection->turns;
+	event->connection = connection->id;
+	event->turns = connection->tls == TLSPROF_TLS_HANDSHAKE ? 0 : connection->turns;
+	event->tls = connection->tls;
 	event->port = connection->port;
 	event->role = connection->role;
 	event->closed_by = connection->closed_by;

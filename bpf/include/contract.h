@@ -11,9 +11,9 @@
 #define TLSPROF_CONTRACT_H
 
 enum tlsprof_limits {
-	TLSPROF_COMM_LEN = 16,  /* TASK_COMM_LEN */
-	TLSPROF_GROUP_LEN = 24, /* longest name in libssl 3.x: "SecP384r1MLKEM1024" */
-	TLSPROF_PATH_LEN = 128, /* executable of an exec event, cut beyond */
+	TLSPROF_COMM_LEN = 16,    /* TASK_COMM_LEN */
+	TLSPROF_GROUP_LEN = 24,   /* longest name in libssl 3.x: "SecP384r1MLKEM1024" */
+	TLSPROF_PATH_LEN = 128,   /* executable of an exec event, cut beyond */
 	TLSPROF_HELLO_LEN = 4096, /* most bytes of a connection in one event */
 };
 
@@ -115,7 +115,12 @@ enum tlsprof_loss {
 	TLSPROF_LOSS_BEGAN_BEFORE_ATTACH = 4,
 	/* No memory for the state of a connection: it is not counted. */
 	TLSPROF_LOSS_CONNECTION_NO_MEMORY = 5,
-	TLSPROF_LOSS_COUNT = 6,
+	/* Too many handshakes at once to follow this one on its socket. */
+	TLSPROF_LOSS_EXCHANGE_TABLE_FULL = 6,
+	/* The first bytes of a connection could not be read or followed: moved by
+	 * io_uring or splice, or in very many small records. */
+	TLSPROF_LOSS_HELLO_NOT_FOLLOWED = 7,
+	TLSPROF_LOSS_COUNT = 8,
 };
 
 /* Who ended a connection: who sent FIN or RST first. */
@@ -165,9 +170,9 @@ struct tlsprof_handshake_event {
 	 * bytes where these came together with application data: finishing the
 	 * handshake and answering the request cannot be told apart. */
 	__u64 finish_and_answer;
-	__u64 wait[TLSPROF_WAIT_COUNT]; /* parts of `in_call`: in_call = cpu + sum(wait) */
-	__u32 calls;                    /* retries included */
-	__u32 error_reason;             /* reason number of the library's error, 0 for none */
+	__u64 wait[TLSPROF_WAIT_COUNT];      /* parts of `in_call`: in_call = cpu + sum(wait) */
+	__u32 calls;                         /* retries included */
+	__u32 error_reason;                  /* reason number of the library's error, 0 for none */
 	__u8 step_calls[TLSPROF_STEP_COUNT]; /* outermost calls, saturating */
 	__u8 role;                           /* enum tlsprof_role */
 	__u8 outcome;                        /* enum tlsprof_outcome */
@@ -218,21 +223,21 @@ struct tlsprof_process_event {
  * the event of the opening. */
 struct tlsprof_connection_event {
 	struct tlsprof_event_header header; /* pid: the owner, 0 if nobody read, wrote or closed */
-	__u64 connection;     /* tells connections apart; never reused */
+	__u64 connection;                   /* tells connections apart; never reused */
 	__u64 duration;       /* ESTABLISHED to CLOSE, 0 if its opening was not seen */
 	__u64 bytes_received; /* payload in order, read by the owner or not */
 	__u64 bytes_sent;     /* payload, each byte once */
 	/* Parts of the two that moved after the TLS handshake, 0 without TLS. */
 	__u64 application_received;
 	__u64 application_sent;
-	__u32 turns;          /* requests with their answers, see connection_data() */
-	__u16 port;           /* local port, 0 if its opening was not seen */
-	__u8 role;            /* enum tlsprof_role, 0 if its opening was not seen */
-	__u8 closed_by;       /* enum tlsprof_closer */
-	__u8 reset;           /* 1: ended by RST, from either side */
-	__u8 time_wait;       /* 1: left a TIME_WAIT bucket on this side */
-	__u8 seen_open;       /* 0: it was open before the watch began */
-	__u8 tls;             /* enum tlsprof_tls */
+	__u32 turns;    /* requests with their answers, see connection_data() */
+	__u16 port;     /* local port, 0 if its opening was not seen */
+	__u8 role;      /* enum tlsprof_role, 0 if its opening was not seen */
+	__u8 closed_by; /* enum tlsprof_closer */
+	__u8 reset;     /* 1: ended by RST, from either side */
+	__u8 time_wait; /* 1: left a TIME_WAIT bucket on this side */
+	__u8 seen_open; /* 0: it was open before the watch began */
+	__u8 tls;       /* enum tlsprof_tls */
 	__u8 reserved[4];
 	char comm[TLSPROF_COMM_LEN];
 };

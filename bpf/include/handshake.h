@@ -46,12 +46,11 @@ static inline void handshake_add_call(struct tlsprof_handshake *handshake, const
 {
 	struct tlsprof_handshake_event *event = &handshake->event;
 
-	event->calls++;
+	clock_add_to(&call->clock, event, now);
 	event->probe_hits += call->probe_hits;
-	event->cpu += call_cpu(call, now);
-	event->in_call += now - call->entered;
-	for (int i = 0; i < TLSPROF_WAIT_COUNT; i++)
-		event->wait[i] += call->wait[i];
+	event->cpu += clock_cpu(&call->clock, now);
+	if (!event->connection)
+		event->connection = call->socket;
 	for (int i = 0; i < TLSPROF_STEP_COUNT; i++) {
 		event->step[i] += call->step[i];
 		event->step_calls[i] = saturating_add(event->step_calls[i], call->step_calls[i]);

@@ -101,9 +101,43 @@ struct tcp_sock {
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_tracing.h>
 
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
+
+/* The system call that a task is in, by its saved registers. */
+#if defined(__TARGET_ARCH_x86)
+#define __USER32_CS 0x23 /* arch/x86/include/asm/segment.h */
+
+static __always_inline long syscall_number(struct pt_regs *regs)
+{
+	return BPF_CORE_READ(regs, orig_ax);
+}
+
+static __always_inline bool is_compat(struct pt_regs *regs)
+{
+	return (__u16)BPF_CORE_READ(regs, cs) == __USER32_CS;
+}
+
+#define SYSCALL_PARM2(regs) BPF_CORE_READ(regs, si)
+#define SYSCALL_PARM3(regs) BPF_CORE_READ(regs, dx)
+#else
+#define PSR_MODE32_BIT 0x10 /* arch/arm64/include/uapi/asm/ptrace.h */
+
+static __always_inline long syscall_number(struct pt_regs *regs)
+{
+	return BPF_CORE_READ(regs, syscallno);
+}
+
+static __always_inline bool is_compat(struct pt_regs *regs)
+{
+	return BPF_CORE_READ(regs, pstate) & PSR_MODE32_BIT;
+}
+
+#define SYSCALL_PARM2(regs) BPF_CORE_READ(regs, regs[1])
+#define SYSCALL_PARM3(regs) BPF_CORE_READ(regs, regs[2])
+#endif
 
 #endif /* TLSPROF_NATIVE */
 #endif

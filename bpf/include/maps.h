@@ -36,6 +36,52 @@ struct {
 	__type(value, __u64);
 } hits SEC(".maps");
 
+/* The thread on a CPU, where something of it is being timed; 0 for nothing. Keeps
+ * scheduler switches and socket calls of all other threads cheap. */
+struct timed {
+	__u32 call;  /* inside a call of the library, see `calls` */
+	__u32 phase; /* at work on a handshake, see `phases` */
+	/* When the thread last came to this CPU, wrote to a socket, or found nothing
+	 * to read: what it does after that, it does for something new. Not kept up
+	 * where no handshake is: reading the clock is most of what a socket call's
+	 * program costs. */
+	__u64 since;
+	__u32 keep_up; /* so many times more */
+};
+
+/* After a handshake `since` is kept up for so many socket calls and switches. */
+#define KEEP_UP 128
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct timed);
+} timed_threads SEC(".maps");
+
+static __always_inline struct timed *timed_here(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&timed_threads, &zero);
+}
+
+static __always_inline void keep_up(struct timed *timed)
+{
+	if (!timed->keep_up)
+		return;
+	timed->keep_up--;
+	timed->since = bpf_ktime_get_ns();
+}
+
+static __always_inline void mark_call(__u32 tid)
+{
+	struct timed *timed = timed_here();
+
+	if (timed)
+		timed->call = tid;
+}
+
 static __always_inline void count_hit(__u32 kind)
 {
 	__u64 *count = bpf_map_lookup_elem(&hits, &kind);

@@ -3,8 +3,8 @@
 #include "check.h"
 #include "connection.h"
 
-#define IN DIRECTION_IN
-#define OUT DIRECTION_OUT
+#define IN TLSPROF_DIRECTION_IN
+#define OUT TLSPROF_DIRECTION_OUT
 
 static const struct socket_end orderly = { .flags = SOCK_DONE_BIT };
 static const struct socket_end by_reset = { .error = 104 /* ECONNRESET */ };

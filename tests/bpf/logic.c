@@ -13,12 +13,12 @@ static void time_off_the_cpu_is_not_cpu_time(void)
 {
 	struct call call = {};
 
-	call_begin(&call, 1000);
-	call_off_cpu(&call, 1400, TLSPROF_WAIT_LOCK);
-	CHECK_EQUAL(call_cpu(&call, 9999), 400);
-	call_on_cpu(&call, 5000);
-	CHECK_EQUAL(call_cpu(&call, 5100), 500);
-	CHECK_EQUAL(call.wait[TLSPROF_WAIT_LOCK], 3600);
+	clock_begin(&call.clock, 1000);
+	clock_off_cpu(&call.clock, 1400, TLSPROF_WAIT_LOCK);
+	CHECK_EQUAL(clock_cpu(&call.clock, 9999), 400);
+	clock_on_cpu(&call.clock, 5000);
+	CHECK_EQUAL(clock_cpu(&call.clock, 5100), 500);
+	CHECK_EQUAL(call.clock.wait[TLSPROF_WAIT_LOCK], 3600);
 }
 
 static void cpu_and_waits_add_up_to_the_time_in_the_call(void)
@@ -27,11 +27,11 @@ static void cpu_and_waits_add_up_to_the_time_in_the_call(void)
 	struct tlsprof_handshake handshake = {};
 	__u64 sum;
 
-	call_begin(&call, 10);
-	call_off_cpu(&call, 20, TLSPROF_WAIT_NETWORK);
-	call_on_cpu(&call, 50);
-	call_off_cpu(&call, 60, TLSPROF_WAIT_RUN_QUEUE);
-	call_on_cpu(&call, 65);
+	clock_begin(&call.clock, 10);
+	clock_off_cpu(&call.clock, 20, TLSPROF_WAIT_NETWORK);
+	clock_on_cpu(&call.clock, 50);
+	clock_off_cpu(&call.clock, 60, TLSPROF_WAIT_RUN_QUEUE);
+	clock_on_cpu(&call.clock, 65);
 	handshake_add_call(&handshake, &call, 100);
 	sum = handshake.event.cpu;
 	for (int i = 0; i < TLSPROF_WAIT_COUNT; i++)
@@ -45,7 +45,7 @@ static void a_step_takes_what_it_calls(void)
 {
 	struct call call = {};
 
-	call_begin(&call, 1);
+	clock_begin(&call.clock, 1);
 	CHECK_EQUAL(call_step_begin(&call, 100, TLSPROF_STEP_VERIFICATION, 0x1000), true);
 	CHECK_EQUAL(call_step_begin(&call, 150, TLSPROF_STEP_SIGNING, 0xf00), false);
 	CHECK_EQUAL(call_step_end(&call, 180, 0xf00), false);
@@ -59,10 +59,10 @@ static void a_step_does_not_count_time_off_the_cpu(void)
 {
 	struct call call = {};
 
-	call_begin(&call, 1);
+	clock_begin(&call.clock, 1);
 	call_step_begin(&call, 100, TLSPROF_STEP_KEY_EXCHANGE, 0x1000);
-	call_off_cpu(&call, 150, TLSPROF_WAIT_RUN_QUEUE);
-	call_on_cpu(&call, 1150);
+	clock_off_cpu(&call.clock, 150, TLSPROF_WAIT_RUN_QUEUE);
+	clock_on_cpu(&call.clock, 1150);
 	call_step_end(&call, 1200, 0x1000);
 	CHECK_EQUAL(call.step[TLSPROF_STEP_KEY_EXCHANGE], 100);
 }
@@ -71,7 +71,7 @@ static void the_end_of_a_step_that_never_began_is_ignored(void)
 {
 	struct call call = {};
 
-	call_begin(&call, 1);
+	clock_begin(&call.clock, 1);
 	CHECK_EQUAL(call_step_end(&call, 10, 0x1000), false);
 	CHECK_EQUAL(call_step_end(&call, 10, 0), false);
 	call_step_begin(&call, 20, TLSPROF_STEP_COUNT, 0x1000); /* a cookie that names no step */
@@ -82,7 +82,7 @@ static void a_return_that_was_not_seen_does_not_hide_later_steps(void)
 {
 	struct call call = {};
 
-	call_begin(&call, 1);
+	clock_begin(&call.clock, 1);
 	call_step_begin(&call, 100, TLSPROF_STEP_KEY_DERIVATION, 0x1000);
 	/* Its return probe was released meanwhile. The next function has its
 	 * return address at the same place, or above. */
@@ -144,11 +144,11 @@ static void calls_of_one_handshake_add_up(void)
 	struct call first = { .signature_bytes = 256, .groups_named = 1, .group = "X25519" };
 	struct call second = {};
 
-	call_begin(&first, 1000);
+	clock_begin(&first.clock, 1000);
 	call_step_begin(&first, 1010, TLSPROF_STEP_SIGNING, 0x1000);
 	call_step_end(&first, 1050, 0x1000);
 	handshake_add_call(&handshake, &first, 1100);
-	call_begin(&second, 5000);
+	clock_begin(&second.clock, 5000);
 	handshake_add_call(&handshake, &second, 5030);
 	handshake_end(&handshake, TLSPROF_OUTCOME_COMPLETED, 5030, &attached);
 	CHECK_EQUAL(handshake.event.calls, 2);

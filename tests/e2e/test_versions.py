@@ -15,6 +15,7 @@ from harness import debian, servers
 from harness.load import Load, run_load
 from harness.paths import LOADGEN
 from harness.profiler import Profiling, Service
+from harness.suites import Unobtainable
 
 CPU_TOLERANCE = 0.05
 DEARER = 3.0
@@ -52,7 +53,7 @@ def version(request, tmp_path_factory) -> Version:
     """Each version that can be had here; the others are skipped by name."""
     try:
         openssl = debian.openssl(request.param)
-    except debian.Unobtainable as why:
+    except Unobtainable as why:
         pytest.skip(f"OpenSSL {request.param} cannot be had: {why}")
     folder = tmp_path_factory.mktemp("programs")
 

@@ -1,5 +1,6 @@
 //! Chooses and places probes.
 
+pub mod danger;
 pub mod openssl;
 pub mod placement;
 pub mod plan;

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
+use super::danger::Danger;
 use super::plan::{Plan, PlanError, Site, plan};
 use super::spec::{Group, Program};
+use crate::causes::one_line;
 use crate::discover::elf::{ElfError, ElfView};
 use crate::discover::image::{ImageId, Mapping, OpenError, OpenImage};
 use crate::discover::library::{Library, Tls, Unsupported, detect};
@@ -22,29 +24,17 @@ pub enum Reason {
     #[error("{0}")]
     Unsupported(#[from] Unsupported),
     /// Probe sites could not be found.
-    #[error("{}", chain(.0))]
+    #[error("{}", one_line(.0))]
     Plan(#[from] PlanError),
     /// The kernel refused the probes.
-    #[error("{}", chain(.0))]
+    #[error("{}", one_line(.0))]
     Attach(#[from] AttachError),
-    /// One of its processes switches stacks inside handshakes.
-    #[error(
-        "a process that uses it may switch stacks in a handshake (coroutines, or an asynchronous engine): return probes would break it"
-    )]
-    SwitchesStacks,
-    /// The kernel's system call behind return probes is forbidden in one of its processes.
-    #[error(
-        "a process that uses it is under seccomp, and on Linux 6.11 to 6.13 return probes would kill it"
-    )]
-    Seccomp,
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
+    /// The user wants no probes in libraries.
+    #[error("switched off by profile.library")]
+    SwitchedOff,
+    /// Return probes would harm one of the processes that map it.
+    #[error("{0}")]
+    Danger(Danger),
 }
 
 /// Whether an image is profiled.
@@ -93,7 +83,7 @@ pub enum InspectError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// No more descriptors.
-    #[error("cannot duplicate a file descriptor: {0}")]
+    #[error("cannot duplicate a file descriptor")]
     Duplicate(#[source] std::io::Error),
     /// Its file is not a sound ELF file.
     #[error(transparent)]
@@ -104,8 +94,6 @@ pub enum InspectError {
 #[derive(Debug)]
 pub struct Registry {
     images: BTreeMap<ImageId, Image>,
-    /// Images that switch stacks inside handshakes.
-    engines: Vec<ImageId>,
     /// Groups that images get when they are attached.
     groups: BTreeSet<Group>,
 }
@@ -122,13 +110,13 @@ impl Registry {
     pub fn new() -> Self {
         Self {
             images: BTreeMap::new(),
-            engines: Vec::new(),
             groups: BTreeSet::from([Group::Handshakes]),
         }
     }
 
     /// Looks into an image and keeps it if it has a TLS library; nothing is
-    /// attached yet. Returns whether it did.
+    /// attached yet. Returns whether the image may switch stacks in a handshake,
+    /// for [`Dangers::note`](super::danger::Dangers::note).
     ///
     /// # Errors
     ///
@@ -151,11 +139,8 @@ impl Registry {
             Err(error) => return Err(error.into()),
         };
         let detection = detect(&view)?;
-        if detection.switches_stacks {
-            self.engines.push(mapping.image());
-        }
         let (library, plan, state) = match detection.tls {
-            Tls::None => return Ok(false),
+            Tls::None => return Ok(detection.switches_stacks),
             Tls::Unsupported(kind) => (None, None, State::NotProfiled(kind.into())),
             Tls::OpenSsl(library) => match plan(&view, &library) {
                 Ok(plan) => (Some(library), Some(plan), State::Found),
@@ -172,17 +157,12 @@ impl Registry {
             links: BTreeMap::new(),
         };
         self.images.insert(mapping.image(), image);
-        Ok(true)
+        Ok(detection.switches_stacks)
     }
 
-    /// Attaches the probes of all images that were found and may have them,
-    /// libcrypto before libssl: a handshake must not begin before its steps can
-    /// be seen. `unsafe_for` says why an image must have no return probes.
-    pub fn attach_found(
-        &mut self,
-        loaded: &mut Loaded,
-        unsafe_for: impl Fn(ImageId, &[ImageId]) -> Option<Reason>,
-    ) {
+    /// Attaches the probes of all images that were found, libcrypto before
+    /// libssl: a handshake must not begin before its steps can be seen.
+    pub fn attach_found(&mut self, loaded: &mut Loaded) {
         let found = self
             .images
             .iter()
@@ -202,41 +182,66 @@ impl Registry {
             self.set_attached(loaded, Group::AllErrors, true);
         }
         for (_, id) in order {
-            let danger = unsafe_for(id, &self.engines);
             let Some(image) = self.images.get_mut(&id) else {
                 continue;
             };
-            image.state = match danger {
-                Some(reason) => State::NotProfiled(reason),
-                None => match image.attach_all(loaded, &self.groups) {
-                    Ok(()) => State::Profiled,
-                    Err(error) => State::NotProfiled(error.into()),
-                },
+            image.state = match image.attach_all(loaded, &self.groups) {
+                Ok(()) => State::Profiled,
+                Err(error) => State::NotProfiled(error.into()),
             };
         }
     }
 
-    /// Takes the probes out of images that have become unsafe to probe, as when a
-    /// process loads an engine.
-    pub fn release_unsafe(&mut self, unsafe_for: impl Fn(ImageId, &[ImageId]) -> Option<Reason>) {
-        for (id, image) in &mut self.images {
-            if let (State::Profiled, Some(reason)) = (&image.state, unsafe_for(*id, &self.engines))
-            {
-                image.links.clear();
-                image.state = State::NotProfiled(reason);
-            }
-        }
+    /// The image must have no probes, or none any more. That holds for as long as
+    /// it is in use: a program that was there once is likely to come again, and
+    /// its first handshake might be over before it is noticed.
+    pub fn refuse(&mut self, id: ImageId, danger: Danger) {
+        let Some(image) = self.images.get_mut(&id) else {
+            return;
+        };
+        image.links.clear();
+        tracing::warn!(path = %image.path.display(), "not profiled: {danger}");
+        image.state = State::NotProfiled(Reason::Danger(danger));
+    }
+
+    /// Images that were found, and will have probes if nothing speaks against it.
+    pub fn found(&self) -> BTreeSet<ImageId> {
+        self.in_state(|state| matches!(state, State::Found))
+    }
+
+    /// Images that have probes, or will have them.
+    pub fn probed(&self) -> BTreeSet<ImageId> {
+        self.in_state(|state| matches!(state, State::Found | State::Profiled))
+    }
+
+    fn in_state(&self, wanted: impl Fn(&State) -> bool) -> BTreeSet<ImageId> {
+        let images = self.images.iter();
+        let those = images.filter(|(_, image)| wanted(&image.state));
+        those.map(|(id, _)| *id).collect()
     }
 
     /// No process maps the image any more: takes its probes out and forgets it.
     pub fn lost(&mut self, id: ImageId) {
         self.images.remove(&id);
-        self.engines.retain(|engine| *engine != id);
+    }
+
+    /// Leaves all images that were found without probes.
+    pub fn switch_off(&mut self) {
+        let images = self.images.values_mut();
+        for image in images.filter(|image| matches!(image.state, State::Found)) {
+            image.state = State::NotProfiled(Reason::SwitchedOff);
+        }
     }
 
     /// An image that holds a TLS library.
     pub fn get(&self, id: ImageId) -> Option<&Image> {
         self.images.get(&id)
+    }
+
+    /// Whether an image has probes.
+    pub fn is_profiled(&self, id: ImageId) -> bool {
+        self.get(id)
+            .is_some_and(|image| matches!(image.state, State::Profiled))
     }
 
     /// How many images are profiled.
@@ -263,7 +268,8 @@ impl Registry {
         let images = self.images.values_mut();
         for image in images.filter(|image| matches!(image.state, State::Profiled)) {
             if let Err(error) = image.attach(loaded, group) {
-                tracing::warn!(path = %image.path.display(), ?group, %error, "probes are missing");
+                let error = one_line(&error);
+                tracing::warn!(path = %image.path.display(), ?group, error, "probes are missing");
             }
         }
     }

@@ -6,9 +6,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
+use crate::attach::danger::Dangers;
 use crate::attach::registry::{Image, Registry, State};
+use crate::causes::one_line;
 use crate::cli::{Format, ListOptions};
 use crate::discover::ProcRoot;
+use crate::discover::host::Host;
 use crate::discover::ports::ListeningPorts;
 use crate::discover::table::{ProcessTable, ServiceView};
 use crate::outlet::list::{self, LibraryState, ListedLibrary, ListedService};
@@ -21,8 +24,15 @@ pub(super) fn run(options: ListOptions) -> Result<ExitCode> {
     let ports = ListeningPorts::read(&proc, table.live());
     let mut registry = Registry::new();
     let mut services = Vec::new();
+    let mut dangers = Dangers::new(&Host::read()?.kernel);
     for service in table.services() {
-        inspect(&mut registry, &proc, &service);
+        inspect(&mut registry, &mut dangers, &proc, &service);
+    }
+    let probed = registry.probed();
+    for (image, danger) in dangers.among(table.live(), &table, &probed, &proc) {
+        registry.refuse(image, danger);
+    }
+    for service in table.services() {
         let listed = listed(&registry, &service, &ports);
         if options.all || !listed.libraries.is_empty() {
             services.push(listed);
@@ -43,13 +53,22 @@ pub(super) fn run(options: ListOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn inspect(registry: &mut Registry, proc: &ProcRoot, service: &ServiceView<'_>) {
+fn inspect(
+    registry: &mut Registry,
+    dangers: &mut Dangers,
+    proc: &ProcRoot,
+    service: &ServiceView<'_>,
+) {
     for (pid, mapping) in &service.images {
-        if registry.get(mapping.image()).is_some() {
+        if dangers.knows(mapping.image()) {
             continue;
         }
-        if let Err(error) = registry.inspect(proc, *pid, mapping) {
-            tracing::debug!(path = %mapping.path.display(), %error, "image left out");
+        match registry.inspect(proc, *pid, mapping) {
+            Ok(switches_stacks) => dangers.note(mapping.image(), switches_stacks),
+            Err(error) => {
+                let error = one_line(&error);
+                tracing::debug!(path = %mapping.path.display(), error, "image left out");
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use crate::cli::{Command, Invocation, Target};
-use crate::config::{Config, ConnectionHooks, StepProbes, UprobeLinks};
+use crate::config::{Config, ConnectionHooks, LibraryProbes, StepProbes, UprobeLinks};
 use crate::discover::selection::Selection;
 use crate::kernel::connections::Follow;
 use crate::kernel::load::UprobeMode;
@@ -66,6 +66,7 @@ fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -
     };
     Options {
         selection,
+        library: profile.library == LibraryProbes::Auto,
         steps,
         key_derivation,
         budget,

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use super::progress::Progress;
 use super::{new_ledger, selection, session_options, stop_flag};
-use crate::cli::{Format, ReportOptions, Target, Until};
+use crate::cli::{Format, ReportOptions, Until};
 use crate::config::Config;
 use crate::outlet::live::Display;
 use crate::outlet::report::model::{Command, Report};
@@ -34,8 +34,10 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
         &session_options(config, selection(&options.target), None),
         new_ledger(config),
     )?;
-    require_library(&session, &options.target)?;
     eprintln!("tlsprof: profiling {}", session.coverage());
+    if let Some(note) = session.note_on_library() {
+        eprintln!("tlsprof: {note}");
+    }
     let started_at = format!("{:.0}", Timestamp::now());
     let command = match &options.until {
         Until::Elapsed(duration) => {
@@ -62,24 +64,6 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     let report = build(facts, &session.ledger());
     write(&report, options.format, output)?;
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
-}
-
-/// A single service without a TLS library is a mistake, or a library that is not
-/// known; on a whole host it is the rule.
-fn require_library(session: &Session, target: &Target) -> Result<()> {
-    let what = match target {
-        Target::Pid(pid) => format!("process {pid}"),
-        Target::Service(name) => format!("service {name}"),
-        Target::Port(port) => format!("the server on port {port}"),
-        Target::All => return Ok(()),
-    };
-    if !session.has_library() {
-        bail!(
-            "{what} uses no TLS library that tlsprof knows; `tlsprof list --all` shows what was found. \
-             Known: OpenSSL 1.1.1 and 3.x, shared, or static with symbols"
-        );
-    }
-    Ok(())
 }
 
 fn profile(

@@ -164,6 +164,17 @@ pub fn detect(image: &ElfView) -> Result<Detection, ElfError> {
     })
 }
 
+/// Whether an image may switch stacks, as [`Detection::switches_stacks`] has it,
+/// without looking for a TLS library.
+///
+/// # Errors
+/// See [`ElfError`].
+pub fn may_switch_stacks(image: &ElfView) -> Result<bool, ElfError> {
+    let mut names = vec![marks::ASYNC_PAUSE, marks::MAKE_CONTEXT];
+    names.extend(marks::CRYPTO_1_1);
+    Ok(switches_stacks(&image.symbols(&names)?))
+}
+
 fn switches_stacks(symbols: &Symbols) -> bool {
     let has_async_jobs = marks::CRYPTO_1_1.iter().any(|name| symbols.defines(name));
     let has_coroutines = symbols.imports(marks::MAKE_CONTEXT) && !has_async_jobs;

@@ -30,7 +30,7 @@ pub use proc_root::ProcRoot;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file is there, but may not or cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,

@@ -1,6 +1,6 @@
 //! The processes of this host, followed as they come and go.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -68,6 +68,8 @@ pub struct ProcessTable<S> {
     dead: VecDeque<(Pid, u64)>,
     lives: u64,
     usage: ImageUsage,
+    /// Processes whose images are not those of their last report.
+    remapped: BTreeSet<Pid>,
     accounts: Accounts,
     wanted: Wanted,
     scanned: bool,
@@ -83,6 +85,7 @@ impl<S: ProcessSource> ProcessTable<S> {
             dead: VecDeque::new(),
             lives: 0,
             usage: ImageUsage::default(),
+            remapped: BTreeSet::new(),
             accounts: Accounts::default(),
             wanted: Wanted::All,
             scanned: false,
@@ -141,12 +144,11 @@ impl<S: ProcessSource> ProcessTable<S> {
         if known || !mapping.is_image() || entry.images.len() >= MAX_IMAGES {
             return;
         }
-        let selected = entry.selected;
         if let Some(images) = Arc::get_mut(&mut entry.images) {
-            images.push(mapping.clone());
-            if selected {
-                self.usage.add(std::slice::from_ref(&mapping));
-            }
+            self.usage
+                .add(std::slice::from_ref(&mapping), entry.selected);
+            images.push(mapping);
+            self.remapped.insert(pid);
             return;
         }
         let mut images = entry.images.to_vec();
@@ -191,6 +193,20 @@ impl<S: ProcessSource> ProcessTable<S> {
             .filter(|(_, entry)| entry.alive && entry.selected);
         self.usage
             .take_changes(live.map(|(&pid, entry)| (pid, &entry.images)))
+    }
+
+    /// Live processes, selected or not, that map other images than when they
+    /// were reported last. A fork maps what its parent does: it is not reported.
+    pub fn take_remapped(&mut self) -> Vec<Pid> {
+        let remapped = std::mem::take(&mut self.remapped).into_iter();
+        let lives = |pid: &Pid| self.entries.get(pid).is_some_and(|entry| entry.alive);
+        remapped.filter(lives).collect()
+    }
+
+    /// Images that lost their last process, selected or not, since the last call.
+    /// They may have others again by now; what was known of them need not hold.
+    pub fn take_gone(&mut self) -> BTreeSet<ImageId> {
+        self.usage.take_gone()
     }
 
     /// Has the next [`take_changes`](Self::take_changes) report an image again as

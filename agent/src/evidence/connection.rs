@@ -84,6 +84,8 @@ pub struct Connection {
     pub application_received: u64,
     /// Part of `bytes_sent` after its TLS handshake, 0 without TLS.
     pub application_sent: u64,
+    /// Cipher suite by its TLS registry name, or `unknown`.
+    pub cipher: &'static str,
     /// Who ended it.
     pub closed_by: Closer,
     /// True if it ended by a reset, from either side.

@@ -29,9 +29,11 @@ pub fn decode(record: &Record<'_>) -> Option<Evidence> {
 
 fn chunk(event: &HelloEvent<'_>) -> Chunk {
     let incoming = u32::from(event.head.direction) == TLSPROF_DIRECTION_IN;
-    let by_client = incoming == (role(event.head.role) == Role::Server);
+    let role = role(event.head.role);
+    let by_client = incoming == (role == Role::Server);
     Chunk {
         process: event.head.header.pid,
+        role,
         connection: event.head.connection,
         direction: if by_client {
             Direction::FromClient
@@ -80,6 +82,7 @@ fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
         },
         application_received: event.application_received,
         application_sent: event.application_sent,
+        cipher: "unknown",
         closed_by: match u32::from(event.closed_by) {
             TLSPROF_CLOSER_REMOTE => Closer::Remote,
             TLSPROF_CLOSER_TIMEOUT => Closer::Timeout,

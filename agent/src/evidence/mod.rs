@@ -3,6 +3,7 @@
 mod connection;
 pub mod decode;
 pub mod hello;
+pub mod join;
 #[cfg(test)]
 pub(crate) mod sample;
 
@@ -264,6 +265,24 @@ pub enum Evidence {
     Closed(Box<Connection>),
     /// Bytes in clear at the beginning of a TCP connection.
     Hello(Box<Chunk>),
+    /// Both sources saw a handshake. The kernel side does not know: see [`join`].
+    Compared(Box<Comparison>),
+}
+
+/// What two sources say of one completed handshake, which is booked apart, with
+/// the figures of the library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// The process that took part in it.
+    pub process: Pid,
+    /// Name of the thread (comm), for processes that are gone already.
+    pub comm: String,
+    /// Role of that process.
+    pub role: Role,
+    /// CPU time by probes in the TLS library.
+    pub library: Duration,
+    /// CPU time by socket calls.
+    pub socket: Duration,
 }
 
 /// The next bytes in clear at the beginning of a connection, in one direction.
@@ -272,6 +291,8 @@ pub enum Evidence {
 pub struct Chunk {
     /// The process that read or wrote them.
     pub process: Pid,
+    /// Whether that process was connected to, or connected.
+    pub role: Role,
     /// The connection.
     pub connection: ConnectionId,
     /// Who sent them: the client is who opened the TCP connection.

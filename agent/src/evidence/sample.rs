@@ -56,6 +56,7 @@ pub(crate) fn connection() -> Connection {
         carries: Carries::Plain,
         application_received: 0,
         application_sent: 0,
+        cipher: "unknown",
         closed_by: Closer::Local,
         reset: false,
         time_wait: true,

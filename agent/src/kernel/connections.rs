@@ -5,6 +5,7 @@ use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf};
 
 use super::load::{LoadError, program};
+use crate::causes::one_line as reason;
 
 /// How much of connections is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,14 +84,4 @@ fn start(bpf: &mut Ebpf, name: &'static str) -> Result<(), String> {
         .attach()
         .map(drop)
         .map_err(|error| format!("{name}: {}", reason(&error)))
-}
-
-/// An error with its causes, on one line.
-fn reason(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let mut texts: Vec<String> = causes
-        .filter_map(|cause| cause.to_string().lines().next().map(str::to_owned))
-        .collect();
-    texts.dedup();
-    texts.join(": ")
 }

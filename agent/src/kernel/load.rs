@@ -45,10 +45,10 @@ pub enum LoadError {
     )]
     NoBtf(String),
     /// The object was refused as a whole.
-    #[error("the kernel refused tlsprof's BPF maps: {0:#}")]
+    #[error("the kernel refused tlsprof's BPF maps")]
     Maps(#[source] anyhow::Error),
     /// One program was refused.
-    #[error("the kernel refused the BPF program {program}: {source:#}")]
+    #[error("the kernel refused the BPF program {program}")]
     Program {
         /// Name of its C function.
         program: &'static str,
@@ -242,14 +242,16 @@ where
 
 impl Loaded {
     /// Hands the waiting records of the event ring to `take`, oldest first; many
-    /// at most, so that a flood does not keep the agent from its other work.
-    pub fn drain(&mut self, mut take: impl FnMut(&[u8])) {
+    /// at most, so that a flood does not keep the agent from its other work. True
+    /// if none was left.
+    pub fn drain(&mut self, mut take: impl FnMut(&[u8])) -> bool {
         for _ in 0..MAX_RECORDS {
             let Some(record) = self.events.next() else {
-                break;
+                return true;
             };
             take(&record);
         }
+        false
     }
 
     /// Waits until much evidence is there, at most `timeout`.

@@ -24,7 +24,7 @@ pub enum AttachError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The kernel refused the sites.
-    #[error("the kernel refused the probes of {program}: {source:#}")]
+    #[error("the kernel refused the probes of {program}")]
     Refused {
         /// Name of the program.
         program: &'static str,

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use crate::evidence::{Closer, Connection, Role, Whole};
+use crate::evidence::{Carries, Closer, Connection, Role, Whole};
 
+use super::sources::record_application;
 use super::{Distribution, Ledger};
 
 /// Numbers of turns up to this one are kept exactly.
@@ -93,11 +94,16 @@ impl Ledger {
 
     /// Books a TCP connection that ended.
     pub fn record_connection(&mut self, service: &str, connection: &Connection) {
+        let limit = self.limits.label_sets;
         let account = self.account_mut(service);
         match &connection.whole {
             Some(whole) => {
                 let kept = account.connections.entry(whole.role).or_default();
                 kept.record(connection, whole);
+                if connection.carries == Carries::Tls {
+                    let role = account.roles.entry(whole.role).or_default();
+                    record_application(&mut role.application, connection, limit);
+                }
             }
             None => account.connections_from_before += 1,
         }

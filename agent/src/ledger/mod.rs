@@ -6,6 +6,9 @@
 
 mod connections;
 mod distribution;
+mod handshakes;
+mod hellos;
+mod sources;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -13,20 +16,18 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::evidence::{Handshake, Outcome, Resumption, Role, Step, WaitReason};
+use crate::evidence::{Handshake, Outcome, Role, Source, WaitReason};
 
 pub use connections::{Closed, ConnectionAccount, Turns};
 pub use distribution::Distribution;
 use distribution::bounded_nanos;
-use steps::Class;
+pub use handshakes::{CostDistribution, HandshakeKey, HandshakeSum, RoleAccount};
+pub use hellos::{Counts, FEATURES, HelloAccount};
+pub use sources::{Agreement, Application, ApplicationBytes, SocketAccount};
 pub use steps::{Pending, StepAccount};
 
 /// What the services and the label values beyond the limits count under.
 pub const OTHER: &str = "other";
-
-/// The library's reasons kept apart for each label set; the rest count under
-/// reason 0.
-const REASONS: usize = 32;
 
 /// How much is kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,82 +47,6 @@ impl Default for Limits {
             label_sets: 300,
         }
     }
-}
-
-/// What handshakes are told apart by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HandshakeKey {
-    /// Role of the service.
-    pub role: Role,
-    /// TLS version.
-    pub version: &'static str,
-    /// Cipher suite.
-    pub cipher: &'static str,
-    /// Key exchange group.
-    pub group: &'static str,
-    /// Own signature.
-    pub signature: &'static str,
-    /// Session resumption.
-    pub resumption: Resumption,
-    /// How it ended.
-    pub outcome: Outcome,
-}
-
-impl HandshakeKey {
-    const fn of(handshake: &Handshake) -> Self {
-        Self {
-            role: handshake.role,
-            version: handshake.version,
-            cipher: handshake.cipher,
-            group: handshake.group,
-            signature: handshake.signature,
-            resumption: handshake.resumption,
-            outcome: handshake.outcome,
-        }
-    }
-
-    const fn overflow(self) -> Self {
-        Self {
-            version: OTHER,
-            cipher: OTHER,
-            group: OTHER,
-            signature: OTHER,
-            ..self
-        }
-    }
-}
-
-/// Handshakes that are alike, added up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HandshakeSum {
-    /// How many.
-    pub count: u64,
-    /// CPU time.
-    pub cpu: Duration,
-    /// Wall time from first call to end.
-    pub duration: Duration,
-    /// Reason number of the library -> how many; 0 for reasons beyond the limit.
-    pub errors: BTreeMap<u32, u64>,
-}
-
-/// Distribution of the cost of completed handshakes.
-#[derive(Clone, Debug, Default)]
-pub struct CostDistribution {
-    /// On-CPU time.
-    pub cpu: Distribution,
-    /// Wall time from first call to end.
-    pub duration: Distribution,
-}
-
-/// What is kept for each role.
-#[derive(Clone, Debug, Default)]
-pub struct RoleAccount {
-    /// Cost of completed handshakes by resumption.
-    pub costs: BTreeMap<Resumption, CostDistribution>,
-    /// CPU time by step.
-    pub steps: StepAccount,
-    /// Time off the CPU for each of [`WaitReason::ALL`].
-    pub waits: [Duration; 7],
 }
 
 /// The account of one service.
@@ -166,6 +91,14 @@ impl ServiceAccount {
         roles.map(|account| account.time_wait_created).sum()
     }
 
+    /// How many handshakes a source showed; those that two did count for the
+    /// library.
+    pub fn count_by(&self, source: Source) -> u64 {
+        let shown = |(key, _): &(&HandshakeKey, &HandshakeSum)| key.source == source;
+        let sums = self.handshakes.iter().filter(shown);
+        sums.map(|(_, sum)| sum.count).sum()
+    }
+
     /// How many handshakes ended in that way.
     pub fn count_of(&self, outcome: Outcome) -> u64 {
         let ended_so = |(key, _): &(&HandshakeKey, &HandshakeSum)| key.outcome == outcome;
@@ -183,52 +116,14 @@ impl ServiceAccount {
     }
 
     fn record(&mut self, handshake: &Handshake, limits: Limits) {
-        let (nanos, _) = bounded_nanos(handshake.cpu);
-        let cpu = bounded(handshake.cpu);
-        let duration = bounded(handshake.duration);
-
         self.probe_hits += u64::from(handshake.probe_hits);
-
         let mut key = HandshakeKey::of(handshake);
         if self.handshakes.len() >= limits.label_sets && !self.handshakes.contains_key(&key) {
             key = key.overflow();
         }
-        self.handshakes
-            .entry(key)
-            .or_default()
-            .record(cpu, duration, handshake.error_reason);
-
+        self.handshakes.entry(key).or_default().record(handshake);
         let role = self.roles.entry(handshake.role).or_default();
-        if handshake.outcome == Outcome::Completed {
-            let cost = role.costs.entry(handshake.resumption).or_default();
-            cost.cpu.record(handshake.cpu);
-            cost.duration.record(handshake.duration);
-        }
-        for (sum, wait) in role.waits.iter_mut().zip(handshake.waits) {
-            *sum = sum.saturating_add(bounded(wait));
-        }
-        let class = Class {
-            resumption: handshake.resumption,
-            group: handshake.group,
-            signature: handshake.signature,
-        };
-        let steps = handshake.steps.as_ref();
-        role.steps.record(class, nanos, steps, limits.label_sets);
-    }
-}
-
-impl HandshakeSum {
-    fn record(&mut self, cpu: Duration, duration: Duration, error_reason: Option<u32>) {
-        self.count += 1;
-        self.cpu = self.cpu.saturating_add(cpu);
-        self.duration = self.duration.saturating_add(duration);
-        if let Some(reason) = error_reason {
-            let kept = self.errors.len() < REASONS || self.errors.contains_key(&reason);
-            *self
-                .errors
-                .entry(if kept { reason } else { 0 })
-                .or_default() += 1;
-        }
+        role.record(handshake, limits);
     }
 }
 
@@ -328,16 +223,4 @@ impl Ledger {
 /// record from spoiling every sum.
 pub fn bounded(time: Duration) -> Duration {
     Duration::from_nanos(bounded_nanos(time).0)
-}
-
-impl RoleAccount {
-    /// CPU time that is in no step yet.
-    pub fn cpu_in_no_step(&self) -> Duration {
-        self.steps.undivided().cpu() + self.steps.rest_undivided().cpu()
-    }
-
-    /// CPU time of all steps together.
-    pub fn cpu_in_steps(&self) -> Duration {
-        Step::ALL.iter().map(|&step| self.steps.cpu(step)).sum()
-    }
 }

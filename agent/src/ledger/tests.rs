@@ -4,8 +4,11 @@
 
 use proptest::prelude::*;
 
+use super::handshakes::REASONS;
 use super::*;
-use crate::evidence::{Closer, Connection, Steps, sample};
+use crate::evidence::hello::tests::fixture;
+use crate::evidence::hello::{Attempt, Facts};
+use crate::evidence::{Carries, Closer, Comparison, Connection, Resumption, Step, Steps, sample};
 
 const GROUPS: [&str; 3] = ["x25519", "secp384r1", "none"];
 const SIGNATURES: [&str; 3] = ["rsa_2048", "ecdsa_p256", "none"];
@@ -43,7 +46,10 @@ prop_compose! {
         unmeasured in any::<bool>(),
         key_derivation_observed in any::<bool>(),
         wait in 0u64..1_000_000,
+        (socket, offloaded) in any::<(bool, bool)>(),
     ) -> Handshake {
+        let source = if socket { Source::Socket } else { Source::Library };
+        let unmeasured = unmeasured || socket;
         let mut cpu = nanos.map(Duration::from_nanos);
         let total = cpu.iter().sum();
         if !key_derivation_observed {
@@ -52,7 +58,8 @@ prop_compose! {
         }
         Handshake {
             role: if server { Role::Server } else { Role::Client },
-            outcome, resumption, group, signature,
+            outcome, resumption, group, signature, source,
+            offloaded: offloaded && socket,
             cpu: total,
             steps: (!unmeasured).then_some(Steps { cpu, key_derivation_observed }),
             waits: [Duration::from_nanos(wait); 7],
@@ -84,7 +91,9 @@ proptest! {
         let (mut cpu, mut before) = (Duration::ZERO, counters(&ledger));
         for (service, handshake) in &stream {
             ledger.record(["a", "b", "c", "d"][*service], handshake);
-            cpu += handshake.cpu;
+            if !handshake.offloaded {
+                cpu += handshake.cpu;
+            }
             let now = counters(&ledger);
             prop_assert!(before.iter().zip(&now).all(|(was, is)| was <= is));
             before = now;
@@ -100,8 +109,8 @@ proptest! {
             prop_assert_eq!(parts, account.handshake_cpu());
             total += account.handshake_cpu();
             count += account.handshake_count();
-            // Overflow keeps role, resumption and outcome: 2 x 2 x 3 here.
-            prop_assert!(account.handshakes.len() <= label_sets + 12);
+            // Overflow keeps role, resumption, outcome and source: 2 x 2 x 3 x 2 here.
+            prop_assert!(account.handshakes.len() <= label_sets + 24);
         }
         prop_assert_eq!(total, cpu);
         prop_assert_eq!(count, stream.len() as u64);
@@ -277,4 +286,159 @@ fn turns_that_cannot_be_seen_are_not_zero() {
     ledger.record_connection("nginx", &unseen);
     let account = &ledger.service("nginx").unwrap().connections[&Role::Server];
     assert_eq!(account.closed[&Closer::Local].turns.count(), 0);
+}
+
+fn socket() -> Handshake {
+    Handshake {
+        source: Source::Socket,
+        flights: Some([Duration::from_micros(800), Duration::from_micros(200)]),
+        ..handshake()
+    }
+}
+
+#[test]
+fn a_socket_handshake_is_not_divided_like_those_of_the_library() {
+    let mut ledger = Ledger::default();
+    ledger.record("nginx", &measured([100, 600, 0, 0, 200, 100], true));
+    ledger.record("nginx", &socket());
+    let account = ledger.service("nginx").unwrap();
+    let role = &account.roles[&Role::Server];
+    assert_eq!(role.steps.cpu(Step::Signing), Duration::from_micros(600));
+    assert_eq!(role.cpu_in_no_step(), Duration::from_millis(1));
+    assert_eq!(role.socket.first_flight, Duration::from_micros(800));
+    assert_eq!(role.costs[&Resumption::None].cpu.count(), 2);
+    assert_eq!(account.count_by(Source::Socket), 1);
+    assert_eq!(account.handshake_cpu(), Duration::from_millis(2));
+}
+
+#[test]
+fn offloaded_work_is_counted_but_costs_nothing() {
+    let mut ledger = Ledger::default();
+    let offloaded = Handshake {
+        offloaded: true,
+        waits: [Duration::from_millis(1); 7],
+        ..socket()
+    };
+    ledger.record("java", &offloaded);
+    let account = ledger.service("java").unwrap();
+    let role = &account.roles[&Role::Server];
+    assert_eq!(account.handshake_count(), 1);
+    assert_eq!(account.handshake_cpu(), Duration::ZERO);
+    assert_eq!(role.socket.offloaded, 1);
+    assert!(role.costs.is_empty());
+    assert_eq!(role.waits, [Duration::ZERO; 7]);
+    assert_eq!(account.handshakes.values().next().unwrap().offloaded, 1);
+}
+
+fn with_hello(fixture: &str, role: Role) -> Handshake {
+    let exchange = fixture::fed(fixture::read(fixture).whole());
+    Handshake {
+        role,
+        hello: exchange.into_facts(),
+        ..handshake()
+    }
+}
+
+#[test]
+fn hellos_are_counted_by_what_they_say() {
+    let mut ledger = Ledger::default();
+    for fixture in [
+        "openssl35-tls13-full",
+        "openssl30-tls13-psk-resumed",
+        "openssl30-tls13-psk-refused",
+        "openssl30-tls13-hrr",
+        "starttls-smtp-tls13",
+        "openssl30-no-common-cipher",
+    ] {
+        ledger.record("mail", &with_hello(fixture, Role::Server));
+    }
+    ledger.record("mail", &handshake());
+    let hellos = &ledger.service("mail").unwrap().roles[&Role::Server].hellos;
+    assert_eq!(hellos.hellos, 6);
+    let attempts: u64 = hellos.attempts.values().sum();
+    assert_eq!(attempts, 6);
+    assert_eq!(hellos.attempts[&(Attempt::Accepted, "psk")], 1);
+    assert_eq!(hellos.attempts[&(Attempt::Refused, "psk")], 1);
+    assert_eq!(hellos.attempts[&(Attempt::NotOffered, "none")], 3);
+    assert_eq!(hellos.features["post_quantum"], 1);
+    assert_eq!(hellos.features["hello_retry_request"], 1);
+    assert_eq!(hellos.groups["X25519MLKEM768"], 1);
+    assert_eq!(hellos.versions["TLS1.3"], 5);
+    assert_eq!(hellos.upgrades["smtp"], 1);
+    assert_eq!(hellos.alerts[&(true, "handshake_failure")], 1);
+}
+
+#[test]
+fn an_alert_is_sent_by_one_and_received_by_the_other() {
+    let mut ledger = Ledger::default();
+    for role in [Role::Server, Role::Client] {
+        ledger.record("both", &with_hello("openssl30-tls12-client-rejects", role));
+    }
+    let roles = &ledger.service("both").unwrap().roles;
+    assert_eq!(
+        roles[&Role::Server].hellos.alerts[&(false, "unknown_ca")],
+        1
+    );
+    assert_eq!(roles[&Role::Client].hellos.alerts[&(true, "unknown_ca")], 1);
+}
+
+#[test]
+fn a_client_that_says_a_thing_twice_is_one_client() {
+    let mut handshake = with_hello("openssl30-tls13-full", Role::Server);
+    let facts: &mut Facts = handshake.hello.as_mut().unwrap();
+    let offer = facts.offer.as_mut().unwrap();
+    offer.groups.extend(offer.groups.clone());
+    let mut ledger = Ledger::default();
+    ledger.record("nginx", &handshake);
+    let hellos = &ledger.service("nginx").unwrap().roles[&Role::Server].hellos;
+    assert_eq!(hellos.groups["x25519"], 1);
+}
+
+#[test]
+fn application_bytes_are_booked_by_cipher_within_bounds() {
+    let mut ledger = Ledger::new(Limits {
+        services: 10,
+        label_sets: 1,
+    });
+    let carries = |carries, cipher| Connection {
+        carries,
+        cipher,
+        application_received: 10,
+        application_sent: 1000,
+        ..connection()
+    };
+    for (tls, cipher) in [
+        (Carries::Tls, "TLS_AES_128_GCM_SHA256"),
+        (Carries::Tls, "TLS_AES_256_GCM_SHA384"),
+        (Carries::Handshake, "TLS_AES_128_GCM_SHA256"),
+        (Carries::Plain, "unknown"),
+    ] {
+        ledger.record_connection("nginx", &carries(tls, cipher));
+    }
+    let kept = &ledger.service("nginx").unwrap().roles[&Role::Server].application;
+    let one = ApplicationBytes {
+        received: 10,
+        sent: 1000,
+    };
+    let expected = Application::from([("TLS_AES_128_GCM_SHA256", one), (OTHER, one)]);
+    assert_eq!(*kept, expected);
+}
+
+#[test]
+fn agreement_is_booked_apart() {
+    let mut ledger = Ledger::default();
+    let comparison = Comparison {
+        process: 1,
+        comm: "nginx".into(),
+        role: Role::Server,
+        library: Duration::from_micros(1000),
+        socket: Duration::from_micros(1020),
+    };
+    ledger.record("nginx", &handshake());
+    ledger.record_comparison("nginx", &comparison);
+    let account = ledger.service("nginx").unwrap();
+    assert_eq!(account.handshake_count(), 1);
+    let agreement = &account.roles[&Role::Server].agreement;
+    assert_eq!(agreement.handshakes, 1);
+    assert_eq!(agreement.socket, Duration::from_micros(1020));
 }

@@ -1,17 +1,77 @@
 //! Evidence to its service's account.
 
+use std::collections::BTreeSet;
 use std::sync::PoisonError;
+use std::time::{Duration, Instant};
 
 use super::Session;
+use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
 use crate::discover::table::{ProcessTable, ServiceView};
-use crate::evidence::Evidence;
+use crate::evidence::join::Joiner;
+use crate::evidence::{Evidence, Pid};
 use crate::ledger::Ledger;
+
+/// Where evidence is put together and booked.
+pub(super) struct Desk<'a> {
+    pub table: &'a mut ProcessTable<ProcRoot>,
+    pub registry: &'a Registry,
+    pub joiner: &'a mut Joiner,
+    pub ledger: &'a mut Ledger,
+}
+
+impl Desk<'_> {
+    /// Takes evidence of that time, and books what is complete with it.
+    pub(super) fn take(
+        &mut self,
+        evidence: Evidence,
+        at: Duration,
+        see: &mut impl FnMut(&str, &Evidence),
+    ) {
+        let process = match &evidence {
+            Evidence::Hello(chunk) => Some(chunk.process),
+            Evidence::Handshake(handshake) => Some(handshake.process),
+            _ => None,
+        };
+        if process.is_some_and(|process| is_ignored(self.table, process)) {
+            return;
+        }
+        let probed = |process| {
+            let mut images = self.table.images_of(process).iter();
+            images.any(|mapping| self.registry.is_profiled(mapping.image()))
+        };
+        let ready = self.joiner.take(evidence, at, probed);
+        self.book(&ready, see);
+    }
+
+    /// Books what waited too long: all evidence up to `now` was taken.
+    pub(super) fn advance(&mut self, now: Duration, see: &mut impl FnMut(&str, &Evidence)) {
+        let ready = self.joiner.advance(now);
+        self.book(&ready, see);
+    }
+
+    /// Books what still waits.
+    pub(super) fn flush(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
+        let ready = self.joiner.flush();
+        self.book(&ready, see);
+    }
+
+    fn book(&mut self, ready: &[Evidence], see: &mut impl FnMut(&str, &Evidence)) {
+        for evidence in ready {
+            book(self.table, self.ledger, evidence, see);
+        }
+    }
+}
+
+/// A process that the table knows, and that is not selected.
+fn is_ignored(table: &ProcessTable<ProcRoot>, process: Pid) -> bool {
+    table.service_of(process).is_some() && !table.is_selected(process)
+}
 
 /// Takes note of a change among processes. Books what happened to one under its
 /// service, if that is selected, and hands it to `see` with the name that it is
 /// booked under.
-pub(super) fn book(
+fn book(
     table: &mut ProcessTable<ProcRoot>,
     ledger: &mut Ledger,
     evidence: &Evidence,
@@ -21,6 +81,7 @@ pub(super) fn book(
         Evidence::Process(event) => return table.apply(event),
         Evidence::Hello(_) => return,
         Evidence::Handshake(handshake) => (handshake.process, &handshake.comm),
+        Evidence::Compared(comparison) => (comparison.process, &comparison.comm),
         Evidence::Opened(opening) => (opening.owner.process, &opening.owner.comm),
         Evidence::Closed(connection) => match &connection.owner {
             Some(owner) => (owner.process, &owner.comm),
@@ -28,7 +89,7 @@ pub(super) fn book(
         },
     };
     let service = match table.service_of(process) {
-        Some(_) if !table.is_selected(process) => return,
+        Some(_) if is_ignored(table, process) => return,
         Some(name) => name.as_str(),
         // A process that the table never saw came and went within one turn: its
         // name is the best there is.
@@ -38,6 +99,7 @@ pub(super) fn book(
         Evidence::Handshake(handshake) => ledger.record(service, handshake),
         Evidence::Opened(opening) => ledger.record_opening(service, opening.role),
         Evidence::Closed(connection) => ledger.record_connection(service, connection),
+        Evidence::Compared(comparison) => ledger.record_comparison(service, comparison),
         Evidence::Process(_) | Evidence::Hello(_) => {}
     }
     see(ledger.booked_name(service), evidence);
@@ -53,6 +115,54 @@ pub(super) fn forget_turns(evidence: &mut Evidence) {
 }
 
 impl Session {
+    /// Books what the kernel accounted to the services since the last time.
+    pub(super) fn book_cpu(&mut self) {
+        self.cpu_read = Instant::now();
+        self.table.read_cpu();
+        let mut names = self.services_worth_booking();
+        // Services without live processes may have ended since the last time.
+        names.extend(self.cpu_booked.keys().cloned());
+        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
+        for name in names {
+            let total = self.table.cpu_since_start(&name);
+            let booked = self.cpu_booked.entry(name.clone()).or_default();
+            let new = total.since(*booked);
+            if new.total() > Duration::ZERO {
+                *booked = total;
+                ledger.add_cpu(&name, new.user, new.system);
+            }
+        }
+    }
+
+    /// Services with a TLS library, and those that have an account already, by
+    /// handshakes or connections: on a whole host the rest would only fill the
+    /// ledger. Of what the user named, all.
+    fn services_worth_booking(&self) -> BTreeSet<String> {
+        let services = self.table.services();
+        let ledger = self.ledger();
+        let worth = services.iter().filter(|service| {
+            self.named
+                || ledger.service(service.name.as_str()).is_some()
+                || self.libraries_of(service).next().is_some()
+        });
+        worth
+            .map(|service| service.name.as_str().to_owned())
+            .collect()
+    }
+
+    /// Books the handshakes that still wait for another source: no more evidence
+    /// is expected.
+    pub(super) fn flush(&mut self, mut see: impl FnMut(&str, &Evidence)) {
+        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
+        let mut desk = Desk {
+            table: &mut self.table,
+            registry: &self.registry,
+            joiner: &mut self.joiner,
+            ledger: &mut ledger,
+        };
+        desk.flush(&mut see);
+    }
+
     /// Asks the kernel how many TIME_WAIT sockets there are where services left some.
     pub(super) fn bound_time_wait(&self) {
         let leaves_some = |service: &ServiceView<'_>| {

@@ -51,6 +51,17 @@ impl Budget {
 }
 
 impl Session {
+    /// CPU time of the services in which probes were hit: what the others use is
+    /// no measure of what probes may cost.
+    fn probed_cpu(&self) -> Duration {
+        let ledger = self.ledger();
+        let accounts = ledger.services().map(|(_, account)| account);
+        let probed = accounts.filter(|account| account.probe_hits > 0);
+        probed
+            .map(|account| account.cpu_user + account.cpu_system)
+            .sum()
+    }
+
     /// Changes the duty of the step probes where their cost is over budget, or far
     /// below it.
     pub(super) fn keep_budget(&mut self) {
@@ -59,7 +70,7 @@ impl Session {
             return;
         }
         let probe_seconds = self.cost().profiled_seconds;
-        let cpu_seconds = self.ledger().cpu().as_secs_f64();
+        let cpu_seconds = self.probed_cpu().as_secs_f64();
         let decision = self
             .budget
             .as_mut()

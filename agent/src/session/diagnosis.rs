@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use crate::causes::one_line;
 use crate::discover::host::Host;
 use crate::kernel::connections::{Connections, Follow};
 use crate::kernel::cost::calibrate;
-use crate::kernel::load::{LoadError, Loaded, Options, UprobeMode, load};
+use crate::kernel::load::{Loaded, Options, UprobeMode, load};
 use crate::kernel::mappings::Watch;
 use crate::outlet::doctor::{Capability, Diagnosis, HostFact, State};
 
@@ -28,7 +29,7 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow) -> Diagnosis {
             connection_states(&loaded.connections),
         ),
         Err(error) => {
-            let unavailable = State::Unavailable(reason(&error));
+            let unavailable = State::Unavailable(one_line(&error));
             (
                 unavailable.clone(),
                 unavailable.clone(),
@@ -63,7 +64,7 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow) -> Diagnosis {
         "mapping_events",
         match mappings {
             Ok(_) => State::Available,
-            Err(error) => State::Unavailable(error.to_string()),
+            Err(error) => State::Unavailable(one_line(&error)),
         },
         "libraries that are loaded after the start are found at once",
     );
@@ -95,15 +96,6 @@ fn trap(loaded: &mut Loaded) -> State {
         Some(_) => State::Available,
         None => State::Unavailable("a probe in tlsprof itself could not be attached".to_owned()),
     }
-}
-
-fn reason(error: &LoadError) -> String {
-    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| {
-        error.source()
-    });
-    let mut texts: Vec<String> = causes.map(ToString::to_string).collect();
-    texts.dedup();
-    texts.join(": ")
 }
 
 fn host() -> Vec<HostFact> {

@@ -18,13 +18,15 @@ use crate::outlet::terminal::units::counted;
 const PROBES: [u32; 2] = [TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN];
 
 /// Reasons of `enum tlsprof_loss`, in its order.
-const LOSSES: [&str; 6] = [
+const LOSSES: [&str; 8] = [
     "event_ring_full",
     "handshake_table_full",
     "thread_table_full",
     "nested_handshake",
     "began_before_attach",
     "connection_no_memory",
+    "exchange_table_full",
+    "hello_not_followed",
 ];
 
 impl Session {
@@ -59,6 +61,11 @@ impl Session {
         kernel
             .map(|(reason, count)| (*reason, count))
             .chain(own)
+            .chain(
+                self.joiner
+                    .losses()
+                    .map(|(loss, count)| (loss.label(), count)),
+            )
             .collect()
     }
 
@@ -94,7 +101,7 @@ impl Session {
     }
 
     /// The selected services that have a TLS library, handshakes or TCP
-    /// connections, by name.
+    /// connections, by name; all of them if the user named what to profile.
     pub fn service_facts(&self) -> BTreeMap<String, ServiceFacts> {
         let ports = ListeningPorts::read(&self.proc, self.table.live());
         let services = self.table.services();
@@ -106,7 +113,8 @@ impl Session {
         });
         facts
             .filter(|(name, facts)| {
-                !facts.tls_libraries.is_empty()
+                self.named
+                    || !facts.tls_libraries.is_empty()
                     || self.ledger().service(name).is_some_and(|account| {
                         account.handshake_count() > 0 || account.connection_count() > 0
                     })
@@ -127,7 +135,7 @@ impl Session {
     }
 
     /// True if a selected process maps a TLS library.
-    pub fn has_library(&self) -> bool {
+    fn has_library(&self) -> bool {
         self.table
             .services()
             .iter()
@@ -166,9 +174,19 @@ impl Session {
             .filter_map(|(_, mapping)| self.registry.get(mapping.image()))
     }
 
+    /// What it means that nothing which the user named has a TLS library.
+    pub fn note_on_library(&self) -> Option<String> {
+        (self.named && !self.has_library()).then(|| {
+            "No TLS library that tlsprof knows (OpenSSL 1.1.1 and 3.x, shared, or static with \
+             symbols): there is nothing to probe, and what is shown comes from socket calls only."
+                .to_owned()
+        })
+    }
+
     /// What a reader must know to judge the figures.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        notes.extend(self.note_on_library());
         if self.loaded.mode == UprobeMode::Single {
             notes.push("This kernel has no uprobe_multi (Linux 6.6): attaching and releasing takes longer.".to_owned());
         }

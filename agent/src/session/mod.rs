@@ -2,10 +2,10 @@
 
 mod booking;
 mod budget;
-mod danger;
 pub mod diagnosis;
 mod facts;
 pub mod governor;
+mod images;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -14,23 +14,25 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::attach::registry::{InspectError, Registry};
+use crate::attach::danger::Dangers;
+use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
 use crate::discover::host::Host;
-use crate::discover::image::{Device, Mapping, OpenError};
 use crate::discover::ports::ListeningPorts;
 use crate::discover::process::CpuTime;
 use crate::discover::selection::Selection;
-use crate::discover::table::{ImageChange, ProcessTable};
+use crate::discover::table::ProcessTable;
 use crate::evidence::Evidence;
 use crate::evidence::ProcessEvent;
 use crate::evidence::decode::decode;
+use crate::evidence::join::Joiner;
 use crate::kernel::connections::Follow;
 use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
 use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
-use crate::kernel::mappings::{Mapped, Watch};
+use crate::kernel::mappings::Watch;
 use crate::kernel::record::{self, Record};
 use crate::ledger::{Ledger, SharedLedger};
+use booking::Desk;
 use budget::Budget;
 use windows::StepProbes;
 
@@ -41,6 +43,8 @@ pub use governor::Duty;
 pub struct Options {
     /// What to profile.
     pub selection: Selection,
+    /// Whether TLS libraries are probed.
+    pub library: bool,
     /// When the public-key steps of handshakes are probed.
     pub steps: Duty,
     /// When key derivation is probed.
@@ -67,7 +71,12 @@ pub struct Session {
     watch: Watch,
     table: ProcessTable<ProcRoot>,
     registry: Registry,
+    library: bool,
+    dangers: Dangers,
+    joiner: Joiner,
     ledger: SharedLedger,
+    /// The user named what to profile, so that all of it is worth showing.
+    named: bool,
     step_probes: StepProbes,
     budget: Option<Budget>,
     meter: RunMeter,
@@ -103,6 +112,7 @@ impl Session {
         let ports = ListeningPorts::read(&proc, table.live());
         table.select(&options.selection, &ports)?;
         let now = Instant::now();
+        let dangers = Dangers::new(&host.kernel);
         let mut session = Self {
             proc,
             host,
@@ -110,7 +120,11 @@ impl Session {
             watch,
             table,
             registry: Registry::new(),
+            library: options.library,
+            dangers,
+            joiner: Joiner::default(),
             ledger,
+            named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
             budget: options.budget.map(Budget::new),
             meter: RunMeter::default(),
@@ -171,6 +185,7 @@ impl Session {
                 see(service, evidence);
             })?;
         }
+        self.flush(&mut see);
         self.book_cpu();
         self.bound_time_wait();
         Ok(())
@@ -195,115 +210,47 @@ impl Session {
     fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
         let Self {
             loaded,
-            table,
-            ledger,
             undecodable,
             ..
         } = self;
-        let mut ledger = ledger.write().unwrap_or_else(PoisonError::into_inner);
-        ledger.advance(monotonic_now());
+        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
+        let now = monotonic_now();
+        ledger.advance(now);
+        let mut desk = Desk {
+            table: &mut self.table,
+            registry: &self.registry,
+            joiner: &mut self.joiner,
+            ledger: &mut ledger,
+        };
         let calls_seen = loaded.connections.calls.is_ok();
         let mut ended = BTreeMap::new();
-        loaded.drain(|bytes| {
+        let all_taken = loaded.drain(|bytes| {
             let record = record::decode(bytes);
-            match record.as_ref().and_then(decode) {
-                Some(mut evidence) => {
-                    if let (Evidence::Process(ProcessEvent::Exit { process, .. }), Some(record)) =
-                        (&evidence, &record)
-                    {
-                        ended.insert(*process, record.time());
-                    }
-                    if !calls_seen {
-                        booking::forget_turns(&mut evidence);
-                    }
-                    booking::book(table, &mut ledger, &evidence, see);
+            let decoded = record
+                .as_ref()
+                .map(|record| (decode(record), record.time()));
+            let Some((Some(mut evidence), time)) = decoded else {
+                *undecodable += 1;
+                return;
+            };
+            if let Evidence::Process(ProcessEvent::Exit { process, .. }) = &evidence {
+                ended.insert(*process, time);
+            }
+            if !calls_seen {
+                booking::forget_turns(&mut evidence);
+            }
+            desk.take(evidence, Duration::from_nanos(time), see);
+        });
+        if !ended.is_empty() {
+            for event in loaded.abandon(&ended) {
+                let time = Duration::from_nanos(event.header.time);
+                if let Some(evidence) = decode(&Record::Handshake(event)) {
+                    desk.take(evidence, time, see);
                 }
-                None => *undecodable += 1,
-            }
-        });
-        if ended.is_empty() {
-            return;
-        }
-        for event in loaded.abandon(&ended) {
-            if let Some(evidence) = decode(&Record::Handshake(event)) {
-                booking::book(table, &mut ledger, &evidence, see);
             }
         }
-    }
-
-    fn take_mappings(&mut self) {
-        let Self {
-            watch,
-            table,
-            mappings_lost,
-            ..
-        } = self;
-        let lost = watch.drain(|mapped| {
-            let pid = mapped.pid;
-            table.mapped(pid, mapping(mapped));
-        });
-        *mappings_lost += lost;
-        if lost > 0 {
-            // What was lost may have been a TLS library: look everywhere.
-            if let Err(error) = self.table.scan() {
-                tracing::warn!(%error, "processes could not be read");
-            }
-        }
-    }
-
-    /// Attaches to images that came into use, and lets go of those out of use.
-    fn follow_images(&mut self) {
-        let changes = self.table.take_changes();
-        if changes.is_empty() {
-            return;
-        }
-        for change in changes {
-            match change {
-                ImageChange::Lost(image) => self.registry.lost(image),
-                ImageChange::Gained {
-                    image,
-                    process,
-                    mapping,
-                } => match self.registry.inspect(&self.proc, process, &mapping) {
-                    Ok(_) => {}
-                    Err(InspectError::Open(OpenError::Gone { .. })) => {
-                        self.table.report_again(image);
-                    }
-                    Err(error) => {
-                        tracing::debug!(path = %mapping.path.display(), %error, "image left out");
-                    }
-                },
-            }
-        }
-        let danger = danger::Danger::new(&self.proc, &self.table, &self.host.kernel);
-        self.registry
-            .release_unsafe(|image, engines| danger.of(image, engines));
-        self.registry
-            .attach_found(&mut self.loaded, |image, engines| danger.of(image, engines));
-    }
-
-    /// Books what the kernel accounted to the services since the last time.
-    fn book_cpu(&mut self) {
-        self.cpu_read = Instant::now();
-        self.table.read_cpu();
-        let services = self.table.services();
-        let with_library = services
-            .iter()
-            .filter(|service| self.libraries_of(service).next().is_some());
-        let names: Vec<String> = with_library
-            .map(|service| service.name.as_str().to_owned())
-            .collect();
-        // Services without live processes may have ended since the last time.
-        let known: Vec<String> = self.cpu_booked.keys().cloned().collect();
-        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
-        for name in names.into_iter().chain(known) {
-            let total = self.table.cpu_since_start(&name);
-            let booked = self.cpu_booked.entry(name.clone()).or_default();
-            let new = total.since(*booked);
-            if new.total() > Duration::ZERO {
-                *booked = total;
-                ledger.add_cpu(&name, new.user, new.system);
-            }
+        if all_taken {
+            desk.advance(now, see);
         }
     }
 }
@@ -312,19 +259,4 @@ impl Session {
 fn monotonic_now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Duration::try_from(now).unwrap_or_default()
-}
-
-fn mapping(mapped: Mapped) -> Mapping {
-    Mapping {
-        start: mapped.start,
-        end: mapped.end,
-        file_offset: mapped.file_offset,
-        device: Device {
-            major: mapped.device.0,
-            minor: mapped.device.1,
-        },
-        inode: mapped.inode,
-        path: mapped.path,
-        deleted: false,
-    }
 }

@@ -18,7 +18,11 @@ def owned_by(pid: int, kind: str) -> set[int]:
     """Ids of the programs (`prog`) or links (`link`) to which a process holds a descriptor."""
     ids = set()
     for entry in Path(f"/proc/{pid}/fdinfo").iterdir():
-        fields = dict(line.split(":", 1) for line in entry.read_text().splitlines() if ":" in line)
+        try:
+            text = entry.read_text()
+        except FileNotFoundError:
+            continue  # a descriptor that was closed since: files are opened and read all the time
+        fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
         if f"{kind}_id" in fields and ("link_type" in fields) == (kind == "link"):
             ids.add(int(fields[f"{kind}_id"]))
     return ids

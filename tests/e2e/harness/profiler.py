@@ -124,6 +124,11 @@ class Profiling:
         assert self._process, "the profile has not begun"
         return self._process.pid
 
+    def wait_for_line(self, text: str) -> str:
+        """What tlsprof says while it profiles."""
+        assert self._process, "the profile has not begun"
+        return self._process.wait_for_line(text)
+
     def __enter__(self) -> "Profiling":
         self._fifo.unlink(missing_ok=True)
         os.mkfifo(self._fifo)

@@ -23,7 +23,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// What is found under its path is another file.
-    #[error("{} of process {pid} was replaced, and the kernel does not open the mapping: {source}", path.display())]
+    #[error("{} of process {pid} was replaced, and the kernel does not open the mapping", path.display())]
     Replaced {
         /// The process.
         pid: Pid,

@@ -38,7 +38,10 @@ fn detect_names(defined: &[&'static str], imported: &[&'static str]) -> Detectio
         versions: vec![2; 16],
         ..Fixture::default()
     };
-    detect(&ElfView::new(Box::new(image.build())).unwrap()).unwrap()
+    let view = ElfView::new(Box::new(image.build())).unwrap();
+    let detection = detect(&view).unwrap();
+    assert_eq!(may_switch_stacks(&view).unwrap(), detection.switches_stacks);
+    detection
 }
 
 #[test]

@@ -7,6 +7,7 @@ use tracing::debug;
 use super::accounts::ProcessCpu;
 use super::usage::ImageSet;
 use super::{Entry, MAX_DEAD, MAX_PROCESSES, ProcessSource, ProcessTable};
+use crate::causes::one_line;
 use crate::discover::image::Mapping;
 use crate::discover::process::{CpuTime, Process};
 use crate::evidence::Pid;
@@ -91,9 +92,8 @@ impl<S: ProcessSource> ProcessTable<S> {
             // New before old: an image in both is in use throughout.
             let new = self.share(&entry, images);
             let old = std::mem::replace(&mut entry.images, new);
-            if entry.selected {
-                self.usage.release(old);
-            }
+            self.usage.release(old, entry.selected);
+            self.remapped.insert(pid);
         }
         self.entries.insert(pid, entry);
     }
@@ -105,18 +105,14 @@ impl<S: ProcessSource> ProcessTable<S> {
         if let Some(parent) = parent.filter(alike) {
             return parent.images.clone();
         }
-        if entry.selected {
-            self.usage.add(&images);
-        }
+        self.usage.add(&images, entry.selected);
         images.into()
     }
 
     /// Takes the images from a process.
     pub(super) fn release(&mut self, entry: &mut Entry) {
         let images = std::mem::take(&mut entry.images);
-        if entry.selected {
-            self.usage.release(images);
-        }
+        self.usage.release(images, entry.selected);
     }
 
     fn settle(&mut self, entry: &mut Entry) {
@@ -170,14 +166,18 @@ impl<S: ProcessSource> ProcessTable<S> {
     /// Reads a process; None if it is gone or may not be read.
     pub(super) fn read(&self, pid: Pid) -> Option<Process> {
         self.source.process(pid).unwrap_or_else(|error| {
-            debug!(pid, %error, "process left out");
+            debug!(pid, error = one_line(&error), "process left out");
             None
         })
     }
 
     fn read_images(&self, pid: Pid) -> Vec<Mapping> {
         let images = self.source.images(pid).unwrap_or_else(|error| {
-            debug!(pid, %error, "images of the process not seen");
+            debug!(
+                pid,
+                error = one_line(&error),
+                "images of the process not seen"
+            );
             None
         });
         images.unwrap_or_default()

@@ -29,25 +29,45 @@ pub enum ImageChange {
 /// nothing here and costs nothing.
 #[derive(Debug, Default)]
 pub(super) struct ImageUsage {
-    sets: HashMap<ImageId, usize>,
+    sets: HashMap<ImageId, Sets>,
+    /// Images that selected processes gained or lost.
     changed: BTreeSet<ImageId>,
     reported: BTreeSet<ImageId>,
+    /// Images that lost their last process, selected or not.
+    gone: BTreeSet<ImageId>,
+}
+
+/// How many sets hold an image.
+#[derive(Debug, Default)]
+struct Sets {
+    selected: usize,
+    others: usize,
+}
+
+impl Sets {
+    fn of(&mut self, selected: bool) -> &mut usize {
+        match selected {
+            true => &mut self.selected,
+            false => &mut self.others,
+        }
+    }
 }
 
 impl ImageUsage {
-    /// Counts a new set.
-    pub(super) fn add(&mut self, images: &[Mapping]) {
+    /// Counts a new set, of selected processes or of others.
+    pub(super) fn add(&mut self, images: &[Mapping], selected: bool) {
         for mapping in images {
             let sets = self.sets.entry(mapping.image()).or_default();
-            *sets += 1;
-            if *sets == 1 {
+            let count = sets.of(selected);
+            *count += 1;
+            if selected && *count == 1 {
                 self.changed.insert(mapping.image());
             }
         }
     }
 
     /// Takes back a set, if this was its last owner.
-    pub(super) fn release(&mut self, images: ImageSet) {
+    pub(super) fn release(&mut self, images: ImageSet, selected: bool) {
         let Some(images) = Arc::into_inner(images) else {
             return;
         };
@@ -55,18 +75,33 @@ impl ImageUsage {
             let Some(sets) = self.sets.get_mut(&image) else {
                 continue;
             };
-            *sets -= 1;
-            if *sets == 0 {
-                self.sets.remove(&image);
+            let count = sets.of(selected);
+            *count -= 1;
+            if selected && *count == 0 {
                 self.changed.insert(image);
+            }
+            if sets.selected + sets.others == 0 {
+                self.sets.remove(&image);
+                self.gone.insert(image);
             }
         }
     }
 
     /// Forgets all sets, before they are counted anew.
     pub(super) fn clear(&mut self) {
-        self.changed
-            .extend(self.sets.drain().map(|(image, _)| image));
+        let selected = self.sets.drain().filter(|(_, sets)| sets.selected > 0);
+        self.changed.extend(selected.map(|(image, _)| image));
+    }
+
+    /// Images that no process at all mapped at some time since the last call.
+    pub(super) fn take_gone(&mut self) -> BTreeSet<ImageId> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// Images that any process maps, as counted.
+    #[cfg(test)]
+    pub(super) fn in_use(&self) -> impl Iterator<Item = ImageId> {
+        self.sets.keys().copied()
     }
 
     /// Lets an image that is in use be reported once more.
@@ -84,7 +119,7 @@ impl ImageUsage {
         let mut changes = Vec::new();
         let mut gained = BTreeSet::new();
         for image in std::mem::take(&mut self.changed) {
-            if !self.sets.contains_key(&image) {
+            if self.sets.get(&image).is_none_or(|sets| sets.selected == 0) {
                 if self.reported.remove(&image) {
                     changes.push(ImageChange::Lost(image));
                 }

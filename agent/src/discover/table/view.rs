@@ -1,6 +1,6 @@
 //! What the table answers.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 use super::{Entry, ProcessSource, ProcessTable};
@@ -62,15 +62,18 @@ impl<S: ProcessSource> ProcessTable<S> {
             .collect()
     }
 
-    /// Selected live processes that map an image, with where they do.
-    pub fn users_of(&self, image: ImageId) -> impl Iterator<Item = (Pid, &Mapping)> {
-        self.live_selected().filter_map(move |(pid, entry)| {
-            let mapping = entry
-                .images
-                .iter()
-                .find(|mapping| mapping.image() == image)?;
-            Some((pid, mapping))
-        })
+    /// Live processes, selected or not, that map one of these images.
+    pub fn users_of<'a>(&'a self, images: &'a BTreeSet<ImageId>) -> impl Iterator<Item = Pid> + 'a {
+        let wanted = |mapping: &Mapping| images.contains(&mapping.image());
+        self.entries
+            .iter()
+            .filter(move |(_, entry)| entry.images.iter().any(wanted))
+            .map(|(&pid, _)| pid)
+    }
+
+    /// The images that a process maps, selected or not; none when it has ended.
+    pub fn images_of(&self, pid: Pid) -> &[Mapping] {
+        self.entries.get(&pid).map_or(&[], |entry| &entry.images)
     }
 
     /// CPU time that the selected processes of a service, ended ones included,

@@ -43,10 +43,12 @@ pub(super) struct Seen {
     pub client_changed_cipher: bool,
     /// Length of the ClientKeyExchange in bytes.
     pub client_key_exchange: Option<usize>,
+    /// The session id that was not taken up had been issued by a server.
+    pub refused_known_session: bool,
 }
 
 /// By which means a client asked to take up an earlier session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Offered {
     /// It did not.
     Nothing,
@@ -60,8 +62,20 @@ pub enum Offered {
     Psk,
 }
 
+impl Offered {
+    /// The value of the metric label, as [`Resumption::label`] has it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Nothing => Resumption::None.label(),
+            Self::SessionId => Resumption::SessionId.label(),
+            Self::Ticket => Resumption::Ticket.label(),
+            Self::Psk => Resumption::Psk.label(),
+        }
+    }
+}
+
 /// What became of the attempt to take up an earlier session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Attempt {
     /// There was none.
     NotOffered,
@@ -186,7 +200,9 @@ impl Facts {
             // A client that knows that the server speaks TLS 1.3 has no
             // session of TLS 1.2 with it.
             (Resumption::None, Offered::SessionId) if choice_is_13 => Attempt::NotOffered,
-            (Resumption::None, Offered::SessionId) => Attempt::Unknown,
+            (Resumption::None, Offered::SessionId) if !self.seen.refused_known_session => {
+                Attempt::Unknown
+            }
             (Resumption::None, _) => Attempt::Refused,
             _ => Attempt::Accepted,
         }
@@ -199,7 +215,8 @@ impl Facts {
     pub fn refused_session(&self) -> Option<&[u8]> {
         let unclear = self.resumption() == Resumption::None
             && self.attempt() == Attempt::Unknown
-            && self.offered() == Offered::SessionId;
+            && self.offered() == Offered::SessionId
+            && !self.seen.offered_session.is_empty();
         unclear.then_some(self.seen.offered_session.as_slice())
     }
 
@@ -208,6 +225,20 @@ impl Facts {
     pub fn issued_session(&self) -> Option<&[u8]> {
         let session = self.seen.issued_session.as_slice();
         (!session.is_empty()).then_some(session)
+    }
+
+    /// Drops the session ids. `refused` says what the one of
+    /// [`Facts::refused_session`] stood for: a session, or nothing that is known.
+    pub fn forget_sessions(&mut self, refused: bool) {
+        self.seen.refused_known_session = refused;
+        self.seen.offered_session = Vec::new();
+        self.seen.issued_session = Vec::new();
+    }
+
+    /// Whether an alert in clear ended the connection.
+    pub fn has_fatal_alert(&self) -> bool {
+        let fatal = |(_, level, _): &(_, AlertLevel, _)| *level == AlertLevel::Fatal;
+        self.alerts.iter().any(fatal)
     }
 
     /// The kind of key with which `role` signed: `rsa_2048`, `none`, or
@@ -261,8 +292,7 @@ impl Facts {
             .choice
             .as_ref()
             .is_some_and(|choice| choice.version.is_13());
-        let fatal = |(_, level, _): &(_, AlertLevel, _)| *level == AlertLevel::Fatal;
-        encrypted || self.alerts.iter().any(fatal)
+        encrypted || self.has_fatal_alert()
     }
 }
 

@@ -17,7 +17,7 @@ mod records;
 mod server;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use client::{LISTED, Offer};
 pub use codes::{Alert, AlertLevel, CipherSuite, Group, SignatureScheme, Version};
@@ -194,6 +194,11 @@ impl Exchange {
         let facts = &self.facts;
         (facts.offer.is_some() || facts.choice.is_some() || !facts.alerts.is_empty())
             .then_some(facts)
+    }
+
+    /// As [`Exchange::facts`], taken out.
+    pub fn into_facts(self) -> Option<Box<Facts>> {
+        self.facts().is_some().then(|| Box::new(self.facts))
     }
 
     fn side(&mut self, direction: Direction) -> &mut Side {

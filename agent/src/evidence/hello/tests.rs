@@ -8,7 +8,7 @@
     reason = "a fixture that cannot be read is a failed test"
 )]
 
-mod fixture;
+pub(crate) mod fixture;
 mod fixtures;
 mod hostile;
 mod prelude;

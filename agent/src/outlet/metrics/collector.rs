@@ -11,10 +11,13 @@ use prometheus_client::metrics::MetricType;
 use crate::evidence::{Step, WaitReason};
 use crate::ledger::{Ledger, ServiceAccount};
 
-use super::{AgentStatus, SharedLedger, connections};
+use super::{AgentStatus, SharedLedger, connections, hellos, sources};
 
 /// Label names and values.
 pub(super) type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
+
+/// The step of handshakes that only socket calls showed.
+const UNMEASURED: &str = "unmeasured";
 
 /// One metric family that is being written.
 pub(super) struct Writer<'a>(MetricEncoder<'a>);
@@ -44,7 +47,7 @@ impl<'a> Writer<'a> {
         metric.encode_counter::<NoLabelSet, _, u64>(&value, None)
     }
 
-    fn seconds(&mut self, labels: &impl EncodeLabelSet, value: Duration) -> fmt::Result {
+    pub(super) fn seconds(&mut self, labels: &impl EncodeLabelSet, value: Duration) -> fmt::Result {
         let mut metric = self.0.encode_family(labels)?;
         metric.encode_counter::<NoLabelSet, _, u64>(&value.as_secs_f64(), None)
     }
@@ -68,6 +71,8 @@ impl Collector for LedgerCollector {
         handshakes(&mut encoder, &ledger)?;
         steps(&mut encoder, &ledger)?;
         waits(&mut encoder, &ledger)?;
+        sources::encode(&mut encoder, &ledger)?;
+        hellos::encode(&mut encoder, &ledger)?;
         connections::encode(&mut encoder, &ledger)?;
         cpu(&mut encoder, &ledger)
     }
@@ -80,7 +85,13 @@ fn handshakes(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Resu
         "TLS handshakes that ended, by what was negotiated and how they ended.",
     )?;
     for (service_name, account) in ledger.services() {
-        for (key, sum) in &account.handshakes {
+        // A source is no label of these: its sums stand next to each other.
+        let mut sums = account.handshakes.iter().peekable();
+        while let Some((key, sum)) = sums.next() {
+            let mut count = sum.count;
+            while let Some((_, more)) = sums.next_if(|(next, _)| next.is_like(key)) {
+                count += more.count;
+            }
             let labels: Labels<'_, 8> = [
                 ("service_name", service_name),
                 ("role", key.role.label()),
@@ -91,7 +102,7 @@ fn handshakes(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Resu
                 ("resumption", key.resumption.label()),
                 ("outcome", key.outcome.label()),
             ];
-            metric.count(&labels, sum.count)?;
+            metric.count(&labels, count)?;
         }
     }
     Ok(())
@@ -113,6 +124,12 @@ fn steps(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
                 ];
                 metric.seconds(&labels, kept.steps.cpu(step))?;
             }
+            let labels: Labels<'_, 3> = [
+                ("service_name", service_name),
+                ("role", role.label()),
+                ("step", UNMEASURED),
+            ];
+            metric.seconds(&labels, kept.socket.cpu)?;
         }
     }
     Ok(())

@@ -6,6 +6,8 @@
 mod collector;
 mod connections;
 pub mod format;
+mod hellos;
+mod sources;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -178,7 +180,10 @@ impl Metrics {
         match evidence {
             Evidence::Handshake(handshake) => self.observe_handshake(service_name, handshake),
             Evidence::Closed(connection) => self.observe_connection(service_name, connection),
-            Evidence::Opened(_) | Evidence::Process(_) | Evidence::Hello(_) => {}
+            Evidence::Opened(_)
+            | Evidence::Process(_)
+            | Evidence::Hello(_)
+            | Evidence::Compared(_) => {}
         }
     }
 
@@ -200,7 +205,7 @@ impl Metrics {
     }
 
     fn observe_handshake(&self, service_name: &str, handshake: &Handshake) {
-        if handshake.outcome != Outcome::Completed {
+        if handshake.outcome != Outcome::Completed || handshake.offloaded {
             return;
         }
         let labels = CostLabels {

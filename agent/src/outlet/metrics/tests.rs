@@ -5,6 +5,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::evidence::hello::tests::fixture;
+use crate::evidence::{Carries, Comparison, Role, Source};
 use crate::ledger::Ledger;
 use crate::outlet::doctor::State;
 use crate::outlet::report::sample;
@@ -126,4 +128,91 @@ fn promtool_finds_nothing_to_complain_about() {
     let output = promtool.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.is_empty(), "{said}");
+}
+
+/// One series for each set of labels, whatever the source.
+#[test]
+fn handshakes_of_two_sources_are_one_series() {
+    let ledger = SharedLedger::default();
+    let metrics = Metrics::new(&ledger);
+    {
+        let mut ledger = ledger.write().unwrap();
+        let library = sample::handshake();
+        let socket = Handshake {
+            source: Source::Socket,
+            flights: Some([Duration::from_micros(1250), Duration::from_micros(100)]),
+            ..library.clone()
+        };
+        let offloaded = Handshake {
+            offloaded: true,
+            ..socket.clone()
+        };
+        for handshake in [&library, &library, &socket, &offloaded] {
+            ledger.record("nginx", handshake);
+        }
+        let comparison = Comparison {
+            process: 1,
+            comm: "nginx".into(),
+            role: Role::Server,
+            library: Duration::from_millis(2),
+            socket: Duration::from_millis(3),
+        };
+        ledger.record_comparison("nginx", &comparison);
+    }
+    let text = String::from_utf8(metrics.encode(Format::PlainText).unwrap()).unwrap();
+    let total = text
+        .lines()
+        .filter(|line| line.starts_with("tlsprof_handshakes_total{"));
+    assert_eq!(total.count(), 1);
+    for line in [
+        "resumption=\"none\",outcome=\"completed\"} 4\n",
+        "tlsprof_handshakes_by_source_total{service_name=\"nginx\",role=\"server\",source=\"library\"} 2",
+        "tlsprof_handshakes_by_source_total{service_name=\"nginx\",role=\"server\",source=\"socket\"} 2",
+        "tlsprof_handshakes_offloaded_total{service_name=\"nginx\",role=\"server\"} 1",
+        "tlsprof_handshake_step_cpu_seconds_total{service_name=\"nginx\",role=\"server\",step=\"unmeasured\"} 0.00135",
+        "tlsprof_handshake_flight_cpu_seconds_total{service_name=\"nginx\",role=\"server\",flight=\"last\"} 0.0001",
+        "tlsprof_agreement_handshakes_total{service_name=\"nginx\",role=\"server\"} 1",
+        "tlsprof_agreement_cpu_seconds_total{service_name=\"nginx\",role=\"server\",source=\"socket\"} 0.003",
+    ] {
+        assert!(text.contains(line), "{line}\nis not in\n{text}");
+    }
+}
+
+#[test]
+fn what_hellos_say_is_exported() {
+    let ledger = SharedLedger::default();
+    let metrics = Metrics::new(&ledger);
+    for (role, fixture) in [
+        (Role::Server, "openssl30-tls13-psk-refused"),
+        (Role::Server, "openssl30-no-common-cipher"),
+        (Role::Client, "openssl30-no-common-cipher"),
+    ] {
+        let handshake = Handshake {
+            role,
+            hello: fixture::fed(fixture::read(fixture).whole()).into_facts(),
+            ..sample::handshake()
+        };
+        ledger.write().unwrap().record("nginx", &handshake);
+    }
+    let connection = Connection {
+        carries: Carries::Tls,
+        cipher: "TLS_AES_128_GCM_SHA256",
+        application_sent: 77,
+        ..sample::connection()
+    };
+    ledger
+        .write()
+        .unwrap()
+        .record_connection("nginx", &connection);
+    let text = String::from_utf8(metrics.encode(Format::PlainText).unwrap()).unwrap();
+    for line in [
+        "tlsprof_hellos_total{service_name=\"nginx\",role=\"server\"} 2",
+        "tlsprof_resumption_attempts_total{service_name=\"nginx\",role=\"server\",means=\"psk\",attempt=\"refused\"} 1",
+        "tlsprof_offered_versions_total{service_name=\"nginx\",role=\"server\",version=\"TLS1.3\"} 1",
+        "tlsprof_alerts_total{service_name=\"nginx\",direction=\"sent\",description=\"handshake_failure\"} 1",
+        "tlsprof_alerts_total{service_name=\"nginx\",direction=\"received\",description=\"handshake_failure\"} 1",
+        "tlsprof_application_bytes_total{service_name=\"nginx\",direction=\"sent\",cipher=\"TLS_AES_128_GCM_SHA256\"} 77",
+    ] {
+        assert!(text.contains(line), "{line}\nis not in\n{text}");
+    }
 }

@@ -12,7 +12,7 @@ use super::model::{
     AgentCost, Command, CpuSeconds, ErrorCount, HandshakeCost, HandshakeGroup, Host, Loss,
     Quantiles, Report, SCHEMA_VERSION, Service, StepCost, TlsLibrary, Wait,
 };
-use super::{connections, reasons};
+use super::{connections, reasons, tls};
 
 /// What the ledger does not know about a profile.
 #[derive(Clone, Debug)]
@@ -131,11 +131,6 @@ fn service(
         .tls_libraries
         .iter()
         .any(|library| library.state == "profiled");
-    let source = if profiled || account.handshake_count() > 0 {
-        "library_probes"
-    } else {
-        "none"
-    };
     Service {
         service_name,
         executable: facts.executable,
@@ -152,7 +147,12 @@ fn service(
         waits: per_role(account, waits),
         connections: connections::of(account, now),
         connections_from_before: account.connections_from_before,
-        source: source.to_owned(),
+        hellos: per_role(account, tls::hellos),
+        alerts: per_role(account, tls::alerts),
+        application_bytes: per_role(account, tls::application),
+        socket_handshakes: per_role(account, tls::socket_handshakes),
+        agreement: per_role(account, tls::agreement),
+        source: tls::source(account, profiled).to_owned(),
     }
 }
 
@@ -180,6 +180,8 @@ fn group(key: &HandshakeKey, sum: &HandshakeSum) -> HandshakeGroup {
         signature: key.signature.to_owned(),
         resumption: key.resumption.label().to_owned(),
         outcome: key.outcome.label().to_owned(),
+        source: key.source.label().to_owned(),
+        offloaded: sum.offloaded,
         errors: errors(&sum.errors),
         count: sum.count,
         cpu_seconds: sum.cpu.as_secs_f64(),
@@ -245,13 +247,10 @@ fn steps(role: Role, account: &RoleAccount) -> Vec<StepCost> {
             cost(step.label(), cpu, measured, handshakes)
         })
         .collect();
-    if unmeasured.handshakes > 0 {
-        costs.push(cost(
-            "unmeasured",
-            unmeasured.cpu(),
-            0,
-            unmeasured.handshakes,
-        ));
+    let undivided = unmeasured.handshakes + account.socket.handshakes;
+    if undivided > 0 {
+        let cpu = unmeasured.cpu() + account.socket.cpu;
+        costs.push(cost("unmeasured", cpu, 0, undivided));
     }
     costs.retain(|cost| cost.cpu_seconds > 0.0);
     costs

@@ -8,5 +8,6 @@ pub mod reasons;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod text;
+mod tls;
 
 pub use build::{Facts, ServiceFacts, build};

@@ -4,8 +4,16 @@
 //! types. [`SCHEMA_VERSION`] rises when a field is removed, renamed or changes
 //! its meaning; new fields may come without that.
 
+mod connections;
+mod tls;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use connections::{ClosedConnections, Connections, TurnCount};
+pub use tls::{
+    Agreement, AlertCount, ApplicationBytes, AttemptCount, Hellos, NameCount, SocketHandshakes,
+};
 
 /// Version of the schema that this program writes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -76,8 +84,25 @@ pub struct Service {
     /// they are in no other figure.
     #[serde(default)]
     pub connections_from_before: u64,
+    /// What hellos said in clear, by role.
+    #[serde(default)]
+    pub hellos: Vec<Hellos>,
+    /// Alerts that travelled in clear.
+    #[serde(default)]
+    pub alerts: Vec<AlertCount>,
+    /// What TLS connections that ended carried after their handshakes.
+    #[serde(default)]
+    pub application_bytes: Vec<ApplicationBytes>,
+    /// Handshakes that only socket calls showed, by role.
+    #[serde(default)]
+    pub socket_handshakes: Vec<SocketHandshakes>,
+    /// Completed handshakes that two sources saw, by role.
+    #[serde(default)]
+    pub agreement: Vec<Agreement>,
     /// Where the handshake figures come from: `library_probes` (uprobes in the
-    /// TLS library), or `none` when nothing of the service could be profiled.
+    /// TLS library), `socket_calls` (TLS records in socket calls), `both` (some
+    /// from one, some from the other; see the groups), or `none` when nothing of
+    /// the service could be profiled.
     pub source: String,
 }
 
@@ -110,7 +135,7 @@ pub struct CpuSeconds {
 pub struct HandshakeGroup {
     /// `server` or `client`.
     pub role: String,
-    /// `TLS1.2`, `TLS1.3`, or `unknown`.
+    /// `TLS1.2`, `TLS1.3` and so on, or `unknown`.
     pub version: String,
     /// Cipher suite, or `unknown`.
     pub cipher: String,
@@ -122,14 +147,26 @@ pub struct HandshakeGroup {
     pub resumption: String,
     /// `completed`, `failed` or `abandoned`.
     pub outcome: String,
+    /// `library` or `socket`: what showed them; `library` if both did.
+    #[serde(default = "library")]
+    pub source: String,
     /// The library's reasons for failures, with their counts.
     pub errors: Vec<ErrorCount>,
     /// How many.
     pub count: u64,
+    /// Those of them whose CPU time is not known: see
+    /// [`SocketHandshakes::offloaded`].
+    #[serde(default)]
+    pub offloaded: u64,
     /// Their CPU time together, in seconds.
     pub cpu_seconds: f64,
     /// Their wall time together, in seconds.
     pub duration_seconds: f64,
+}
+
+/// What wrote reports before there was another source.
+fn library() -> String {
+    "library".to_owned()
 }
 
 /// Failed handshakes by the library's reason.
@@ -180,7 +217,7 @@ pub struct StepCost {
     pub role: String,
     /// `key_exchange`, `signing`, `verification`, `rsa_decryption`,
     /// `key_derivation` or `other`; `unmeasured` for handshakes of a kind of
-    /// which not one was measured.
+    /// which not one was measured, and for those that only socket calls showed.
     pub step: String,
     /// CPU seconds.
     pub cpu_seconds: f64,
@@ -201,53 +238,6 @@ pub struct Wait {
     pub reason: String,
     /// Seconds, summed over handshakes.
     pub seconds: f64,
-}
-
-/// TCP connections of a service in one role, their openings seen.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
-pub struct Connections {
-    /// `server` (it was connected to) or `client` (it connected).
-    pub role: String,
-    /// How many were opened.
-    pub opened: u64,
-    /// Those of them that ended, by who ended them.
-    pub closed: Vec<ClosedConnections>,
-    /// From the end of the TCP handshake to the end of the socket.
-    pub duration: Quantiles,
-    /// Payload received by those that ended, in bytes.
-    pub bytes_received: u64,
-    /// Payload sent by those that ended, in bytes.
-    pub bytes_sent: u64,
-    /// TIME_WAIT sockets that they left on this side.
-    pub time_wait_created: u64,
-    /// TIME_WAIT sockets that stood at the end: those created in the last 60 s,
-    /// but no more than the kernel counts in the service's network namespace.
-    pub time_wait_standing: u64,
-}
-
-/// Connections that ended in one way.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
-pub struct ClosedConnections {
-    /// Who sent FIN or RST first: `local` (the service), `remote` (its peer), or
-    /// `timeout` (the peer no longer answered).
-    pub closed_by: String,
-    /// How many.
-    pub count: u64,
-    /// Those of them that ended by a reset, from either side.
-    pub reset: u64,
-    /// Distribution of turns; empty where the kernel cannot show socket calls.
-    pub turns: Vec<TurnCount>,
-}
-
-/// Connections with so many turns.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
-pub struct TurnCount {
-    /// Least number of turns. A turn is a request and its answer.
-    pub from: u32,
-    /// Greatest number of turns; the same up to 128.
-    pub to: u32,
-    /// Connections.
-    pub connections: u64,
 }
 
 /// Lost data.

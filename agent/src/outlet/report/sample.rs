@@ -1,11 +1,15 @@
 //! A profile as it may come from a real host, for tests of the outlets.
 
-use std::collections::BTreeMap;
-use std::sync::PoisonError;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{LazyLock, PoisonError};
 use std::time::Duration;
 
+use crate::evidence::hello::tests::fixture;
 pub(crate) use crate::evidence::sample::{connection, handshake};
-use crate::evidence::{Closer, Connection, Evidence, Handshake, Outcome, Resumption, Role, Whole};
+use crate::evidence::{
+    Carries, Closer, Comparison, Connection, Evidence, Handshake, Outcome, Resumption, Role,
+    Source, Whole, hello,
+};
 use crate::ledger::Ledger;
 use crate::ledger::SharedLedger;
 use crate::outlet::metrics::Metrics;
@@ -40,6 +44,70 @@ fn book_connections(ledger: &mut Ledger) {
     }
 }
 
+fn hello(fixture: &str) -> Option<Box<hello::Facts>> {
+    static ALL: LazyLock<HashMap<&str, hello::Facts>> = LazyLock::new(|| {
+        let facts = fixture::all().iter().filter_map(|one| {
+            let facts = fixture::fed(one.whole()).into_facts()?;
+            Some((one.name.as_str(), *facts))
+        });
+        facts.collect()
+    });
+    ALL.get(fixture).cloned().map(Box::new)
+}
+
+/// What socket calls saw of a handshake: 2% more.
+fn compared(handshake: &Handshake) -> Comparison {
+    Comparison {
+        process: handshake.process,
+        comm: handshake.comm.clone(),
+        role: handshake.role,
+        library: handshake.cpu,
+        socket: handshake.cpu * 51 / 50,
+    }
+}
+
+/// A server with a TLS library of its own: socket calls are the only source, and
+/// every tenth connection goes to another thread.
+fn book_closed_server(ledger: &mut Ledger) {
+    for n in 0..1200_u32 {
+        let resumed = n % 4 == 0;
+        let flights = [if resumed { 90 } else { 1410 }, 210].map(Duration::from_micros);
+        let mut one = Handshake {
+            comm: "http".into(),
+            source: Source::Socket,
+            resumption: Resumption::Unknown,
+            group: "unknown",
+            signature: "unknown",
+            version: "unknown",
+            cipher: "unknown",
+            cpu: flights.iter().sum(),
+            steps: None,
+            flights: Some(flights),
+            offloaded: n % 10 == 9,
+            hello: hello(if resumed {
+                "openssl30-tls12-session-id"
+            } else {
+                "openssl30-tls12-session-id-refused"
+            }),
+            ..handshake()
+        };
+        if let Some(facts) = one.hello.take() {
+            facts.apply_to(&mut one);
+            one.hello = Some(facts);
+        }
+        ledger.record("domino.service", &one);
+        let closed = Connection {
+            carries: Carries::Tls,
+            cipher: one.cipher,
+            application_received: 700,
+            application_sent: 9_000,
+            ..connection()
+        };
+        ledger.record_opening("domino.service", Role::Server);
+        ledger.record_connection("domino.service", &closed);
+    }
+}
+
 /// The ledger of half a minute of an nginx with two certificates.
 pub(crate) fn ledger() -> Ledger {
     let mut ledger = Ledger::default();
@@ -68,7 +136,14 @@ pub(crate) fn ledger() -> Ledger {
         if n % 10 != 0 {
             one.steps = None;
         }
+        one.hello = hello(match n % 3 {
+            0 => "openssl35-tls13-full",
+            1 if n % 50 == 1 => "openssl30-tls13-psk-refused",
+            1 => "openssl30-tls13-hrr",
+            _ => "openssl30-tls13-psk-resumed",
+        });
         ledger.record("nginx.service", &one);
+        ledger.record_comparison("nginx.service", &compared(&one));
     }
     for n in 0..37_u32 {
         let failed = Handshake {
@@ -83,6 +158,11 @@ pub(crate) fn ledger() -> Ledger {
             cipher: "unknown",
             cpu: Duration::from_micros(60),
             steps: None,
+            hello: hello(if n % 3 == 0 {
+                "openssl30-no-common-cipher"
+            } else {
+                "openssl30-tls12-client-rejects"
+            }),
             error_reason: (n % 4 != 0).then_some(if n % 3 == 0 { 193 } else { 1048 }),
             ..handshake()
         };
@@ -98,9 +178,11 @@ pub(crate) fn ledger() -> Ledger {
         ledger.record("orders-api.service", &client);
     }
     book_connections(&mut ledger);
+    book_closed_server(&mut ledger);
     let seconds = Duration::from_secs_f64;
     ledger.add_cpu("nginx.service", seconds(19.81), seconds(3.42));
     ledger.add_cpu("orders-api.service", seconds(6.1), seconds(0.4));
+    ledger.add_cpu("domino.service", seconds(3.2), seconds(0.5));
     ledger
 }
 
@@ -134,6 +216,15 @@ pub(crate) fn facts() -> Facts {
             (
                 "orders-api.service".into(),
                 service("/usr/bin/python3.11", 1, &[8000], openssl("profiled")),
+            ),
+            (
+                "domino.service".into(),
+                ServiceFacts {
+                    executable: "/opt/hcl/domino/notes/latest/linux/http".into(),
+                    processes: 1,
+                    ports: vec![443],
+                    tls_libraries: Vec::new(),
+                },
             ),
             (
                 "sshd.service".into(),

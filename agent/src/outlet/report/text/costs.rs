@@ -11,6 +11,9 @@ use crate::outlet::terminal::{Paint, Style, bar, wrap};
 use super::service::{ROWS, section, with_role};
 use super::{paint_lines, words};
 
+/// Parts of handshakes that socket calls tell apart.
+const UP_TO_ANSWER: &str = "up to first answer";
+const AFTER_ANSWER: &str = "after first answer";
 /// Fewer completed handshakes than this make weak quantiles.
 const WEAK: u64 = 30;
 pub(super) fn steps(service: &Service, style: Style) -> String {
@@ -18,7 +21,7 @@ pub(super) fn steps(service: &Service, style: Style) -> String {
     if service.steps.is_empty() || cpu <= 0.0 {
         return String::new();
     }
-    let mut steps: Vec<&StepCost> = service.steps.iter().collect();
+    let mut steps = parts(service);
     steps.sort_by(|a, b| b.cpu_seconds.total_cmp(&a.cpu_seconds));
     let mut table = Table::new()
         .left("step")
@@ -27,7 +30,7 @@ pub(super) fn steps(service: &Service, style: Style) -> String {
         .painted(Paint::Cyan)
         .right("CPU")
         .right("per handshake");
-    for step in steps {
+    for step in &steps {
         let share = step.cpu_seconds / cpu;
         table.row([
             with_role(service, &step.role, &words(&step.step)),
@@ -47,10 +50,40 @@ pub(super) fn steps(service: &Service, style: Style) -> String {
     out
 }
 
+/// The steps; of handshakes that only socket calls showed, the two parts that
+/// these tell apart.
+fn parts(service: &Service) -> Vec<StepCost> {
+    let mut parts = service.steps.clone();
+    for socket in &service.socket_handshakes {
+        let unmeasured = parts
+            .iter_mut()
+            .find(|step| step.role == socket.role && step.step == "unmeasured");
+        if let Some(rest) = unmeasured {
+            rest.cpu_seconds = (rest.cpu_seconds - socket.cpu_seconds).max(0.0);
+            rest.handshakes = rest.handshakes.saturating_sub(socket.count);
+        }
+        for (part, cpu_seconds) in [
+            (UP_TO_ANSWER, socket.first_flight_seconds),
+            (AFTER_ANSWER, socket.last_flight_seconds),
+        ] {
+            parts.push(StepCost {
+                role: socket.role.clone(),
+                step: part.to_owned(),
+                cpu_seconds,
+                measured_handshakes: socket.count,
+                handshakes: socket.count,
+            });
+        }
+    }
+    parts.retain(|part| part.handshakes > 0);
+    parts
+}
+
 /// Says what of the steps is measured and what is estimated.
 fn step_notes(service: &Service, width: usize) -> String {
     let mut out = String::new();
     let named = |name: &str| service.steps.iter().find(|step| step.step == name);
+    let library = service.source != "socket_calls";
     let measured = |step: &&StepCost| step.step != "unmeasured" && step.step != "key_derivation";
     let sampled = service
         .steps
@@ -67,13 +100,26 @@ fn step_notes(service: &Service, width: usize) -> String {
         out.push_str(&wrap(&note, 4, width));
     }
     let other = named("other");
-    if named("key_derivation").is_none()
+    if library
+        && named("key_derivation").is_none()
         && other.is_some_and(|other| other.measured_handshakes == 0)
     {
         let note = "Key derivation was not measured: it is part of `other`.";
         out.push_str(&wrap(note, 4, width));
     }
-    if named("unmeasured").is_some() {
+    let by_socket: u64 = service.socket_handshakes.iter().map(|one| one.count).sum();
+    if by_socket > 0 {
+        let note = "Up to and after the first answer: what socket calls tell apart. In a full \
+                    handshake of a server, the first part holds key generation and signature.";
+        out.push_str(&wrap(note, 4, width));
+    }
+    let undivided: u64 = service
+        .steps
+        .iter()
+        .filter(|step| step.step == "unmeasured")
+        .map(|step| step.handshakes)
+        .sum();
+    if undivided > by_socket {
         let note = "Unmeasured: no handshake of that kind came while steps were measured.";
         out.push_str(&wrap(note, 4, width));
     }
@@ -141,7 +187,7 @@ pub(super) fn costs(service: &Service, style: Style) -> String {
 type Kind<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str, &'a str);
 
 pub(super) fn negotiated(service: &Service, style: Style) -> String {
-    let mut kinds: BTreeMap<Kind<'_>, (u64, f64)> = BTreeMap::new();
+    let mut kinds: BTreeMap<Kind<'_>, (u64, u64, f64)> = BTreeMap::new();
     for group in completed(service) {
         let kind = (
             group.role.as_str(),
@@ -152,13 +198,18 @@ pub(super) fn negotiated(service: &Service, style: Style) -> String {
             group.cipher.as_str(),
         );
         let sum = kinds.entry(kind).or_default();
-        *sum = (sum.0 + group.count, sum.1 + group.cpu_seconds);
+        let timed = group.count.saturating_sub(group.offloaded);
+        *sum = (
+            sum.0 + group.count,
+            sum.1 + timed,
+            sum.2 + group.cpu_seconds,
+        );
     }
     if kinds.is_empty() {
         return String::new();
     }
     let mut kinds: Vec<_> = kinds.into_iter().collect();
-    kinds.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
+    kinds.sort_by(|a, b| b.1.2.total_cmp(&a.1.2));
     let cpu = service.handshake_cpu_seconds();
     let mut table = Table::new()
         .left("key exchange")
@@ -169,7 +220,7 @@ pub(super) fn negotiated(service: &Service, style: Style) -> String {
         .right("share")
         .optional("version", Align::Left)
         .optional("cipher", Align::Left);
-    for ((role, group, signature, resumption, version, cipher), (number, seconds)) in
+    for ((role, group, signature, resumption, version, cipher), (number, timed, seconds)) in
         kinds.iter().take(ROWS)
     {
         table.row([
@@ -177,8 +228,8 @@ pub(super) fn negotiated(service: &Service, style: Style) -> String {
             (*signature).to_owned(),
             words(resumption),
             count(*number),
-            time(seconds / *number as f64),
-            percent(seconds / cpu),
+            each(*seconds, *timed),
+            share_of(*seconds, cpu),
             (*version).to_owned(),
             (*cipher).to_owned(),
         ]);
@@ -191,6 +242,22 @@ pub(super) fn negotiated(service: &Service, style: Style) -> String {
         ));
     }
     out
+}
+
+/// CPU time of one; of none it is not known.
+fn each(seconds: f64, handshakes: u64) -> String {
+    if handshakes == 0 {
+        return "-".to_owned();
+    }
+    time(seconds / handshakes as f64)
+}
+
+fn share_of(seconds: f64, all: f64) -> String {
+    if all > 0.0 {
+        percent(seconds / all)
+    } else {
+        "-".to_owned()
+    }
 }
 
 fn completed(service: &Service) -> impl Iterator<Item = &HandshakeGroup> {

@@ -2,7 +2,9 @@
 
 mod connections;
 mod costs;
+mod hellos;
 mod service;
+mod sources;
 
 use std::fmt::Write;
 
@@ -14,7 +16,13 @@ use super::model::{Loss, Report, Service};
 
 /// Reasons of losses that do not make the figures of the profile's own time
 /// wrong: they are told at the end.
-const HARMLESS: [&str; 1] = ["began_before_attach"];
+const HARMLESS: [&str; 5] = [
+    "began_before_attach",
+    "hello_gap",
+    "hello_unreadable",
+    "hello_underway",
+    "hello_table_full",
+];
 
 /// Services in the overview; the JSON has all.
 const OVERVIEW: usize = 15;
@@ -164,6 +172,21 @@ fn loss_in_words(reason: &str) -> String {
             "calls belonged to handshakes that began before the profile; they are not counted"
                 .to_owned()
         }
+        "hello_gap" => "connections have first bytes that could not be read: what was negotiated \
+                        on them is partly unknown"
+            .to_owned(),
+        "hello_unreadable" => {
+            "connections began with TLS messages that no TLS peer would send".to_owned()
+        }
+        "hello_underway" => "connections were in the middle of TLS when their first bytes were \
+                             seen"
+            .to_owned(),
+        "hello_table_full" => "connections were dropped before their handshake, for want of \
+                               room: what was negotiated on them is unknown"
+            .to_owned(),
+        "handshake_queue_full" => "handshakes were booked before both sources were heard; some \
+                                   may be counted twice"
+            .to_owned(),
         "connection_no_memory" => "TCP connections found no memory for their state".to_owned(),
         other => words(&printable(other)),
     }
@@ -264,7 +287,7 @@ fn notes(report: &Report, style: Style) -> String {
         .sum();
     if handshakes > 0.0 {
         notes.push(format!(
-            "Source: probes in the TLS library. CPU time is exact: time off the CPU is taken \
+            "Source, where nothing else is said: probes in the TLS library. CPU time is exact: time off the CPU is taken \
              out; interrupts that hit the thread are in, and the probes themselves, about {}.",
             percent(report.agent.profiled_seconds / handshakes)
         ));
@@ -342,6 +365,26 @@ mod tests {
     fn snapshot_of_silence() {
         let text = render(&sample::silent_report(), Style::plain(80));
         golden::snapshot("report-silent.txt", &text);
+    }
+
+    #[test]
+    fn the_whole_reason_of_a_library_without_probes_is_shown() {
+        let reason = format!(
+            "not profiled: {}",
+            "process 20 (qemu) is the reason ".repeat(5)
+        );
+        let mut report = sample::report();
+        for library in report
+            .services
+            .iter_mut()
+            .flat_map(|s| &mut s.tls_libraries)
+        {
+            library.state.clone_from(&reason);
+        }
+        let text = render(&report, Style::plain(80));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains(reason.trim()), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80));
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::outlet::report::model::Service;
+use crate::outlet::report::model::{Service, TlsLibrary};
 use crate::outlet::terminal::table::Table;
 use crate::outlet::terminal::units::{count, counted, percent, rate, time};
 use crate::outlet::terminal::{Paint, Style, bar, printable, shorten, wrap};
 
 use super::connections::connections;
 use super::costs::{costs, negotiated, steps};
+use super::hellos::hellos;
+use super::sources::sources;
 
 /// Rows of the table of what was negotiated.
 pub(super) const ROWS: usize = 12;
@@ -17,7 +19,8 @@ pub(super) const ROWS: usize = 12;
 pub(super) fn render(service: &Service, seconds: f64, style: Style) -> String {
     let mut out = head(service, style);
     out.push_str(&outcomes(service, seconds, style));
-    for section in [steps, costs, negotiated, failures, waits] {
+    out.push_str(&sources(service, style));
+    for section in [steps, costs, negotiated, hellos, failures, waits] {
         out.push_str(&section(service, style));
     }
     out.push_str(&connections(service, seconds, style));
@@ -51,14 +54,22 @@ fn head(service: &Service, style: Style) -> String {
         time(cpu.system)
     ));
     out.push_str(&wrap(&facts.join(" · "), 2, style.width));
-    for library in &service.tls_libraries {
-        let name = format!("{} {}", library.kind, library.version);
-        let line = format!("{} · {} · {}", name.trim_end(), library.path, library.state);
-        out.push_str("  ");
-        out.push_str(&shorten(&printable(&line), style.width - 2));
-        out.push('\n');
+    for one in &service.tls_libraries {
+        out.push_str(&library(one, style));
     }
     out
+}
+
+fn library(library: &TlsLibrary, style: Style) -> String {
+    let name = format!("{} {}", library.kind, library.version);
+    let line = format!("{} · {}", name.trim_end(), library.path);
+    if library.state == "profiled" {
+        let line = format!("{line} · {}", library.state);
+        return format!("  {}\n", shorten(&printable(&line), style.width - 2));
+    }
+    // The reason is what the reader can act on: all of it.
+    let reason = wrap(&printable(&library.state), 4, style.width);
+    wrap(&printable(&line), 2, style.width) + &reason
 }
 
 fn outcomes(service: &Service, seconds: f64, style: Style) -> String {
@@ -72,10 +83,11 @@ fn outcomes(service: &Service, seconds: f64, style: Style) -> String {
         those.map(|group| group.count).sum()
     };
     let completed = ended("completed");
-    let full: u64 = service
+    let resumed: u64 = service
         .handshakes
         .iter()
-        .filter(|group| group.outcome == "completed" && group.resumption == "none")
+        .filter(|group| group.outcome == "completed")
+        .filter(|group| !matches!(group.resumption.as_str(), "none" | "unknown"))
         .map(|group| group.count)
         .sum();
     let mut text = format!(
@@ -87,8 +99,7 @@ fn outcomes(service: &Service, seconds: f64, style: Style) -> String {
         count(ended("abandoned")),
     );
     if completed > 0 {
-        let resumed = (completed - full) as f64 / completed as f64;
-        match resumed {
+        match resumed as f64 / completed as f64 {
             0.0 => text.push_str(" None was resumed."),
             share => text.push_str(&format!(" {} were resumed.", percent(share))),
         }
@@ -175,7 +186,9 @@ fn waits(service: &Service, style: Style) -> String {
         let share = wait.seconds / total;
         let groups = service.handshakes.iter();
         let alike = groups.filter(|group| group.role == wait.role);
-        let handshakes: u64 = alike.map(|group| group.count).sum();
+        let handshakes: u64 = alike
+            .map(|group| group.count.saturating_sub(group.offloaded))
+            .sum();
         table.row([
             with_role(service, &wait.role, wait_in_words(&wait.reason)),
             percent(share),

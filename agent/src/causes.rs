@@ -1,0 +1,63 @@
+//! Errors, with what caused them, on one line.
+
+use std::error::Error;
+
+/// An error and its causes on one line, from the outside to the inside.
+///
+/// Of each only the first line is taken: the kernel's verifier writes thousands.
+/// What has been said already is not said again: libraries are at odds whether
+/// an error names its own cause.
+pub fn one_line(error: &(dyn Error + 'static)) -> String {
+    let mut said: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        next = cause.source();
+        let whole = cause.to_string();
+        let line = whole.lines().next().unwrap_or_default().trim();
+        if !said.iter().any(|text| text.contains(line)) {
+            said.push(line.to_owned());
+        }
+    }
+    said.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use thiserror::Error;
+
+    use super::one_line;
+
+    #[derive(Debug, Error)]
+    enum Outer {
+        #[error("the kernel refused the program")]
+        Silent(#[source] anyhow::Error),
+        #[error("the system call returned {0}. Verifier output: 0: R1=ctx\n1: exit")]
+        Talkative(#[source] io::Error),
+        #[error(transparent)]
+        Transparent(#[from] io::Error),
+    }
+
+    fn denied() -> io::Error {
+        io::Error::from_raw_os_error(libc::EPERM)
+    }
+
+    #[test]
+    fn each_cause_is_named_once() {
+        let inner = anyhow::Error::new(Outer::Talkative(denied())).context("loading failed");
+        assert_eq!(
+            one_line(&Outer::Silent(inner)),
+            "the kernel refused the program: loading failed: the system call returned \
+             Operation not permitted (os error 1). Verifier output: 0: R1=ctx"
+        );
+    }
+
+    #[test]
+    fn a_transparent_error_is_not_named_twice() {
+        assert_eq!(
+            one_line(&Outer::Transparent(denied())),
+            "Operation not permitted (os error 1)"
+        );
+    }
+}

@@ -1,0 +1,271 @@
+//! Makes one record of what several sources say of one handshake. Pure.
+//!
+//! A TLS handshake may be seen by probes in the TLS library, by socket calls, or
+//! by both, and the hellos of its connection come as bytes. The [`Joiner`] takes
+//! all evidence in the order in which it happened and gives back what is to be
+//! booked: each handshake once, with what its hellos say.
+//!
+//! **The rules.**
+//!
+//! 1. A library handshake that names its connection takes what the hellos there
+//!    say, and is booked at once. If it did not complete and the hellos are not
+//!    over, it waits for an alert, which some programs send after the library
+//!    gave up: until the exchange or the connection ends, at most [`HOLD`].
+//! 2. A socket handshake of that connection, before or after, is the same
+//!    handshake: it is compared, not booked.
+//! 3. A socket handshake of a process without probes is booked at once. With
+//!    probes it waits for its twin, at most [`HOLD`]; even after the end of the
+//!    connection, since a library may hear of that later.
+//! 4. A library handshake that names no connection (its data passed through
+//!    memory), waits as long, if its process showed any socket evidence. At the
+//!    end of a wait the two are paired: same process, same role, under way at the
+//!    same time; of several, the one that began or ended nearest, since both
+//!    sources see that on the same thread within one stretch of work. It is done
+//!    at the end of the wait so that twins that know their connection find each
+//!    other first. Where handshakes run in parallel, two may swap their hellos: they
+//!    are of one process, and none is counted twice.
+//! 5. A connection has one handshake in clear. A further library handshake there
+//!    (a renegotiation, TLS inside TLS), or one in the other role than the
+//!    ClientHello shows (data through memory, taken for that of another
+//!    connection), is treated as by rule 4.
+//! 6. A library handshake that comes after its twin was booked alone (objects
+//!    that a garbage collector frees) is dropped: for a minute, by connection;
+//!    where it names none, by time, if neither completed. One whose connection
+//!    was given to another by rule 4 changes places with that.
+//!
+//! **Losses.** Bytes of hellos that are missing end an exchange: what was heard
+//! before stays valid. A lost library record leaves the socket's to be booked
+//! alone; a lost socket record leaves the library's. What was evicted for want of
+//! room loses the facts, never the handshake; a twin that comes after an eviction
+//! may be counted twice, which [`Loss::ConnectionTableFull`] tells.
+//!
+//! **Time** is that of the evidence. [`Joiner::advance`] may be called only when
+//! all evidence up to then was taken.
+//!
+//! **Finishing and answering.** Where the peer's last handshake bytes came with
+//! application data, `finish_and_answer` cannot be divided. The mean last part of
+//! handshakes of the same process, role, version and resumption without such data
+//! is taken for it, where 20 of them are known, and never more than there is. The
+//! error is the spread of that mean, some tens of µs. Where fewer are known
+//! nothing is added, and the figure lacks the work on the last flight: in TLS 1.3
+//! the derivation of a few keys and the making of tickets, in a resumed TLS 1.2
+//! handshake next to nothing.
+
+mod booking;
+mod bounded;
+mod connections;
+mod dialogue;
+mod process;
+mod sessions;
+#[cfg(test)]
+mod tests;
+mod twins;
+mod waits;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
+
+use super::{ConnectionId, Evidence, Pid, ProcessEvent};
+use booking::Settled;
+use bounded::Bounded;
+use dialogue::Dialogue;
+use process::{Number, Process};
+use sessions::Sessions;
+use waits::Held;
+
+/// How long a handshake waits for its twin.
+pub const HOLD: Duration = Duration::from_secs(1);
+/// How long a process that has ended is remembered: its last handshakes come
+/// after it.
+const AFTER_EXIT: Duration = Duration::from_secs(3);
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections whose handshake is not booked yet.
+    pub dialogues: usize,
+    /// Memory of them, in bytes.
+    pub dialogue_bytes: usize,
+    /// Connections whose cipher is remembered until they end.
+    pub settled: usize,
+    /// Processes.
+    pub processes: usize,
+    /// Handshakes that wait for their twin.
+    pub held: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            dialogues: 65_536,
+            dialogue_bytes: 64 << 20,
+            settled: 262_144,
+            processes: 16_384,
+            held: 65_536,
+        }
+    }
+}
+
+/// Why something of a handshake was not learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Bytes of hellos that could not be read.
+    HelloGap,
+    /// Hellos that no TLS peer would send, or too long.
+    HelloUnreadable,
+    /// TLS that was under way when its first bytes were seen.
+    HelloUnderway,
+    /// Hellos that were dropped for want of room.
+    ConnectionTableFull,
+    /// Handshakes that were booked before their time for want of room.
+    HandshakeQueueFull,
+}
+
+impl Loss {
+    /// All reasons.
+    pub const ALL: [Self; 5] = [
+        Self::HelloGap,
+        Self::HelloUnreadable,
+        Self::HelloUnderway,
+        Self::ConnectionTableFull,
+        Self::HandshakeQueueFull,
+    ];
+
+    /// The value of the metric label.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::HelloGap => "hello_gap",
+            Self::HelloUnreadable => "hello_unreadable",
+            Self::HelloUnderway => "hello_underway",
+            Self::ConnectionTableFull => "hello_table_full",
+            Self::HandshakeQueueFull => "handshake_queue_full",
+        }
+    }
+}
+
+/// Puts the evidence on handshakes together.
+#[derive(Debug)]
+pub struct Joiner {
+    limits: Limits,
+    now: Duration,
+    dialogues: Bounded<ConnectionId, Dialogue>,
+    /// What the dialogues stand for, in bytes.
+    charged: usize,
+    settled: Bounded<ConnectionId, Settled>,
+    processes: Bounded<Pid, Process>,
+    exited: VecDeque<(Duration, Pid)>,
+    held: BTreeMap<Number, Held>,
+    arrivals: Number,
+    /// Socket handshakes and unfinished library handshakes that are held, by
+    /// connection.
+    sockets: HashMap<ConnectionId, Number>,
+    unfinished: HashMap<ConnectionId, Number>,
+    sessions: Sessions,
+    losses: [u64; Loss::ALL.len()],
+    ready: Vec<Evidence>,
+}
+
+impl Default for Joiner {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+impl Joiner {
+    /// One that has seen nothing.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            now: Duration::ZERO,
+            dialogues: Bounded::new(limits.dialogues),
+            charged: 0,
+            settled: Bounded::new(limits.settled),
+            processes: Bounded::new(limits.processes),
+            exited: VecDeque::new(),
+            held: BTreeMap::new(),
+            arrivals: 0,
+            sockets: HashMap::new(),
+            unfinished: HashMap::new(),
+            sessions: Sessions::new(),
+            losses: [0; Loss::ALL.len()],
+            ready: Vec::new(),
+        }
+    }
+
+    /// Takes evidence of the time `at` (monotonic clock), and gives what is to be
+    /// booked now, in order. `probed` tells whether a process has a TLS library
+    /// with probes.
+    pub fn take(
+        &mut self,
+        evidence: Evidence,
+        at: Duration,
+        probed: impl Fn(Pid) -> bool,
+    ) -> Vec<Evidence> {
+        self.expire(at);
+        match evidence {
+            Evidence::Hello(chunk) => self.hear(&chunk, probed),
+            Evidence::Handshake(handshake) => self.handshake(handshake, at, probed),
+            Evidence::Closed(connection) => self.closed(connection),
+            other => {
+                if let Evidence::Process(ProcessEvent::Exit { process, .. }) = &other {
+                    self.exited.push_back((self.now, *process));
+                }
+                self.ready.push(other);
+            }
+        }
+        std::mem::take(&mut self.ready)
+    }
+
+    /// Says that all evidence up to `now` was taken; gives what waited too long.
+    pub fn advance(&mut self, now: Duration) -> Vec<Evidence> {
+        self.expire(now);
+        std::mem::take(&mut self.ready)
+    }
+
+    /// Ends all waits: no more evidence is expected.
+    pub fn flush(&mut self) -> Vec<Evidence> {
+        while let Some((&first, _)) = self.held.first_key_value() {
+            self.resolve(first);
+        }
+        std::mem::take(&mut self.ready)
+    }
+
+    /// What was not learned so far, by reason; zeros included.
+    pub fn losses(&self) -> impl Iterator<Item = (Loss, u64)> {
+        Loss::ALL.into_iter().zip(self.losses)
+    }
+
+    fn lose(&mut self, loss: Loss) {
+        if let Some(count) = self.losses.get_mut(loss as usize) {
+            *count += 1;
+        }
+    }
+
+    fn expire(&mut self, at: Duration) {
+        self.now = self.now.max(at);
+        while let Some((&first, held)) = self.held.first_key_value()
+            && held.since + HOLD <= self.now
+        {
+            self.resolve(first);
+        }
+        while let Some(&(since, process)) = self.exited.front()
+            && since + AFTER_EXIT <= self.now
+        {
+            self.exited.pop_front();
+            let gone = |process: &Process| !process.is_waiting();
+            if self.processes.get(process).is_some_and(gone) {
+                self.processes.remove(process);
+            }
+        }
+    }
+
+    fn process(&mut self, pid: Pid, probed: impl Fn(Pid) -> bool) -> Option<&mut Process> {
+        if self.processes.get(pid).is_none() {
+            self.processes.insert(pid, Process::default());
+        }
+        let process = self.processes.get_mut(pid)?;
+        // Once is enough: a process that is ending is known no more.
+        process.probed = process.probed || probed(pid);
+        Some(process)
+    }
+}

@@ -1,0 +1,137 @@
+//! Handshakes as they come from two sources.
+
+use std::time::Duration;
+
+use super::Joiner;
+use super::booking::Unpaired;
+use super::dialogue::Dialogue;
+use super::process::{End, Span};
+use super::waits::Why;
+use crate::evidence::{ConnectionId, Handshake, Outcome, Pid, Source};
+
+impl Joiner {
+    pub(super) fn handshake(
+        &mut self,
+        handshake: Box<Handshake>,
+        at: Duration,
+        probed: impl Fn(Pid) -> bool,
+    ) {
+        let span = Span::of(&handshake, at);
+        match handshake.source {
+            Source::Socket => {
+                let process = self.process(handshake.process, probed);
+                let probed = process.is_some_and(|process| process.probed);
+                self.socket(handshake, span, probed);
+            }
+            Source::Library => match handshake
+                .connection
+                .filter(|id| self.is_free(*id, &handshake))
+            {
+                Some(id) => self.library_on(id, handshake, span),
+                None => self.library_somewhere(handshake, span),
+            },
+        }
+    }
+
+    /// Whether a library handshake may be that of the hellos of a connection.
+    fn is_free(&self, id: ConnectionId, handshake: &Handshake) -> bool {
+        let named = self.settled.get(id).is_some_and(|settled| settled.named);
+        let other_role = self.dialogues.get(id).is_some_and(|dialogue| {
+            let hello = dialogue.facts().is_some_and(|facts| facts.offer.is_some());
+            hello && dialogue.role != handshake.role
+        });
+        !named && !other_role && !self.unfinished.contains_key(&id)
+    }
+
+    fn library_on(&mut self, id: ConnectionId, handshake: Box<Handshake>, span: Span) {
+        // Socket calls are seen, or it would know no connection.
+        let process = self.process(handshake.process, |_| true);
+        match process.and_then(|process| process.end_of(id, span)) {
+            None => {}
+            Some(End::Guessed(other)) => return self.library_somewhere(handshake, other),
+            Some(End::Alone) => {
+                if let Some(settled) = self.settled.get_mut(id) {
+                    settled.named = true;
+                }
+                return;
+            }
+        }
+        let twin = self.sockets.get(&id).copied();
+        let twin = twin.and_then(|number| self.release(number));
+        let closed = twin.as_ref().is_some_and(|twin| twin.closed);
+        let compared = twin.is_some();
+        if let Some(twin) = twin {
+            let known = self.dialogues.get(id).and_then(Dialogue::facts);
+            let known = known.map(|facts| (facts.version(), facts.resumption()));
+            self.compare(Unpaired::of(&handshake), twin.handshake, known);
+        }
+        let completed = handshake.outcome == Outcome::Completed;
+        let speaking = self.dialogues.get(id).map(Dialogue::is_underway);
+        match speaking {
+            // Its connection was closed before, or its hellos were lost.
+            None if !completed && !compared => self.wait_for_twin(handshake, span),
+            Some(true) if !completed && !closed => {
+                let number = self.hold(handshake, span, Why::Alerts { compared });
+                self.unfinished.insert(id, number);
+            }
+            _ => {
+                let unpaired = (!compared).then(|| Unpaired::of(&handshake));
+                self.book_on(id, handshake, closed, unpaired);
+            }
+        }
+    }
+
+    fn library_somewhere(&mut self, mut handshake: Box<Handshake>, span: Span) {
+        handshake.connection = None;
+        if !self.was_booked(&handshake, span) {
+            self.wait_for_twin(handshake, span);
+        }
+    }
+
+    pub(super) fn was_booked(&mut self, handshake: &Handshake, span: Span) -> bool {
+        let process = self.processes.get_mut(handshake.process);
+        process.is_some_and(|process| process.was_booked(handshake, span))
+    }
+
+    fn wait_for_twin(&mut self, handshake: Box<Handshake>, span: Span) {
+        let (pid, role) = (handshake.process, handshake.role);
+        if self.processes.get(pid).is_none() {
+            return self.book(handshake, None);
+        }
+        let number = self.hold(handshake, span, Why::Twin);
+        if let Some(process) = self.processes.get_mut(pid) {
+            process.libraries.insert((role, number));
+        }
+    }
+
+    fn socket(&mut self, handshake: Box<Handshake>, span: Span, probed: bool) {
+        let id = handshake.connection;
+        if let Some(settled) = id.and_then(|id| self.settled.get_mut(id))
+            && let Some(library) = settled.unpaired.take()
+        {
+            let known = (settled.version, settled.resumption);
+            return self.compare(library, handshake, Some(known));
+        }
+        let unfinished = id.and_then(|id| self.unfinished.get(&id));
+        if let Some(held) = unfinished.and_then(|number| self.held.get_mut(number))
+            && held.why == (Why::Alerts { compared: false })
+        {
+            held.why = Why::Alerts { compared: true };
+            return;
+        }
+        if !probed {
+            return match id {
+                Some(id) => self.book_on(id, handshake, false, None),
+                None => self.book(handshake, None),
+            };
+        }
+        let (pid, role) = (handshake.process, handshake.role);
+        let number = self.hold(handshake, span, Why::Twin);
+        if let Some(process) = self.processes.get_mut(pid) {
+            process.sockets.insert((role, number));
+        }
+        if let Some(id) = id {
+            self.sockets.entry(id).or_insert(number);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Where the figures of a service come from, and how far sources agree.
+
+use crate::outlet::report::model::Service;
+use crate::outlet::terminal::units::{counted, percent};
+use crate::outlet::terminal::{Paint, Style, wrap};
+
+use super::paint_lines;
+
+/// A paragraph; empty where probes in the library are the only source.
+pub(super) fn sources(service: &Service, style: Style) -> String {
+    let mut sentences = Vec::new();
+    let socket: u64 = service.socket_handshakes.iter().map(|one| one.count).sum();
+    let offloaded: u64 = service
+        .socket_handshakes
+        .iter()
+        .map(|one| one.offloaded)
+        .sum();
+    if service.source == "socket_calls" {
+        sentences.push(
+            "Source: socket calls. CPU time is from the receive of handshake bytes until the \
+             thread turns to something else."
+                .to_owned(),
+        );
+    } else if socket > 0 {
+        let number = counted(socket, "handshake", "handshakes");
+        sentences.push(format!(
+            "Of {number} the source is socket calls: the probed TLS library took no part in them."
+        ));
+    }
+    if offloaded > 0 {
+        let number = counted(offloaded, "handshake was", "handshakes were");
+        sentences.push(format!(
+            "{number} done by other threads than those that read the socket: the CPU time of \
+             these is not known, and in no figure."
+        ));
+    }
+    let seen: u64 = service.agreement.iter().map(|one| one.handshakes).sum();
+    let library: f64 = service
+        .agreement
+        .iter()
+        .map(|one| one.library_cpu_seconds)
+        .sum();
+    if seen > 0 && library > 0.0 {
+        let by_socket = service.agreement.iter().map(|one| one.socket_cpu_seconds);
+        let number = counted(seen, "handshake", "handshakes");
+        sentences.push(format!(
+            "Of {number} socket calls tell the same as the TLS library; they put the CPU time at \
+             {} of the library's.",
+            percent(by_socket.sum::<f64>() / library)
+        ));
+    }
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let lines = wrap(&sentences.join(" "), 2, style.width);
+    paint_lines(style, Paint::Dim, &lines)
+}

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * The first bytes of connections: copied out in both directions as long as they
+ * are TLS in clear, for the agent to parse, and followed record by record to the
+ * end of the handshake. What is not TLS, nor leads to it, is left alone after its
+ * first eight bytes.
+ *
+ * The kernel's hooks on socket calls do not pass the data. It lies in the buffers
+ * that the process gave to its system call, and is in memory: the kernel has just
+ * copied it.
+ */
+#include "include/connection.h"
+#include "include/exchange.h"
+#include "include/payload.h"
+#include "include/maps.h"
+
+/* Headers, bodies and pieces of them that one socket call may move. */
+#define UNITS_A_CALL 32
+/* Bytes before TLS that are looked at. A client says little before STARTTLS; a
+ * server lists what it can do. */
+#define CLIENT_PRELUDE 512
+#define SERVER_PRELUDE 2048
+/* Bytes in one direction in which a handshake must be over. */
+#define HANDSHAKE_BYTES (128 * 1024)
+
+/* What a socket call moved, and where its bytes are put together to be sent. */
+struct transfer {
+	__u32 busy;
+	__u32 length; /* of what was not looked at yet */
+	__u32 used;   /* of event.bytes */
+	__u8 direction;
+	struct payload payload;
+	struct tlsprof_hello_event event;
+	__u8 slack[TLSPROF_HELLO_LEN]; /* the verifier adds the largest offset and length */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct transfer);
+} transfers SEC(".maps");
+
+static const struct exchange new_exchange = {};
+
+enum followed {
+	FOLLOWED_ON = 0,
+	FOLLOWED_NOT_TLS,
+	FOLLOWED_LOST, /* it cannot be read, or is no end of it */
+};
+
+static __always_inline struct pt_regs *syscall_registers(void)
+{
+	return (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+}
+
+static __always_inline bool next_piece(struct payload *payload)
+{
+	struct user_iovec piece;
+
+	if (payload->left)
+		return true;
+	if (!payload->iov_left || bpf_probe_read_user(&piece, sizeof(piece), (void *)payload->iov))
+		return false;
+	payload->base = piece.base;
+	payload->left = piece.length;
+	payload->iov += sizeof(piece);
+	payload->iov_left--;
+	return true;
+}
+
+/* Finds the buffer of the system call that the current thread is in. */
+static __always_inline bool find_payload(struct payload *payload, __u32 length)
+{
+	struct pt_regs *regs = syscall_registers();
+	struct user_message message;
+	__u64 address = SYSCALL_PARM2(regs);
+
+	if (is_compat(regs))
+		return false;
+	switch (buffer_of_syscall(syscall_number(regs))) {
+	case BUFFER_PLAIN:
+		payload->base = address;
+		payload->left = length;
+		return true;
+	case BUFFER_VECTOR:
+		payload->iov = address;
+		payload->iov_left = SYSCALL_PARM3(regs);
+		return next_piece(payload);
+	case BUFFER_MESSAGE:
+		if (bpf_probe_read_user(&message, sizeof(message), (void *)address))
+			return false;
+		payload->iov = message.iov;
+		payload->iov_left = message.iov_count;
+		return next_piece(payload);
+	default:
+		return false;
+	}
+}
+
+static __always_inline struct transfer *current_transfer(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&transfers, &zero);
+}
+
+/* Sends what was put together. */
+static __always_inline void send_hello(struct transfer *transfer)
+{
+	struct tlsprof_hello_event *event = &transfer->event;
+	__u32 used = transfer->used;
+
+	if (!used || used > TLSPROF_HELLO_LEN)
+		return;
+	event->length = used;
+	send_event(event, __builtin_offsetof(struct tlsprof_hello_event, bytes) + used);
+	transfer->used = 0;
+}
+
+/* Copies `take` bytes to the end of what is put together; `moved`: where the stream
+ * stands before them. */
+static __always_inline bool copy_out(struct transfer *transfer, __u32 take, __u32 moved)
+{
+	__u32 used;
+
+	if (transfer->used + take > TLSPROF_HELLO_LEN)
+		send_hello(transfer);
+	used = transfer->used;
+	if (!used)
+		transfer->event.offset = moved;
+	if (used > TLSPROF_HELLO_LEN || take > TLSPROF_HELLO_LEN)
+		return false;
+	if (bpf_probe_read_user(transfer->event.bytes + used, take, (void *)transfer->payload.base))
+		return false;
+	transfer->used = used + take;
+	return true;
+}
+
+static __always_inline void pass(struct transfer *transfer, struct records *records, __u32 count)
+{
+	transfer->payload.base += count;
+	transfer->payload.left -= count;
+	transfer->length -= count;
+	records->moved += count;
+}
+
+/* Reads up to the end of a header; it may come in pieces. */
+static __always_inline bool take_header(struct transfer *transfer, struct records *records,
+					__u32 take)
+{
+	__u8 bytes[8] = {};
+
+	if (take > RECORD_HEADER)
+		return false;
+	if (bpf_probe_read_user(bytes, take, (void *)transfer->payload.base))
+		return false;
+	for (__u32 i = 0; i < RECORD_HEADER; i++) {
+		if (i < take)
+			records_header_byte(records, bytes[i]);
+	}
+	return records->opaque || copy_out(transfer, take, records->moved);
+}
+
+/* One header or body, or as much of it as there is in one piece. */
+static __always_inline __u8 take_unit(struct transfer *transfer, struct exchange *exchange)
+{
+	struct records *records = exchange_side(exchange, transfer->direction);
+	__u64 take = records->left;
+
+	if (!next_piece(&transfer->payload))
+		return FOLLOWED_LOST;
+	if (take > transfer->payload.left)
+		take = transfer->payload.left;
+	if (take > transfer->length)
+		take = transfer->length;
+	if (!records->in_body) {
+		if (!take_header(transfer, records, take))
+			return FOLLOWED_LOST;
+	} else if (!records->opaque) {
+		if (take > TLSPROF_HELLO_LEN)
+			take = TLSPROF_HELLO_LEN;
+		if (!copy_out(transfer, take, records->moved))
+			return FOLLOWED_LOST;
+	}
+	pass(transfer, records, take);
+	records->left -= take;
+	if (records->left)
+		return FOLLOWED_ON;
+	if (!records->in_body)
+		return exchange_header(exchange, records, transfer->event.header.time)
+			       ? FOLLOWED_ON
+			       : FOLLOWED_NOT_TLS;
+	if (take == 2 && records->type == CONTENT_ALERT && records->length == 2 &&
+	    transfer->used >= 2 && transfer->used <= TLSPROF_HELLO_LEN)
+		exchange_alert(exchange, transfer->event.bytes[transfer->used - 2]);
+	exchange_record(exchange, transfer->direction);
+	records_begin(records);
+	return FOLLOWED_ON;
+}
+
+/*
+ * The same as a function of its own, that the verifier goes through once and not
+ * at every turn of a loop. Such functions take numbers only.
+ */
+__noinline int follow_unit(__u64 connection)
+{
+	struct transfer *transfer = current_transfer();
+	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &connection);
+
+	return transfer && exchange ? take_unit(transfer, exchange) : FOLLOWED_LOST;
+}
+
+/* Follows the call's records to the end of the handshake at most. */
+static __always_inline __u8 follow_records(struct transfer *transfer, struct exchange *exchange)
+{
+	struct records *records = exchange_side(exchange, transfer->direction);
+	__u8 followed = FOLLOWED_ON;
+
+	if (exchange_skips(exchange, transfer->direction)) {
+		records->moved += transfer->length;
+		exchange_skip(exchange);
+		return FOLLOWED_ON;
+	}
+	for (int i = 0; i < UNITS_A_CALL && transfer->length && !exchange->event.outcome; i++) {
+		followed = follow_unit(transfer->event.connection);
+		if (followed != FOLLOWED_ON)
+			break;
+		if (exchange_skips(exchange, transfer->direction)) {
+			pass(transfer, records, transfer->length);
+			break;
+		}
+	}
+	send_hello(transfer);
+	if (followed == FOLLOWED_ON && transfer->length && !exchange->event.outcome)
+		return FOLLOWED_LOST;
+	return records->moved > HANDSHAKE_BYTES ? FOLLOWED_LOST : followed;
+}
+
+/* Copies bytes that come before TLS, as many as are looked at. */
+static __always_inline __u8 follow_prelude(struct transfer *transfer, struct records *records,
+					   bool by_client)
+{
+	__u32 most = by_client ? CLIENT_PRELUDE : SERVER_PRELUDE;
+	__u64 take = transfer->length;
+
+	if (take > transfer->payload.left || records->moved + take > most)
+		return FOLLOWED_NOT_TLS;
+	if (take > SERVER_PRELUDE || !copy_out(transfer, take, records->moved))
+		return FOLLOWED_LOST;
+	pass(transfer, records, take);
+	send_hello(transfer);
+	return FOLLOWED_ON;
+}
+
+/* The first eight bytes of a call, the first highest; `count` is how many. */
+static __always_inline bool peek(struct transfer *transfer, __u64 *first, __u32 *count)
+{
+	__u64 take = transfer->length, bytes = 0;
+
+	if (take > transfer->payload.left)
+		take = transfer->payload.left;
+	if (take > sizeof(bytes))
+		take = sizeof(bytes);
+	if (bpf_probe_read_user(&bytes, take, (void *)transfer->payload.base))
+		return false;
+	*first = bpf_be64_to_cpu(bytes);
+	*count = take;
+	return true;
+}
+
+/* Before TLS: decides whether it begins here, may begin later, or will not. */
+static __always_inline __u8 follow_beginning(struct transfer *transfer, struct exchange *exchange)
+{
+	struct records *records = exchange_side(exchange, transfer->direction);
+	bool by_client = is_from_client(exchange, transfer->direction);
+	bool first = !exchange->in.moved && !exchange->out.moved;
+	__u32 count = 0;
+	__u64 bytes = 0;
+
+	if (!peek(transfer, &bytes, &count))
+		return FOLLOWED_LOST;
+	/* The rest of the header is checked when it has come. */
+	if (by_client && begins_with(bytes, count, 0x1603000000000000ULL, 2)) {
+		records_begin(&exchange->in);
+		records_begin(&exchange->out);
+		exchange->stage = STAGE_RECORDS;
+		return follow_records(transfer, exchange);
+	}
+	if (first && !may_lead_to_tls(bytes, count, by_client))
+		return FOLLOWED_NOT_TLS;
+	return follow_prelude(transfer, records, by_client);
+}
+
+/* Takes hold of this CPU's transfer for what a socket call has moved. */
+static __always_inline struct transfer *begin_transfer(const struct connection *connection,
+						       __u32 length, __u8 direction)
+{
+	struct transfer *transfer = current_transfer();
+	struct tlsprof_hello_event *event;
+
+	/* Busy: another thread's call was interrupted in the middle of its use. */
+	if (!transfer || transfer->busy)
+		return NULL;
+	transfer->busy = 1;
+	transfer->length = length;
+	transfer->used = 0;
+	transfer->direction = direction;
+	__builtin_memset(&transfer->payload, 0, sizeof(transfer->payload));
+	event = &transfer->event;
+	event->header.kind = TLSPROF_EVENT_HELLO;
+	event->header.pid = bpf_get_current_pid_tgid() >> 32;
+	event->header.time = bpf_ktime_get_ns();
+	event->connection = connection->id;
+	event->direction = direction;
+	event->role = connection->role;
+	return transfer;
+}
+
+static __always_inline __u8 follow(struct transfer *transfer, struct exchange *exchange)
+{
+	if (!find_payload(&transfer->payload, transfer->length))
+		return FOLLOWED_LOST;
+	return exchange->stage == STAGE_BEFORE_TLS ? follow_beginning(transfer, exchange)
+						   : follow_records(transfer, exchange);
+}
+
+static __always_inline struct exchange *open_exchange(struct connection *connection)
+{
+	__u64 id = connection->id;
+	struct exchange *exchange;
+
+	if (bpf_map_update_elem(&exchanges, &id, &new_exchange, BPF_ANY)) {
+		count_loss(TLSPROF_LOSS_EXCHANGE_TABLE_FULL);
+		return NULL;
+	}
+	exchange = bpf_map_lookup_elem(&exchanges, &id);
+	if (!exchange)
+		return NULL;
+	exchange->event.role = connection->role;
+	connection->watch = WATCH_OPEN;
+	return exchange;
+}
+
+/* Whether all that the current call moved is one encrypted record. */
+static __always_inline bool is_one_record(int length)
+{
+	struct payload payload = {};
+	__u8 header[RECORD_HEADER];
+
+	return length > RECORD_HEADER && find_payload(&payload, length) &&
+	       !bpf_probe_read_user(header, sizeof(header), (void *)payload.base) &&
+	       header[0] == CONTENT_APPLICATION_DATA &&
+	       (header[3] << 8 | header[4]) == length - RECORD_HEADER;
+}
+
+/* The exchange of a connection that is watched. */
+static __always_inline struct exchange *find_exchange(struct connection *connection)
+{
+	__u64 id = connection->id;
+	struct exchange *exchange;
+
+	if (connection->watch == WATCH_NEW) {
+		/* Its first bytes were not seen. */
+		exchange = connection->opened ? open_exchange(connection) : NULL;
+		if (!exchange)
+			connection->watch = WATCH_OVER;
+		return exchange;
+	}
+	exchange = bpf_map_lookup_elem(&exchanges, &id);
+	/* Its thread found it complete when it turned to something else. */
+	if (!exchange || exchange->stage == STAGE_ENDING)
+		connection_established(connection, TLSPROF_DIRECTION_NONE);
+	return exchange && exchange->stage != STAGE_ENDING ? exchange : NULL;
+}
+
+static __always_inline void drop_exchange(struct connection *connection)
+{
+	__u64 id = connection->id;
+
+	connection->watch = WATCH_OVER;
+	connection->tls = TLSPROF_TLS_NONE;
+	bpf_map_delete_elem(&exchanges, &id);
+}
+
+/* The handshake has got its outcome by what this call moved; `more`: it moved more
+ * than that. */
+static __always_inline void finish(struct connection *connection, struct exchange *exchange,
+				   __u8 direction, bool more)
+{
+	bool in = direction == TLSPROF_DIRECTION_IN;
+	__u64 now = bpf_ktime_get_ns();
+
+	connection->watch = WATCH_OVER;
+	if (exchange->event.outcome != TLSPROF_OUTCOME_COMPLETED) {
+		close_exchange(connection->id, exchange, now);
+		return;
+	}
+	connection->handshake_received = exchange->in.moved;
+	connection->handshake_sent = exchange->out.moved;
+	connection_established(connection,
+			       in && more ? TLSPROF_DIRECTION_IN : TLSPROF_DIRECTION_NONE);
+	if (!in) {
+		close_exchange(connection->id, exchange, now);
+		return;
+	}
+	exchange->stage = STAGE_ENDING;
+	exchange->request_came = more;
+	begin_phase(connection->id);
+}
+
+static __always_inline void describe_exchange(struct exchange *exchange)
+{
+	struct tlsprof_handshake_event *event = &exchange->event;
+
+	event->header.pid = bpf_get_current_pid_tgid() >> 32;
+	event->process_start = process_start();
+	bpf_get_current_comm(event->comm, sizeof(event->comm));
+}
+
+/* Handshake bytes have moved. `phase`: the connection that the thread was at work
+ * on until now. */
+static __always_inline void advance(struct connection *connection, struct exchange *exchange,
+				    __u8 direction, bool more, __u64 phase)
+{
+	if (connection->tls == TLSPROF_TLS_NONE) {
+		connection->tls = TLSPROF_TLS_HANDSHAKE;
+		describe_exchange(exchange);
+	}
+	if (direction == TLSPROF_DIRECTION_OUT && exchange->unanswered && phase != connection->id)
+		exchange->event.offloaded = 1;
+	exchange_moved(exchange, direction);
+	if (exchange->event.outcome)
+		finish(connection, exchange, direction, more);
+	else
+		begin_phase(connection->id);
+}
+
+/* A socket call of the owner moved `length` bytes of a connection that is watched.
+ * Returns whether they were part of a TLS handshake. */
+static __always_inline bool watch(struct connection *connection, __u32 length, __u8 direction,
+				  __u64 phase)
+{
+	struct exchange *exchange = find_exchange(connection);
+	struct transfer *transfer;
+	__u8 followed = FOLLOWED_LOST;
+	bool more = false;
+
+	if (!exchange)
+		return false;
+	transfer = begin_transfer(connection, length, direction);
+	if (transfer) {
+		followed = follow(transfer, exchange);
+		more = transfer->length > 0;
+		transfer->busy = 0;
+	}
+	if (followed == FOLLOWED_LOST)
+		count_loss(TLSPROF_LOSS_HELLO_NOT_FOLLOWED);
+	if (followed != FOLLOWED_ON) {
+		drop_exchange(connection);
+		return false;
+	}
+	if (!exchange->began)
+		return false;
+	advance(connection, exchange, direction, more, phase);
+	return true;
+}

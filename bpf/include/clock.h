@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * The on-CPU clock of a stretch of work on one thread, and why it stood still.
+ * Scheduler switches start and stop it. Pure logic, unit-tested natively in
+ * tests/bpf.
+ */
+#ifndef TLSPROF_CLOCK_H
+#define TLSPROF_CLOCK_H
+
+#include "kernel.h"
+#include "contract.h"
+
+struct clock {
+	__u64 began;
+	__u64 on_since; /* 0 while off the CPU */
+	__u64 off_since;
+	__u64 cpu; /* until on_since */
+	__u64 wait[TLSPROF_WAIT_COUNT];
+	__u8 off_reason; /* enum tlsprof_wait */
+};
+
+static inline void clock_begin(struct clock *clock, __u64 now)
+{
+	clock->began = now;
+	clock->on_since = now;
+}
+
+/* Time on the CPU so far. */
+static inline __u64 clock_cpu(const struct clock *clock, __u64 now)
+{
+	return clock->on_since ? clock->cpu + (now - clock->on_since) : clock->cpu;
+}
+
+static inline void clock_off_cpu(struct clock *clock, __u64 now, __u8 reason)
+{
+	clock->cpu = clock_cpu(clock, now);
+	clock->on_since = 0;
+	clock->off_since = now;
+	clock->off_reason = reason;
+}
+
+static inline void clock_on_cpu(struct clock *clock, __u64 now)
+{
+	if (clock->off_reason < TLSPROF_WAIT_COUNT)
+		clock->wait[clock->off_reason] += now - clock->off_since;
+	clock->on_since = now;
+}
+
+/* Adds a stretch that has just ended to its handshake: all but where on the CPU
+ * its time went. */
+static inline void clock_add_to(const struct clock *clock, struct tlsprof_handshake_event *event,
+				__u64 now)
+{
+	event->calls++;
+	event->in_call += now - clock->began;
+	for (int i = 0; i < TLSPROF_WAIT_COUNT; i++)
+		event->wait[i] += clock->wait[i];
+}
+
+#endif

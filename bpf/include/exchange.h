@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * The TLS handshake of one TCP connection, as the headers of its records tell
+ * it. No byte of a body is looked at: the agent does that. Pure logic,
+ * unit-tested natively in tests/bpf.
+ */
+#ifndef TLSPROF_EXCHANGE_H
+#define TLSPROF_EXCHANGE_H
+
+#include "clock.h"
+#include "records.h"
+
+/* What was seen of it. Client and server are those of TLS. */
+enum seen {
+	SEEN_CLIENT_HELLO = 1 << 0,
+	SEEN_SERVER = 1 << 1,        /* any handshake record of the server */
+	SEEN_CLIENT_ANSWER = 1 << 2, /* a handshake record after the server's, in clear */
+	SEEN_CLIENT_CHANGE_CIPHER = 1 << 3,
+	SEEN_CLIENT_FINISHED = 1 << 4, /* up to TLS 1.2: a handshake record after that */
+	SEEN_SERVER_CHANGE_CIPHER = 1 << 5,
+	SEEN_SERVER_FINISHED = 1 << 6,  /* up to TLS 1.2: a handshake record after that */
+	SEEN_SERVER_FIRST = 1 << 7,     /* it came before anything more of the client */
+	SEEN_SERVER_ENCRYPTED = 1 << 8, /* TLS 1.3: the rest of the server's flight */
+	SEEN_CLIENT_ENCRYPTED = 1 << 9, /* TLS 1.3: an answer to it, may go on */
+	SEEN_CLIENT_ENDED = 1 << 10,    /* TLS 1.3: its end */
+	SEEN_EARLY_DATA = 1 << 11,
+};
+
+/* RFC 5246, 7.3: a full handshake ends with the server's Finished, an abbreviated
+ * one with the client's. A HelloRetryRequest looks like either at times, but its
+ * client does not answer in clear before ChangeCipherSpec, or not change ciphers
+ * and send a handshake record then (RFC 8446, D.4). */
+#define SEEN_FULL                                                                \
+	(SEEN_CLIENT_ANSWER | SEEN_CLIENT_CHANGE_CIPHER | SEEN_CLIENT_FINISHED | \
+	 SEEN_SERVER_CHANGE_CIPHER | SEEN_SERVER_FINISHED)
+#define SEEN_ABBREVIATED (SEEN_SERVER_FIRST | SEEN_CLIENT_CHANGE_CIPHER | SEEN_CLIENT_FINISHED)
+
+#define ALERT_FATAL 2 /* RFC 8446, 6 */
+
+enum stage {
+	STAGE_BEFORE_TLS = 0, /* bytes of another protocol that may switch to TLS */
+	STAGE_RECORDS = 1,    /* the first record may come */
+	STAGE_HANDSHAKE = 2,
+	/* The peer's last bytes have come; the thread that read them ends it. */
+	STAGE_ENDING = 3,
+};
+
+struct exchange {
+	struct tlsprof_handshake_event event;
+	__u64 began;
+	struct records in, out;
+	__u16 seen;
+	__u8 stage;
+	__u8 flight;     /* enum tlsprof_flight */
+	__u8 sent;       /* own handshake records were sent */
+	__u8 unanswered; /* handshake records were read and not answered yet */
+	/* Application data came with the peer's last handshake bytes. */
+	__u8 request_came;
+	__u8 tail; /* enum tail */
+	__u32 tail_length;
+};
+
+/*
+ * What a server did since its client's last handshake bytes came together with a
+ * request. It sends session tickets, or the answer, and the length of a record
+ * does not tell which.
+ */
+enum tail {
+	TAIL_NONE = 0,
+	TAIL_SENT = 1, /* one record: a ticket or an answer */
+	TAIL_READ = 2, /* and looked in vain for more to read */
+	TAIL_OVER = 3,
+};
+
+/* Longest record that may be a ticket; with a client certificate in it a ticket is
+ * longer than its own 250 bytes. */
+#define TICKET_RECORD 4096
+
+static inline bool has_seen(const struct exchange *exchange, __u16 all)
+{
+	return (exchange->seen & all) == all;
+}
+
+/*
+ * Lengths of records that hold an encrypted Finished alone: header, hash and
+ * content type, and the tag of 16 or 8 bytes (RFC 8446, 4.4.4, 5.2).
+ */
+static inline bool is_finished_13(__u16 length)
+{
+	return length == 4 + 32 + 1 + 16 || length == 4 + 48 + 1 + 16 || length == 4 + 32 + 1 + 8;
+}
+
+static inline bool is_alert_13(__u16 length)
+{
+	return length == 2 + 1 + 16 || length == 2 + 1 + 8;
+}
+
+static inline void client_encrypted(struct exchange *exchange, __u16 length)
+{
+	if (!has_seen(exchange, SEEN_SERVER_ENCRYPTED)) {
+		exchange->seen |= SEEN_EARLY_DATA;
+		return;
+	}
+	if (is_finished_13(length))
+		exchange->seen |= SEEN_CLIENT_ENDED;
+	else if (is_alert_13(length))
+		exchange->event.outcome = TLSPROF_OUTCOME_FAILED;
+	else if (!has_seen(exchange, SEEN_EARLY_DATA))
+		exchange->seen |= SEEN_CLIENT_ENCRYPTED;
+}
+
+static inline void client_record(struct exchange *exchange, const struct records *records)
+{
+	switch (records->type) {
+	case CONTENT_HANDSHAKE:
+		if (!has_seen(exchange, SEEN_SERVER))
+			exchange->seen |= SEEN_CLIENT_HELLO;
+		else if (!has_seen(exchange, SEEN_CLIENT_CHANGE_CIPHER))
+			exchange->seen |= SEEN_CLIENT_ANSWER;
+		else
+			exchange->seen |= SEEN_CLIENT_FINISHED;
+		break;
+	case CONTENT_CHANGE_CIPHER_SPEC:
+		/* Before the server's first word: early data follows. */
+		if (has_seen(exchange, SEEN_SERVER))
+			exchange->seen |= SEEN_CLIENT_CHANGE_CIPHER;
+		break;
+	case CONTENT_APPLICATION_DATA:
+		client_encrypted(exchange, records->length);
+		break;
+	}
+}
+
+static inline void server_record(struct exchange *exchange, const struct records *records)
+{
+	switch (records->type) {
+	case CONTENT_HANDSHAKE:
+		exchange->seen |= SEEN_SERVER;
+		if (!has_seen(exchange, SEEN_SERVER_CHANGE_CIPHER))
+			break;
+		exchange->seen |= SEEN_SERVER_FINISHED;
+		if (!(exchange->seen & (SEEN_CLIENT_ANSWER | SEEN_CLIENT_CHANGE_CIPHER)))
+			exchange->seen |= SEEN_SERVER_FIRST;
+		break;
+	case CONTENT_CHANGE_CIPHER_SPEC:
+		exchange->seen |= SEEN_SERVER_CHANGE_CIPHER;
+		break;
+	case CONTENT_APPLICATION_DATA:
+		exchange->seen |= SEEN_SERVER_ENCRYPTED;
+		break;
+	}
+}
+
+static inline bool exchange_is_complete(const struct exchange *exchange)
+{
+	return has_seen(exchange, SEEN_CLIENT_ENDED) || has_seen(exchange, SEEN_FULL) ||
+	       has_seen(exchange, SEEN_ABBREVIATED);
+}
+
+static inline bool is_from_client(const struct exchange *exchange, __u8 direction)
+{
+	return (direction == TLSPROF_DIRECTION_IN) == (exchange->event.role == TLSPROF_ROLE_SERVER);
+}
+
+static inline struct records *exchange_side(struct exchange *exchange, __u8 direction)
+{
+	return direction == TLSPROF_DIRECTION_IN ? &exchange->in : &exchange->out;
+}
+
+/* The header of a record has come: whether it may be one of a TLS connection. */
+static inline bool exchange_header(struct exchange *exchange, struct records *records, __u64 now)
+{
+	if (!records_header_end(records))
+		return false;
+	if (exchange->stage != STAGE_RECORDS)
+		return true;
+	if (records->type != CONTENT_HANDSHAKE)
+		return false;
+	exchange->stage = STAGE_HANDSHAKE;
+	exchange->began = now;
+	return true;
+}
+
+/* An alert in clear has come. */
+static inline void exchange_alert(struct exchange *exchange, __u8 level)
+{
+	if (level == ALERT_FATAL)
+		exchange->event.outcome = TLSPROF_OUTCOME_FAILED;
+}
+
+/* A whole record has come. The outcome is set when it was the last. */
+static inline void exchange_record(struct exchange *exchange, __u8 direction)
+{
+	const struct records *records = exchange_side(exchange, direction);
+
+	if (is_from_client(exchange, direction))
+		client_record(exchange, records);
+	else
+		server_record(exchange, records);
+	if (!exchange->event.outcome && exchange_is_complete(exchange))
+		exchange->event.outcome = TLSPROF_OUTCOME_COMPLETED;
+}
+
+/* Nothing of what this direction sends has to be looked at any more: the server's
+ * flight has become opaque, and only the client's end is awaited. */
+static inline bool exchange_skips(const struct exchange *exchange, __u8 direction)
+{
+	return !is_from_client(exchange, direction) && has_seen(exchange, SEEN_SERVER_ENCRYPTED);
+}
+
+/* Such bytes have moved. */
+static inline void exchange_skip(struct exchange *exchange)
+{
+	/* An answer, or tickets: so the client's flight was over. */
+	if (has_seen(exchange, SEEN_CLIENT_ENCRYPTED))
+		exchange->event.outcome = TLSPROF_OUTCOME_COMPLETED;
+}
+
+/* Handshake bytes have moved: which part of it what follows belongs to. */
+static inline void exchange_moved(struct exchange *exchange, __u8 direction)
+{
+	if (direction == TLSPROF_DIRECTION_OUT) {
+		exchange->sent = 1;
+		exchange->unanswered = 0;
+		return;
+	}
+	exchange->unanswered = has_seen(exchange, SEEN_CLIENT_HELLO);
+	if (exchange->sent)
+		exchange->flight = TLSPROF_FLIGHT_LAST;
+}
+
+/*
+ * A client's encrypted flight that may have gone on is over: nothing more of it
+ * is to be read, and the server waits.
+ */
+static inline void exchange_idle(struct exchange *exchange)
+{
+	if (exchange->stage == STAGE_HANDSHAKE && exchange->event.role == TLSPROF_ROLE_SERVER &&
+	    has_seen(exchange, SEEN_CLIENT_ENCRYPTED))
+		exchange->event.outcome = TLSPROF_OUTCOME_COMPLETED;
+}
+
+/*
+ * The next socket call of the thread in this state moved `length` bytes on the
+ * same connection; `one_record`: all of them one record. Returns whether what
+ * comes after it matters too.
+ *
+ * What was sent is a ticket, and so still handshake, if the same length is sent
+ * again at once (OpenSSL sends two after a full handshake), or if the server looks
+ * for something to read and then sends, without having read more than the request
+ * that it had before. An answer in two records of one length is taken for tickets.
+ */
+static inline bool exchange_tail(struct exchange *exchange, __u8 direction, int length,
+				 bool one_record)
+{
+	bool sent = direction == TLSPROF_DIRECTION_OUT && length > 0;
+	__u8 before = exchange->tail;
+
+	exchange->tail = TAIL_OVER;
+	if (before == TAIL_NONE) {
+		if (!sent || !one_record || length > TICKET_RECORD)
+			return false;
+		exchange->tail = TAIL_SENT;
+		exchange->tail_length = length;
+		return true;
+	}
+	if (before == TAIL_SENT && direction == TLSPROF_DIRECTION_IN && length <= 0) {
+		exchange->tail = TAIL_READ;
+		return true;
+	}
+	if (sent && (before == TAIL_READ || length == (int)exchange->tail_length))
+		exchange->request_came = 0;
+	return false;
+}
+
+/* Adds a stretch of work on it that has just ended; `tail` is as it was then. */
+static inline void exchange_add(struct exchange *exchange, const struct clock *clock, __u8 tail,
+				__u64 now)
+{
+	struct tlsprof_handshake_event *event = &exchange->event;
+	__u64 cpu = clock_cpu(clock, now);
+
+	/* Between a first ticket and the answer the request may be worked on. */
+	if (tail == TAIL_READ || (tail == TAIL_SENT && exchange->request_came))
+		return;
+	if (exchange->request_came) {
+		event->finish_and_answer += cpu;
+		return;
+	}
+	clock_add_to(clock, event, now);
+	event->cpu += cpu;
+	event->flight[exchange->flight & 1] += cpu;
+}
+
+static inline void exchange_end(struct exchange *exchange, __u64 connection, __u64 now)
+{
+	struct tlsprof_handshake_event *event = &exchange->event;
+
+	event->header.kind = TLSPROF_EVENT_HANDSHAKE;
+	event->header.time = now;
+	event->connection = connection;
+	event->duration = now - exchange->began;
+	event->source = TLSPROF_SOURCE_SOCKET;
+	/* The tail was a ticket. */
+	if (!exchange->request_came) {
+		event->cpu += event->finish_and_answer;
+		event->in_call += event->finish_and_answer;
+		event->flight[exchange->flight & 1] += event->finish_and_answer;
+		event->finish_and_answer = 0;
+	}
+	if (!event->outcome)
+		event->outcome = TLSPROF_OUTCOME_ABANDONED;
+}
+
+/*
+ * Whether the first bytes of a connection may lead to TLS without being TLS: the
+ * PROXY protocol, or a protocol with STARTTLS. `bytes` is the first eight, the
+ * first of the stream highest; `count` how many there are.
+ */
+static inline bool begins_with(__u64 bytes, unsigned int count, __u64 pattern, unsigned int length)
+{
+	unsigned int shorter = count < length ? count : length;
+
+	if (!shorter)
+		return false;
+	return (bytes ^ pattern) >> (64 - 8 * shorter) == 0;
+}
+
+static inline bool may_lead_to_tls(__u64 bytes, unsigned int count, bool by_client)
+{
+	if (!by_client)
+		return begins_with(bytes, count, 0x3232300000000000ULL, 3) || /* 220: SMTP, FTP */
+		       begins_with(bytes, count, 0x2a204f4b00000000ULL, 4) || /* * OK: IMAP */
+		       begins_with(bytes, count, 0x2b4f4b0000000000ULL, 3) || /* +OK: POP3 */
+		       /* MySQL: packet number 0, protocol 10. */
+		       (count >= 5 && (bytes >> 24 & 0xffff) == 0x000a);
+	return begins_with(bytes, count, 0x50524f5859200000ULL, 6) || /* PROXY, version 1 */
+	       begins_with(bytes, count, 0x0d0a0d0a000d0a51ULL, 8) || /* PROXY, version 2 */
+	       begins_with(bytes, count, 0x0000000804d2162fULL, 8) || /* PostgreSQL SSLRequest */
+	       begins_with(bytes, count, 0x0000000804d21630ULL, 8) || /* and GSSENCRequest */
+	       /* LDAP: an extended request with a short message id. */
+	       (count >= 6 && (bytes & 0xff00ffff00ff0000ULL) == 0x3000020100770000ULL);
+}
+
+#endif

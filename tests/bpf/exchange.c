@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* When a TLS handshake is over, by the headers of its records alone. */
+#include "check.h"
+#include "exchange.h"
+
+#define CLIENT 1
+#define SERVER 2
+
+/* A record of a side of TLS. */
+struct sent {
+	__u8 by;
+	__u8 type;
+	__u16 length;
+};
+
+#define C(type, length)                        \
+	{                                      \
+		CLIENT, CONTENT_##type, length \
+	}
+#define S(type, length)                        \
+	{                                      \
+		SERVER, CONTENT_##type, length \
+	}
+
+/* Feeds records until there is an outcome; returns how many it took, 0 for none. */
+static int feed(struct exchange *exchange, const struct sent *records, int count)
+{
+	for (int i = 0; i < count; i++) {
+		bool in = (records[i].by == CLIENT) ==
+			  (exchange->event.role == TLSPROF_ROLE_SERVER);
+		__u8 direction = in ? TLSPROF_DIRECTION_IN : TLSPROF_DIRECTION_OUT;
+		struct records *side = exchange_side(exchange, direction);
+
+		if (exchange_skips(exchange, direction)) {
+			exchange_skip(exchange);
+		} else {
+			side->type = records[i].type;
+			side->length = records[i].length;
+			exchange_record(exchange, direction);
+		}
+		exchange_moved(exchange, direction);
+		if (exchange->event.outcome)
+			return i + 1;
+	}
+	return 0;
+}
+
+#define FEED(exchange, ...)                                  \
+	feed(exchange, (const struct sent[]){ __VA_ARGS__ }, \
+	     sizeof((const struct sent[]){ __VA_ARGS__ }) / sizeof(struct sent))
+
+static struct exchange fresh(__u8 role)
+{
+	struct exchange exchange = { .event.role = role, .stage = STAGE_HANDSHAKE };
+
+	return exchange;
+}
+
+/* The same records must end the handshake at the same one on both sides. */
+#define CHECK_ENDS_AT(expected, ...)                                                  \
+	do {                                                                          \
+		struct exchange server = fresh(TLSPROF_ROLE_SERVER);                  \
+		struct exchange client = fresh(TLSPROF_ROLE_CLIENT);                  \
+		CHECK_EQUAL(FEED(&server, __VA_ARGS__), expected);                    \
+		CHECK_EQUAL(FEED(&client, __VA_ARGS__), expected);                    \
+		if (expected) {                                                       \
+			CHECK_EQUAL(server.event.outcome, TLSPROF_OUTCOME_COMPLETED); \
+			CHECK_EQUAL(client.event.outcome, TLSPROF_OUTCOME_COMPLETED); \
+		}                                                                     \
+	} while (0)
+
+static void tls12_full_ends_with_the_servers_finished(void)
+{
+	CHECK_ENDS_AT(9, C(HANDSHAKE, 200), S(HANDSHAKE, 80), S(HANDSHAKE, 900), C(HANDSHAKE, 37),
+		      C(CHANGE_CIPHER_SPEC, 1), C(HANDSHAKE, 40), S(HANDSHAKE, 200),
+		      S(CHANGE_CIPHER_SPEC, 1), S(HANDSHAKE, 40));
+}
+
+static void tls12_abbreviated_ends_with_the_clients_finished(void)
+{
+	CHECK_ENDS_AT(6, C(HANDSHAKE, 400), S(HANDSHAKE, 80), S(CHANGE_CIPHER_SPEC, 1),
+		      S(HANDSHAKE, 40), C(CHANGE_CIPHER_SPEC, 1), C(HANDSHAKE, 40));
+}
+
+static void tls13_ends_with_the_clients_finished(void)
+{
+	CHECK_ENDS_AT(5, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
+		      C(CHANGE_CIPHER_SPEC, 1), C(APPLICATION_DATA, 69));
+	/* Without the messages that are sent for old middleboxes. */
+	CHECK_ENDS_AT(4, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
+		      C(APPLICATION_DATA, 53));
+}
+
+static void a_hello_retry_request_is_no_end(void)
+{
+	/* ChangeCipherSpec before the second hello. */
+	CHECK_ENDS_AT(8, C(HANDSHAKE, 220), S(HANDSHAKE, 88), S(CHANGE_CIPHER_SPEC, 1),
+		      C(CHANGE_CIPHER_SPEC, 1), C(HANDSHAKE, 300), S(HANDSHAKE, 155),
+		      S(APPLICATION_DATA, 900), C(APPLICATION_DATA, 69));
+	/* And after it. */
+	CHECK_ENDS_AT(8, C(HANDSHAKE, 220), S(HANDSHAKE, 88), S(CHANGE_CIPHER_SPEC, 1),
+		      C(HANDSHAKE, 300), S(HANDSHAKE, 155), S(APPLICATION_DATA, 900),
+		      C(CHANGE_CIPHER_SPEC, 1), C(APPLICATION_DATA, 69));
+}
+
+static void early_data_is_not_the_clients_finished(void)
+{
+	CHECK_ENDS_AT(8, C(HANDSHAKE, 500), C(CHANGE_CIPHER_SPEC, 1), C(APPLICATION_DATA, 53),
+		      C(APPLICATION_DATA, 300), S(HANDSHAKE, 128), S(APPLICATION_DATA, 80),
+		      C(APPLICATION_DATA, 21), C(APPLICATION_DATA, 69));
+}
+
+static void a_client_certificate_comes_before_the_finished(void)
+{
+	CHECK_ENDS_AT(7, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
+		      C(CHANGE_CIPHER_SPEC, 1), C(APPLICATION_DATA, 800), C(APPLICATION_DATA, 286),
+		      C(APPLICATION_DATA, 69));
+	/* All in one record: over when the server speaks again. */
+	CHECK_ENDS_AT(5, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
+		      C(APPLICATION_DATA, 1150), S(APPLICATION_DATA, 250));
+}
+
+static void or_when_the_server_has_nothing_more_to_read(void)
+{
+	struct exchange exchange = fresh(TLSPROF_ROLE_SERVER);
+
+	CHECK_EQUAL(FEED(&exchange, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900)),
+		    0);
+	exchange_idle(&exchange);
+	CHECK_EQUAL(exchange.event.outcome, 0);
+	CHECK_EQUAL(FEED(&exchange, C(APPLICATION_DATA, 1150)), 0);
+	exchange_idle(&exchange);
+	CHECK_EQUAL(exchange.event.outcome, TLSPROF_OUTCOME_COMPLETED);
+}
+
+static void alerts_are_failures(void)
+{
+	struct exchange in_clear = fresh(TLSPROF_ROLE_SERVER);
+	struct exchange encrypted = fresh(TLSPROF_ROLE_SERVER);
+
+	CHECK_EQUAL(FEED(&in_clear, C(HANDSHAKE, 220)), 0);
+	exchange_alert(&in_clear, 1); /* a warning */
+	CHECK_EQUAL(in_clear.event.outcome, 0);
+	exchange_alert(&in_clear, ALERT_FATAL);
+	CHECK_EQUAL(in_clear.event.outcome, TLSPROF_OUTCOME_FAILED);
+	CHECK_EQUAL(FEED(&encrypted, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
+			 C(APPLICATION_DATA, 19)),
+		    4);
+	CHECK_EQUAL(encrypted.event.outcome, TLSPROF_OUTCOME_FAILED);
+}
+
+static void a_false_start_is_no_end(void)
+{
+	CHECK_ENDS_AT(9, C(HANDSHAKE, 200), S(HANDSHAKE, 80), S(HANDSHAKE, 900), C(HANDSHAKE, 37),
+		      C(CHANGE_CIPHER_SPEC, 1), C(HANDSHAKE, 40), C(APPLICATION_DATA, 69),
+		      S(CHANGE_CIPHER_SPEC, 1), S(HANDSHAKE, 40));
+}
+
+static void half_a_handshake_has_no_outcome(void)
+{
+	CHECK_ENDS_AT(0, C(HANDSHAKE, 200));
+	CHECK_ENDS_AT(0, C(HANDSHAKE, 200), S(HANDSHAKE, 80), S(HANDSHAKE, 900));
+	CHECK_ENDS_AT(0, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900));
+}
+
+/* Headers, one byte at a time. */
+static bool header_of(const __u8 *bytes, struct records *records)
+{
+	records_begin(records);
+	for (int i = 0; i < RECORD_HEADER; i++)
+		records_header_byte(records, bytes[i]);
+	return records_header_end(records);
+}
+
+static void only_tls_records_are_records(void)
+{
+	struct records records = {};
+
+	CHECK_EQUAL(header_of((const __u8 *)"\x16\x03\x01\x02\x00", &records), true);
+	CHECK_EQUAL(records.type, CONTENT_HANDSHAKE);
+	CHECK_EQUAL(records.left, 512);
+	CHECK_EQUAL(records.opaque, 0);
+	CHECK_EQUAL(header_of((const __u8 *)"\x17\x03\x03\x40\x11", &records), true);
+	CHECK_EQUAL(records.opaque, 1);
+	CHECK_EQUAL(header_of((const __u8 *)"\x16\x03\x01\xff\xff", &records), false);
+	CHECK_EQUAL(header_of((const __u8 *)"\x16\x04\x01\x00\x20", &records), false);
+	CHECK_EQUAL(header_of((const __u8 *)"GET /", &records), false);
+}
+
+static void the_first_record_is_a_handshake(void)
+{
+	struct exchange exchange = { .event.role = TLSPROF_ROLE_SERVER, .stage = STAGE_RECORDS };
+
+	exchange.in.header = 0x1703030020ULL;
+	CHECK_EQUAL(exchange_header(&exchange, &exchange.in, 7), false);
+	exchange.in.header = 0x1603010200ULL;
+	CHECK_EQUAL(exchange_header(&exchange, &exchange.in, 7), true);
+	CHECK_EQUAL(exchange.began, 7);
+	CHECK_EQUAL(exchange.stage, STAGE_HANDSHAKE);
+}
+
+static void what_may_lead_to_tls_is_told_by_its_first_bytes(void)
+{
+	CHECK_EQUAL(may_lead_to_tls(0x50524f5859205443ULL, 8, true), true);  /* PROXY TC */
+	CHECK_EQUAL(may_lead_to_tls(0x504f5354202f2048ULL, 8, true), false); /* POST / H */
+	CHECK_EQUAL(may_lead_to_tls(0x474554202f204854ULL, 8, true), false); /* GET / HT */
+	CHECK_EQUAL(may_lead_to_tls(0x0000000804d2162fULL, 8, true), true);
+	CHECK_EQUAL(may_lead_to_tls(0x301d020101771880ULL, 8, true), true);
+	CHECK_EQUAL(may_lead_to_tls(0x300c020101600702ULL, 8, true), false);  /* a bind */
+	CHECK_EQUAL(may_lead_to_tls(0x323230206d61696cULL, 8, false), true);  /* 220 mail */
+	CHECK_EQUAL(may_lead_to_tls(0x4a0000000a352e35ULL, 8, false), true);  /* MySQL */
+	CHECK_EQUAL(may_lead_to_tls(0x5353482d322e302dULL, 8, false), false); /* SSH-2.0- */
+	CHECK_EQUAL(may_lead_to_tls(0, 0, true), false);
+}
+
+static void stretches_belong_to_the_flight_that_they_work_on(void)
+{
+	struct exchange exchange = fresh(TLSPROF_ROLE_SERVER);
+	struct clock clock = {};
+
+	clock_begin(&clock, 100);
+	FEED(&exchange, C(HANDSHAKE, 200));
+	CHECK_EQUAL(exchange.unanswered, 1);
+	exchange_add(&exchange, &clock, TAIL_NONE, 400);
+	FEED(&exchange, S(HANDSHAKE, 900));
+	CHECK_EQUAL(exchange.unanswered, 0);
+	exchange_add(&exchange, &clock, TAIL_NONE, 110);
+	FEED(&exchange, C(HANDSHAKE, 37));
+	exchange_add(&exchange, &clock, TAIL_NONE, 150);
+	exchange.request_came = 1;
+	exchange_add(&exchange, &clock, TAIL_NONE, 1100);
+	CHECK_EQUAL(exchange.event.flight[TLSPROF_FLIGHT_FIRST], 310);
+	CHECK_EQUAL(exchange.event.flight[TLSPROF_FLIGHT_LAST], 50);
+	CHECK_EQUAL(exchange.event.cpu, 360);
+	CHECK_EQUAL(exchange.event.in_call, 360);
+	CHECK_EQUAL(exchange.event.finish_and_answer, 1000);
+}
+
+/* An exchange whose client sent its request along, and the first stretch after. */
+static struct exchange with_request(void)
+{
+	struct exchange exchange = fresh(TLSPROF_ROLE_SERVER);
+
+	exchange.request_came = 1;
+	exchange.event.finish_and_answer = 50;
+	return exchange;
+}
+
+#define OUT TLSPROF_DIRECTION_OUT
+#define IN TLSPROF_DIRECTION_IN
+
+static void tickets_are_told_from_an_answer(void)
+{
+	struct exchange two = with_request(), one = with_request(), none = with_request();
+	struct exchange answered = with_request();
+
+	CHECK_EQUAL(exchange_tail(&two, OUT, 271, true), true);
+	CHECK_EQUAL(exchange_tail(&two, OUT, 271, true), false);
+	exchange_end(&two, 1, 9);
+	CHECK_EQUAL(two.event.cpu, 50);
+
+	CHECK_EQUAL(exchange_tail(&one, OUT, 271, true), true);
+	CHECK_EQUAL(exchange_tail(&one, IN, -11, false), true);
+	CHECK_EQUAL(exchange_tail(&one, OUT, 167, true), false);
+	exchange_end(&one, 1, 9);
+	CHECK_EQUAL(one.event.cpu, 50);
+
+	CHECK_EQUAL(exchange_tail(&none, OUT, 9000, false), false);
+	exchange_end(&none, 1, 9);
+	CHECK_EQUAL(none.event.cpu, 0);
+	CHECK_EQUAL(none.event.finish_and_answer, 50);
+
+	/* Then it sleeps, until the next request. */
+	CHECK_EQUAL(exchange_tail(&answered, OUT, 167, true), true);
+	CHECK_EQUAL(exchange_tail(&answered, IN, -11, false), true);
+	exchange_end(&answered, 1, 9);
+	CHECK_EQUAL(answered.event.cpu, 0);
+}
+
+static void an_answer_in_two_writes_is_no_ticket(void)
+{
+	struct exchange exchange = with_request();
+
+	CHECK_EQUAL(exchange_tail(&exchange, OUT, 271, true), true);
+	CHECK_EQUAL(exchange_tail(&exchange, OUT, 4000, true), false);
+	exchange_end(&exchange, 1, 9);
+	CHECK_EQUAL(exchange.event.cpu, 0);
+	CHECK_EQUAL(exchange.event.finish_and_answer, 50);
+}
+
+int main(void)
+{
+	RUN(tls12_full_ends_with_the_servers_finished);
+	RUN(tls12_abbreviated_ends_with_the_clients_finished);
+	RUN(tls13_ends_with_the_clients_finished);
+	RUN(a_hello_retry_request_is_no_end);
+	RUN(early_data_is_not_the_clients_finished);
+	RUN(a_client_certificate_comes_before_the_finished);
+	RUN(or_when_the_server_has_nothing_more_to_read);
+	RUN(alerts_are_failures);
+	RUN(a_false_start_is_no_end);
+	RUN(half_a_handshake_has_no_outcome);
+	RUN(only_tls_records_are_records);
+	RUN(the_first_record_is_a_handshake);
+	RUN(what_may_lead_to_tls_is_told_by_its_first_bytes);
+	RUN(stretches_belong_to_the_flight_that_they_work_on);
+	RUN(tickets_are_told_from_an_answer);
+	RUN(an_answer_in_two_writes_is_no_ticket);
+	return summary();
+}

@@ -1,0 +1,95 @@
+"""Boots a kernel in QEMU and reads what the checks in the guest print."""
+
+import json
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .kernels import Bootable
+
+BOOT_SECONDS = 180.0
+"""Bound for one guest from power-on to power-off, with another one beside it."""
+
+# Forced: a /dev/kvm that exists may still not boot a stock kernel.
+# Without la57 an emulated CPU does with four levels of page tables.
+MACHINE = ["-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
+MACHINE += ["-smp", "1", "-m", "1G", "-nodefaults", "-no-user-config", "-display", "none"]
+COMMAND_LINE = "console=ttyS0 quiet panic=-1 mitigations=off"
+
+END = "guest status 0"
+
+
+@dataclass
+class Check:
+    """What one command printed in the guest, and how it ended."""
+
+    out: list[str] = field(default_factory=list)
+    err: list[str] = field(default_factory=list)
+    status: int = -1
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.out)
+
+    @property
+    def errors(self) -> str:
+        return "\n".join(self.err)
+
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A guest that ran all of its checks."""
+
+    kernel: Bootable
+    checks: dict[str, Check]
+    seconds: float
+
+    def succeeded(self, name: str) -> Check:
+        """A check that ended well; fails with what it printed otherwise."""
+        check = self.checks[name]
+        printed = f"{check.errors}\n{check.text}"
+        assert check.status == 0, f"{name} ended with status {check.status}:\n{printed}"
+        return check
+
+
+def boot(kernel: Bootable, initramfs: Path, folder: Path) -> Guest:
+    """Runs a guest to its end; the folder gets its console and its results."""
+    results, console = folder / "results", folder / "console"
+    command = ["qemu-system-x86_64", *MACHINE, "-no-reboot"]
+    command += ["-serial", f"file:{console}", "-serial", f"file:{results}"]
+    command += ["-kernel", kernel.image, "-initrd", initramfs, "-append", COMMAND_LINE]
+    began = time.monotonic()
+    try:
+        subprocess.run(command, stdin=subprocess.DEVNULL, timeout=BOOT_SECONDS, check=True)
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
+        raise AssertionError(f"{error}\n{_describe(kernel, console, results)}") from None
+    lines = _lines(results)
+    assert lines and lines[-1] == END, f"broke off: {_describe(kernel, console, results)}"
+    return Guest(kernel, parse(lines), time.monotonic() - began)
+
+
+def parse(lines: list[str]) -> dict[str, Check]:
+    """Checks by name, from lines `NAME out TEXT`, `NAME err TEXT` and `NAME status N`."""
+    checks: dict[str, Check] = {}
+    for line in lines:
+        name, kind, text = (line.split(" ", 2) + ["", ""])[:3]
+        check = checks.setdefault(name, Check())
+        if kind == "status":
+            check.status = int(text)
+        else:
+            {"out": check.out, "err": check.err}[kind].append(text)
+    return checks
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(errors="replace").splitlines() if path.exists() else []
+
+
+def _describe(kernel: Bootable, console: Path, results: Path) -> str:
+    shown = ["--- console", *_lines(console)[-40:], "--- results", *_lines(results)[-40:]]
+    return "\n".join([f"guest with Linux {kernel.release}", *shown])

@@ -1,0 +1,107 @@
+"""The guest's file system: busybox, tlsprof, the test programs, and what they are linked to."""
+
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Sequence
+
+from harness.certificates import Certificate
+from harness.load import Load
+from harness.paths import LOADGEN, SELFTIMED, TLSPROF
+
+GUEST = Path(__file__).resolve().parents[1] / "guest"
+
+BUSYBOX = Path("/bin/busybox")
+
+SELFTIMED_PORT = 4433
+NGINX_PORT = 8080
+"""Any two: nothing else listens in the guest. guest/checks has them, too."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is done in the guest while it is profiled."""
+
+    handshakes: Sequence[Load]
+    """With the self-timed server."""
+
+    requests: int
+    """To nginx, without TLS."""
+
+    requests_per_connection: int
+    """After so many nginx closes the connection."""
+
+    def script(self) -> str:
+        """As a script of the guest."""
+        loads = [load.command(SELFTIMED_PORT)[1:] for load in self.handshakes]
+        commands = [shlex.join(["loadgen", *arguments]) for arguments in loads]
+        commands.append(f"ab -q -k -c 1 -n {self.requests} http://127.0.0.1:{NGINX_PORT}/")
+        return "\n".join(["#!/bin/sh", "set -e", *commands, ""])
+
+
+def build(folder: Path, certificate: Certificate, workload: Workload) -> Path:
+    """Builds the initramfs in an empty folder; returns its file."""
+    root = folder / "root"
+    for made in ("bin", "etc", "dev", "proc", "sys", "run", "tmp"):
+        (root / made).mkdir(parents=True)
+    for program in (BUSYBOX, LOADGEN, SELFTIMED, _which("nginx"), _which("ab")):
+        _add_program(root, program)
+    _add_program(root, _without_debug_information(TLSPROF, folder))
+    for script in ("init", "checks"):
+        shutil.copy(GUEST / script, root / script)
+    _write_script(root / "load", workload.script())
+    shutil.copy(GUEST / "weaker.toml", root / "etc" / "weaker.toml")
+    shutil.copy(certificate.cert, root / "etc" / "cert.pem")
+    shutil.copy(certificate.key, root / "etc" / "key.pem")
+    values = {"NGINX_PORT": NGINX_PORT, "REQUESTS_PER_CONNECTION": workload.requests_per_connection}
+    config = (GUEST / "nginx.conf").read_text()
+    for name, value in values.items():
+        config = config.replace(name, str(value))
+    (root / "etc" / "nginx.conf").write_text(config)
+    (root / "etc" / "passwd").write_text("root:x:0:0::/:/bin/sh\n")
+    (root / "etc" / "group").write_text("root:x:0:\n")
+    return _pack(root, folder / "initramfs.cpio")
+
+
+def _which(name: str) -> Path:
+    found = shutil.which(name)
+    assert found, f"{name} is not installed"
+    return Path(found)
+
+
+def _without_debug_information(program: Path, folder: Path) -> Path:
+    """A debug build is 140 MB, four fifths of which nothing reads in the guest."""
+    stripped = folder / "tlsprof"  # whatever the binary under test is called
+    subprocess.run(["strip", "--strip-debug", "-o", stripped, program], check=True)
+    return stripped
+
+
+def _add_program(root: Path, program: Path) -> None:
+    shutil.copy(program, root / "bin" / program.name)
+    listed = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
+    for library in re.findall(r"(/\S+) \(0x", listed):
+        target = root / library.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, target)
+
+
+def _write_script(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def _pack(root: Path, archive: Path) -> Path:
+    names = ["."] + sorted(str(path.relative_to(root)) for path in root.rglob("*"))
+    with open(archive, "wb") as output:
+        subprocess.run(
+            [BUSYBOX, "cpio", "-o", "-H", "newc", "-R", "0:0"],
+            cwd=root,
+            input="".join(f"{name}\n" for name in names).encode(),
+            stdout=output,
+            stderr=subprocess.DEVNULL,
+            check=True,
+        )
+    return archive

@@ -1,0 +1,103 @@
+"""The kernels of the matrix, from Debian's packages.
+
+A kernel that was fetched is kept in `CACHE`; remove that folder to fetch newer ones.
+"""
+
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Iterator
+
+from harness.paths import PROGRAMS
+from harness.suites import Suite, Unobtainable
+
+CACHE = PROGRAMS / "kernels"
+
+# From 6.19 on the image is in a package of its own; linux-image only depends on
+# it. Debian's release candidates (7.3-rc7) do not match, nor do -dbg, -unsigned.
+PACKAGE = re.compile(
+    r"linux-(?P<kind>binary|image)-(?P<release>\d+\.\d+\.\d[^-]*(-\d+)?)-cloud-amd64"
+)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel by what it stands for: a series, or the newest one that is released."""
+
+    name: str
+    suites: tuple[str, ...]
+    series: str = ""
+
+
+KERNELS = {
+    kernel.name: kernel
+    for kernel in (
+        Kernel("5.10", ("bullseye",), "5.10."),
+        Kernel("6.1", ("bookworm",), "6.1."),
+        Kernel("6.12", ("trixie",), "6.12."),
+        Kernel("6.18", ("trixie-backports",), "6.18."),
+        Kernel("newest", ("trixie-backports", "sid")),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A package that holds a kernel."""
+
+    suite: Suite
+    package: str
+    release: str
+    kind: str
+
+    @property
+    def order(self) -> tuple[list[int], bool]:
+        """The later release is greater; of one release, the package with the image."""
+        return [int(number) for number in re.findall(r"\d+", self.release)], self.kind == "binary"
+
+
+@dataclass(frozen=True)
+class Bootable:
+    """A kernel that can be booted, by its name in the matrix."""
+
+    name: str
+    image: Path
+    release: str
+
+
+def bootable(kernel: Kernel) -> Bootable:
+    """The kernel, fetched at the first use; raises `Unobtainable`."""
+    kept = CACHE / kernel.name
+    if not kept.is_dir():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+            fetched = _fetch(kernel, Path(folder))
+            fetched.rename(kept)  # all or nothing: a run that is cut short leaves no half
+    return Bootable(kernel.name, kept / "vmlinuz", (kept / "release").read_text().strip())
+
+
+def _fetch(kernel: Kernel, folder: Path) -> Path:
+    found = max(_find(kernel, folder), key=lambda one: one.order, default=None)
+    if found is None:
+        raise Unobtainable(f"Debian {', '.join(kernel.suites)} has no such kernel")
+    images = list(found.suite.unpack([found.package]).rglob("vmlinuz*"))
+    if len(images) != 1:
+        raise Unobtainable(f"{found.package} holds {len(images)} kernels")
+    fetched = folder / "kernel"
+    fetched.mkdir()
+    shutil.move(images[0], fetched / "vmlinuz")
+    (fetched / "release").write_text(f"{found.release}\n")
+    return fetched
+
+
+def _find(kernel: Kernel, folder: Path) -> Iterator[Found]:
+    for name in kernel.suites:
+        place = folder / name
+        place.mkdir()
+        suite = Suite(name, place)
+        for package in suite.names("linux-"):
+            match = PACKAGE.fullmatch(package)
+            if match and match["release"].startswith(kernel.series):
+                yield Found(suite, package, match["release"], match["kind"])
