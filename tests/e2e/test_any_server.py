@@ -12,10 +12,11 @@ from typing import Callable
 
 import pytest
 
-from harness import debian, other_stacks, servers
+from harness import debian, libraries, other_stacks, servers
 from harness.certificates import Certificate
 from harness.load import Load, Negotiated, Seen, counted, run_load
-from harness.paths import PROGRAMS
+from harness.paths import COROUTINE_LIBRARY, PROGRAMS, SELFTIMED
+from harness.processes import Process
 from harness.profiler import Profiling, Report, Service
 from harness.servers import Server
 from harness.targets import TARGETS, Target
@@ -116,6 +117,25 @@ def test_a_handshake_that_both_sources_saw_is_one(name, rsa, tmp_path):
     assert sources(service) == {"library"}
     for negotiated, named in signatures(service):
         assert named in (signature(negotiated), in_clear(negotiated)), negotiated
+
+
+def test_signatures_are_not_denied_where_libcrypto_cannot_be_probed(rsa, tmp_path):
+    """Another process that switches stacks maps it; libssl is probed all the same. Then a
+    signature is what the wire says, or unknown."""
+    bystander = [servers.SYSTEM_PYTHON, servers.SERVERS / "map_files.py", COROUTINE_LIBRARY]
+    bystander.append(libraries.loaded_by(SELFTIMED, "libcrypto.so.3"))
+    target = TARGETS["nginx"]
+    loads = target.loads(plain=False)
+    with Process(bystander) as holder, target.start(tmp_path, rsa) as server:
+        holder.wait_for_line("ready")
+        report, seen = profiled(tmp_path, server, loads)
+    service = report.on_port(server.port)
+    states = [library["state"].split(":")[0] for library in service.data["tls_libraries"]]
+    assert sorted(states) == ["not profiled", "profiled"]
+    assert_same(service, loads, seen, target)
+    assert signatures(service) == {
+        (negotiated, in_clear(negotiated)): count for negotiated, count in seen.handshakes.items()
+    }
 
 
 def go_version() -> tuple[int, ...]:
