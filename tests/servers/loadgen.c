@@ -29,7 +29,7 @@ static atomic_ulong next_job;
 
 static void run_job(enum kind kind)
 {
-	struct result result = { .outcome = OUTCOME_GARBAGE };
+	struct result result = { .outcome = OUTCOME_ABANDONED };
 	int status = run_connection(&plan, kind, &result);
 
 	if (status)

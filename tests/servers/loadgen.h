@@ -26,8 +26,7 @@ enum outcome {
 	OUTCOME_COMPLETED,
 	OUTCOME_FAILED,
 	OUTCOME_ABANDONED,
-	OUTCOME_GARBAGE, /* a handshake that the client alone cannot judge */
-	OUTCOME_PLAIN,   /* no handshake */
+	OUTCOME_PLAIN, /* no handshake */
 };
 
 /* What is said on a connection before TLS. */

@@ -42,32 +42,30 @@ static int await_close(int fd)
 	return -1;
 }
 
-/* Waits for the server's first byte, which is left to be read; true if there is one. */
-static bool await_answer(int fd)
+static int await_flight(int fd)
 {
 	char first;
 
-	return recv(fd, &first, 1, MSG_PEEK) == 1;
-}
-
-static int await_flight(int fd)
-{
-	if (await_answer(fd))
+	if (recv(fd, &first, 1, MSG_PEEK) == 1)
 		return 0;
 	perror("waiting for the server's flight");
 	return -1;
 }
 
-static int send_garbage(int fd)
+/* The answer is awaited as long as our side is open: it is the server that gives
+ * up, with an alert or by going away. */
+static int send_garbage(int fd, struct result *result)
 {
 	/* Record of 6 bytes: a ClientHello of two bytes, version only. */
 	static const unsigned char record[] = { 0x16, 3, 1, 0, 6, 1, 0, 0, 2, 3, 3 };
+	unsigned char answer[64];
+	ssize_t got;
 
 	if (send(fd, record, sizeof(record), MSG_NOSIGNAL) != (ssize_t)sizeof(record))
 		return -1;
-	/* An alert or the end, as long as our side is open: it is the server that
-	 * gives up. */
-	await_answer(fd);
+	got = recv(fd, answer, sizeof(answer), 0);
+	result->outcome = got > 0 && answer[0] == SSL3_RT_ALERT ? OUTCOME_FAILED
+								: OUTCOME_ABANDONED;
 	return await_close(fd);
 }
 
@@ -262,8 +260,7 @@ int run_connection(const struct plan *plan, enum kind kind, struct result *resul
 		status = run_plain(fd);
 	} else if (prelude_say(plan->prelude, fd) == 0) {
 		if (kind == KIND_GARBAGE) {
-			result->outcome = OUTCOME_GARBAGE;
-			status = send_garbage(fd);
+			status = send_garbage(fd, result);
 		} else {
 			status = run_tls(plan, fd, kind, result);
 		}
