@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import libraries, metrics, servers, web_servers
+from harness import hostile, libraries, metrics, servers, web_servers
 from harness.catalogue import SERVERS
-from harness.load import Load, run_load
+from harness.load import Load, Seen, run_load
 from harness.paths import SELFTIMED
 from harness.processes import Process, children
+from harness.targets import TARGETS
 from harness.waiting import wait_until
 
 pytestmark = pytest.mark.harness
@@ -39,6 +40,49 @@ def test_every_server_takes_the_whole_mix(name, tls, rsa, tmp_path):
         seen = run_load(load, server.port)
     assert seen.full == load.full
     assert seen.resumed == load.resume
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_stack_negotiates_and_resumes_in_all_its_ways(name, rsa, tmp_path):
+    target = TARGETS[name]
+    if target.missing:
+        pytest.skip(f"not installed: {target.missing}")
+    loads = target.loads()
+    with target.start(tmp_path, rsa) as server:
+        seen = sum((run_load(load, server.port) for load in loads), Seen.nothing())
+    assert sum(load.connections for load in loads) > 2000
+    assert seen.completed == sum(load.completing for load in loads)
+    assert seen.plain == sum(load.plain for load in loads)
+    negotiated = set(seen.handshakes)
+    assert {each.version for each in negotiated} == {f"TLS{tls}" for tls in target.versions}
+    assert {each.resumption for each in negotiated} == {"none"} | target.means
+    assert {each.group for each in negotiated if each.group != "none"} >= target.groups
+
+
+@pytest.mark.parametrize("protocol", ["smtp", "imap", "pop3"])
+def test_mail_servers_switch_to_tls(protocol, rsa, tmp_path):
+    with web_servers.nginx_mail(tmp_path, rsa, protocol) as server:
+        seen = [run_load(Load(tls=tls, prelude=protocol, **MIX), server.port) for tls in ("1.2", "1.3")]
+    assert [load.resumed for load in seen] == [MIX["resume"]] * 2
+
+
+def first_answer(port: int, message: bytes) -> bytes:
+    with hostile.connect(port) as peer:
+        peer.sendall(message)
+        return peer.recv(1)
+
+
+@pytest.mark.parametrize("name", ["nginx", "go"])
+def test_hostile_bytes_are_what_they_say(name, rsa, tmp_path):
+    """Servers answer a good hello, even one of 64 KiB, with a handshake record; some of those
+    with a wrong length with an alert."""
+    handshake, alert = b"\x16", b"\x15"
+    with TARGETS[name].start(tmp_path, rsa) as server:
+        assert first_answer(server.port, hostile.record(hostile.hello())) == handshake
+        assert first_answer(server.port, hostile.huge_hello()) == handshake
+        assert len(hostile.huge_hello()) >= hostile.HUGE_HELLO
+        answers = {first_answer(server.port, lie) for lie in hostile.lying_lengths()[-300:]}
+    assert alert in answers
 
 
 def test_a_server_on_copied_libraries_uses_the_copies(rsa, tmp_path):

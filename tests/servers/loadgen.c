@@ -15,19 +15,11 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-enum { NAMES = 16, NAME_LEN = 48, THREADS_MAX = 64, OPTION_KIND = 256 };
-
-/* Counts by name; few names, so a list. */
-struct tally {
-	struct {
-		char name[NAME_LEN];
-		unsigned long count;
-	} rows[NAMES];
-};
+enum { THREADS_MAX = 64, OPTION_KIND = 256 };
 
 static const char *const kind_names[KIND_COUNT] = {
-	"full",    "resume",   "abort-hello", "abort-flight", "reset",
-	"garbage", "no-group", "no-version",  "reject",
+	"full",     "resume",     "abort-hello", "abort-flight", "reset",   "garbage",
+	"no-group", "no-version", "reject",      "plain",        "dribble",
 };
 
 static struct plan plan = { .foreign_group = "X448", .foreign_version = TLS1_1_VERSION };
@@ -35,58 +27,15 @@ static enum kind *jobs;
 static unsigned long job_count;
 static atomic_ulong next_job;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct tally versions, ciphers, groups;
-static unsigned long completed, resumed, failed, abandoned, unplanned;
-static uint64_t cpu_ns;
-
-static void tally_add(struct tally *tally, const char *name)
-{
-	for (int i = 0; i < NAMES; i++) {
-		if (!tally->rows[i].count)
-			snprintf(tally->rows[i].name, NAME_LEN, "%s", name);
-		if (strcmp(tally->rows[i].name, name) == 0) {
-			tally->rows[i].count++;
-			return;
-		}
-	}
-	die("more names than expected");
-}
-
-static void tally_print(const char *key, const struct tally *tally)
-{
-	printf(",\"%s\":{", key);
-	for (int i = 0; i < NAMES && tally->rows[i].count; i++)
-		printf("%s\"%s\":%lu", i ? "," : "", tally->rows[i].name, tally->rows[i].count);
-	printf("}");
-}
-
-static void add_result(const struct result *result, int status)
-{
-	pthread_mutex_lock(&lock);
-	unplanned += status != 0;
-	cpu_ns += result->cpu_ns;
-	failed += result->outcome == OUTCOME_FAILED;
-	abandoned += result->outcome == OUTCOME_ABANDONED;
-	if (result->outcome == OUTCOME_COMPLETED && result->version[0]) {
-		completed++;
-		resumed += (unsigned long)result->resumed;
-		tally_add(&versions, result->version);
-		tally_add(&ciphers, result->cipher);
-		tally_add(&groups, result->group);
-	}
-	pthread_mutex_unlock(&lock);
-}
-
 static void run_job(enum kind kind)
 {
-	struct result result = { .outcome = OUTCOME_RAW };
+	struct result result = { .outcome = OUTCOME_ABANDONED };
 	int status = run_connection(&plan, kind, &result);
 
 	if (status)
 		fprintf(stderr, "a connection of kind %s went otherwise than planned\n",
 			kind_names[kind]);
-	add_result(&result, status);
+	results_add(&result, status);
 	if (kind == KIND_FULL && !plan.session)
 		plan.session = result.session;
 	else
@@ -136,23 +85,14 @@ static void run_threads(int count)
 		pthread_join(threads[i], NULL);
 }
 
-static void print_results(void)
-{
-	printf("{\"completed\":%lu,\"resumed\":%lu,\"failed\":%lu,\"abandoned\":%lu,"
-	       "\"unplanned\":%lu,\"cpu_seconds\":%.9f",
-	       completed, resumed, failed, abandoned, unplanned, (double)cpu_ns / 1e9);
-	tally_print("versions", &versions);
-	tally_print("ciphers", &ciphers);
-	tally_print("groups", &groups);
-	printf("}\n");
-}
-
 struct options {
 	int port;
 	int threads;
 	int version;
+	bool no_ticket;
 	const char *groups;
 	const char *ciphers;
+	const char *ciphersuites;
 	unsigned long counts[KIND_COUNT];
 };
 
@@ -160,7 +100,9 @@ static void usage(const char *program)
 {
 	fprintf(stderr,
 		"usage: %s --port N [--threads N] [--tls 1.2|1.3|any] [--groups LIST] "
-		"[--ciphers LIST] [--server-name NAME] [--foreign-group NAME]",
+		"[--ciphers LIST] [--ciphersuites LIST] [--server-name NAME] [--foreign-group "
+		"NAME] [--no-ticket] "
+		"[--prelude proxy1|proxy2|smtp|imap|pop3]",
 		program);
 	for (int kind = 0; kind < KIND_COUNT; kind++)
 		fprintf(stderr, " [--%s N]", kind_names[kind]);
@@ -170,7 +112,7 @@ static void usage(const char *program)
 
 static void parse_options(int argc, char **argv, struct options *options)
 {
-	struct option names[KIND_COUNT + 8] = {
+	struct option names[KIND_COUNT + 11] = {
 		{ "port", required_argument, NULL, 'p' },
 		{ "threads", required_argument, NULL, 't' },
 		{ "tls", required_argument, NULL, 'v' },
@@ -178,12 +120,15 @@ static void parse_options(int argc, char **argv, struct options *options)
 		{ "ciphers", required_argument, NULL, 'c' },
 		{ "server-name", required_argument, NULL, 'n' },
 		{ "foreign-group", required_argument, NULL, 'f' },
+		{ "ciphersuites", required_argument, NULL, 's' },
+		{ "no-ticket", no_argument, NULL, 'i' },
+		{ "prelude", required_argument, NULL, 'o' },
 	};
 	int option;
 
 	for (int kind = 0; kind < KIND_COUNT; kind++)
-		names[7 + kind] = (struct option){ kind_names[kind], required_argument, NULL,
-						   OPTION_KIND + kind };
+		names[10 + kind] = (struct option){ kind_names[kind], required_argument, NULL,
+						    OPTION_KIND + kind };
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		switch (option) {
 		case 'p':
@@ -207,6 +152,15 @@ static void parse_options(int argc, char **argv, struct options *options)
 		case 'f':
 			plan.foreign_group = optarg;
 			break;
+		case 's':
+			options->ciphersuites = optarg;
+			break;
+		case 'i':
+			options->no_ticket = true;
+			break;
+		case 'o':
+			plan.prelude = prelude_named(optarg);
+			break;
 		case '?':
 			usage(argv[0]);
 			break;
@@ -214,7 +168,8 @@ static void parse_options(int argc, char **argv, struct options *options)
 			options->counts[option - OPTION_KIND] = strtoul(optarg, NULL, 10);
 		}
 	}
-	if (!options->port || options->threads < 1 || options->threads > THREADS_MAX ||
+	if (!options->port || plan.prelude == PRELUDE_COUNT || options->threads < 1 ||
+	    options->threads > THREADS_MAX ||
 	    (options->counts[KIND_RESUME] && !options->counts[KIND_FULL]))
 		usage(argv[0]);
 }
@@ -228,8 +183,11 @@ static SSL_CTX *context(const struct options *options)
 	/* TLS 1.1 must be offered at all before a server can refuse it. */
 	SSL_CTX_set_security_level(ctx, 0);
 	use_version(ctx, options->version);
+	if (options->no_ticket)
+		SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
 	if ((options->groups && SSL_CTX_set1_groups_list(ctx, options->groups) != 1) ||
-	    (options->ciphers && SSL_CTX_set_cipher_list(ctx, options->ciphers) != 1))
+	    (options->ciphers && SSL_CTX_set_cipher_list(ctx, options->ciphers) != 1) ||
+	    (options->ciphersuites && SSL_CTX_set_ciphersuites(ctx, options->ciphersuites) != 1))
 		die("TLS options");
 	return ctx;
 }
@@ -256,6 +214,5 @@ int main(int argc, char **argv)
 	}
 	make_jobs(options.counts);
 	run_threads(options.threads);
-	print_results();
-	return unplanned != 0;
+	return results_print() ? 1 : 0;
 }

@@ -2,6 +2,7 @@
 #include "loadgen.h"
 
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -51,13 +52,20 @@ static int await_flight(int fd)
 	return -1;
 }
 
-static int send_garbage(int fd)
+/* The answer is awaited as long as our side is open: it is the server that gives
+ * up, with an alert or by going away. */
+static int send_garbage(int fd, struct result *result)
 {
 	/* Record of 6 bytes: a ClientHello of two bytes, version only. */
 	static const unsigned char record[] = { 0x16, 3, 1, 0, 6, 1, 0, 0, 2, 3, 3 };
+	unsigned char answer[64];
+	ssize_t got;
 
 	if (send(fd, record, sizeof(record), MSG_NOSIGNAL) != (ssize_t)sizeof(record))
 		return -1;
+	got = recv(fd, answer, sizeof(answer), 0);
+	result->outcome = got > 0 && answer[0] == SSL3_RT_ALERT ? OUTCOME_FAILED
+								: OUTCOME_ABANDONED;
 	return await_close(fd);
 }
 
@@ -68,20 +76,48 @@ static void send_reset(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 }
 
-/* Makes a real ClientHello in memory, sends all or half of it, goes away. */
-static int abort_handshake(int fd, SSL *ssl, enum kind kind)
+/* Makes a real ClientHello in memory; it lives as long as the connection's BIO. */
+static long make_hello(SSL *ssl, char **hello)
 {
 	BIO *out = BIO_new(BIO_s_mem());
-	char *hello;
 	long length;
 
 	SSL_set_bio(ssl, BIO_new(BIO_s_mem()), out);
 	SSL_connect(ssl);
-	length = BIO_get_mem_data(out, &hello);
+	length = BIO_get_mem_data(out, hello);
 	if (length <= 0 || length > HELLO_LIMIT) {
 		fprintf(stderr, "no ClientHello was made\n");
 		return -1;
 	}
+	return length;
+}
+
+/* Each byte a segment of its own (TCP_NODELAY); the server gets a chance to read it. */
+static int dribble_hello(int fd, SSL *ssl)
+{
+	char *hello;
+	long length = make_hello(ssl, &hello);
+
+	if (length < 0)
+		return -1;
+	for (long i = 0; i < length; i++) {
+		if (send(fd, hello + i, 1, MSG_NOSIGNAL) != 1) {
+			perror("send");
+			return -1;
+		}
+		sched_yield();
+	}
+	return 0;
+}
+
+/* Sends a ClientHello or half of one, and goes away. */
+static int abort_handshake(int fd, SSL *ssl, enum kind kind)
+{
+	char *hello;
+	long length = make_hello(ssl, &hello);
+
+	if (length < 0)
+		return -1;
 	if (kind == KIND_ABORT_HELLO)
 		length /= 2;
 	if (send(fd, hello, (size_t)length, MSG_NOSIGNAL) != length) {
@@ -135,41 +171,34 @@ static int prepare(const struct plan *plan, enum kind kind, SSL *ssl)
 	}
 }
 
-static void note_negotiated(SSL *ssl, struct result *result)
+/* One request, one answer. The session is taken with the answer: in TLS 1.3 the
+ * ticket comes before it. It is a copy: OpenSSL gives a session up when the peer
+ * ends without close_notify, as Java's server does. */
+static int request(SSL *ssl, const char *text, struct result *result, bool keep_session)
 {
-	int nid = SSL_get_negotiated_group(ssl);
-	const char *group = nid ? SSL_group_to_name(ssl, nid) : NULL;
-
-	result->resumed = SSL_session_reused(ssl);
-	snprintf(result->version, sizeof(result->version), "%s", SSL_get_version(ssl));
-	snprintf(result->cipher, sizeof(result->cipher), "%s", SSL_get_cipher_name(ssl));
-	snprintf(result->group, sizeof(result->group), "%s", group ? group : "none");
-}
-
-/* One request, one answer. The session is taken afterwards: in TLS 1.3 the
- * ticket comes with the answer. */
-static int request(SSL *ssl, struct result *result, bool keep_session)
-{
-	static const char text[] = "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n";
 	char answer[4096];
 	int length = 0;
 	int got;
 
-	if (SSL_write(ssl, text, sizeof(text) - 1) <= 0)
+	if (SSL_write(ssl, text, (int)strlen(text)) <= 0)
 		return -1;
-	while ((got = SSL_read(ssl, answer, sizeof(answer))) > 0)
+	while ((got = SSL_read(ssl, answer, sizeof(answer))) > 0) {
 		length += got;
-	if (keep_session)
-		result->session = SSL_get1_session(ssl);
+		if (keep_session && !result->session)
+			result->session = SSL_SESSION_dup(SSL_get0_session(ssl));
+	}
 	SSL_shutdown(ssl);
 	return length ? 0 : -1;
 }
 
-static int connect_tls(int fd, SSL *ssl, enum kind kind, struct result *result)
+static int connect_tls(const struct plan *plan, int fd, SSL *ssl, enum kind kind,
+		       struct result *result)
 {
 	uint64_t before;
 	int ret;
 
+	if (kind == KIND_DRIBBLE && dribble_hello(fd, ssl))
+		return -1;
 	if (!SSL_set_fd(ssl, fd))
 		die("SSL_set_fd");
 	ERR_clear_error();
@@ -184,37 +213,58 @@ static int connect_tls(int fd, SSL *ssl, enum kind kind, struct result *result)
 	if (ret != 1)
 		return await_close(fd);
 	note_negotiated(ssl, result);
-	if (request(ssl, result, kind == KIND_FULL))
+	if (request(ssl, prelude_request(plan->prelude), result, kind == KIND_FULL))
 		return -1;
 	return await_close(fd);
 }
 
-int run_connection(const struct plan *plan, enum kind kind, struct result *result)
+/* An HTTP request without TLS. Some servers answer in plain text, others with an
+ * alert, others not at all. */
+static int run_plain(int fd)
 {
-	int fd = tcp_connect(&plan->server);
-	int status = -1;
-	SSL *ssl;
+	const char *text = prelude_request(PRELUDE_NONE);
 
-	if (fd < 0)
+	if (send(fd, text, strlen(text), MSG_NOSIGNAL) != (ssize_t)strlen(text))
 		return -1;
-	if (kind == KIND_GARBAGE) {
-		result->outcome = OUTCOME_RAW;
-		status = send_garbage(fd);
-		close(fd);
-		return status;
-	}
-	ssl = SSL_new(plan->ctx);
+	return await_close(fd);
+}
+
+static int run_tls(const struct plan *plan, int fd, enum kind kind, struct result *result)
+{
+	SSL *ssl = SSL_new(plan->ctx);
+	int status;
+
 	if (!ssl || prepare(plan, kind, ssl))
 		die("SSL_new");
 	if (kind == KIND_ABORT_HELLO || kind == KIND_ABORT_FLIGHT || kind == KIND_RESET) {
 		result->outcome = OUTCOME_ABANDONED;
 		status = abort_handshake(fd, ssl, kind);
 	} else {
-		status = connect_tls(fd, ssl, kind, result);
+		status = connect_tls(plan, fd, ssl, kind, result);
 	}
 	if (status)
 		ERR_print_errors_fp(stderr);
 	SSL_free(ssl);
+	return status;
+}
+
+int run_connection(const struct plan *plan, enum kind kind, struct result *result)
+{
+	int fd = tcp_connect(&plan->server);
+	int status = -1;
+
+	if (fd < 0)
+		return -1;
+	if (kind == KIND_PLAIN) {
+		result->outcome = OUTCOME_PLAIN;
+		status = run_plain(fd);
+	} else if (prelude_say(plan->prelude, fd) == 0) {
+		if (kind == KIND_GARBAGE) {
+			status = send_garbage(fd, result);
+		} else {
+			status = run_tls(plan, fd, kind, result);
+		}
+	}
 	close(fd);
 	return status;
 }

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
+from typing import Any, Iterable, NamedTuple, Optional
 
 from .paths import LOADGEN
 from .processes import run
@@ -23,11 +23,27 @@ class Load:
     no_group: int = 0
     no_version: int = 0
     reject: int = 0
+    plain: int = 0
+    dribble: int = 0
     tls: str = "any"
+    tickets: bool = True
+    prelude: Optional[str] = None
     groups: Optional[str] = None
     ciphers: Optional[str] = None
+    """Cipher suites up to TLS 1.2."""
+    ciphersuites: Optional[str] = None
+    """Cipher suites of TLS 1.3."""
     threads: int = 4
     program: Path = LOADGEN
+
+    @property
+    def connections(self) -> int:
+        return self.completing + self.failing + self.aborted + self.plain
+
+    @property
+    def completing(self) -> int:
+        """Handshakes that complete."""
+        return self.full + self.resume + self.dribble
 
     @property
     def failing(self) -> int:
@@ -41,16 +57,27 @@ class Load:
 
     def command(self, port: int) -> list[str]:
         kinds = ("full", "resume", "abort_hello", "abort_flight", "reset")
-        kinds += ("garbage", "no_group", "no_version", "reject")
+        kinds += ("garbage", "no_group", "no_version", "reject", "plain", "dribble")
         command = [str(self.program), "--port", str(port), "--tls", self.tls]
         command += ["--threads", str(self.threads)]
         for kind in kinds:
             if getattr(self, kind):
                 command += [f"--{kind.replace('_', '-')}", str(getattr(self, kind))]
-        for option in ("groups", "ciphers"):
+        for option in ("groups", "ciphers", "ciphersuites", "prelude"):
             if getattr(self, option):
                 command += [f"--{option}", getattr(self, option)]
+        if not self.tickets:
+            command.append("--no-ticket")
         return command
+
+
+class Negotiated(NamedTuple):
+    """What a completed handshake negotiated, in the words of reports."""
+
+    version: str
+    cipher: str
+    group: str
+    resumption: str
 
 
 @dataclass(frozen=True)
@@ -61,11 +88,14 @@ class Seen:
     resumed: int
     failed: int
     abandoned: int
+    plain: int
     unplanned: int
     cpu_seconds: float
     versions: dict[str, int] = field(default_factory=dict)
     ciphers: dict[str, int] = field(default_factory=dict)
     groups: dict[str, int] = field(default_factory=dict)
+    handshakes: Counter[Negotiated] = field(default_factory=Counter)
+    """Completed handshakes by all that they negotiated."""
 
     @property
     def full(self) -> int:
@@ -77,7 +107,7 @@ class Seen:
 
     @staticmethod
     def nothing() -> "Seen":
-        return Seen(0, 0, 0, 0, 0, 0.0)
+        return Seen(0, 0, 0, 0, 0, 0, 0.0)
 
     def __add__(self, other: "Seen") -> "Seen":
         def merged(ours: dict[str, int], theirs: dict[str, int]) -> dict[str, int]:
@@ -88,11 +118,13 @@ class Seen:
             self.resumed + other.resumed,
             self.failed + other.failed,
             self.abandoned + other.abandoned,
+            self.plain + other.plain,
             self.unplanned + other.unplanned,
             self.cpu_seconds + other.cpu_seconds,
             merged(self.versions, other.versions),
             merged(self.ciphers, other.ciphers),
             merged(self.groups, other.groups),
+            self.handshakes + other.handshakes,
         )
 
     @staticmethod
@@ -100,7 +132,17 @@ class Seen:
         """The last line that is loadgen's; a profiler may print around it."""
         lines = [line for line in output.splitlines() if line.startswith('{"completed"')]
         assert lines, f"no result of loadgen in:\n{output}"
-        return Seen(**json.loads(lines[-1]))
+        result = json.loads(lines[-1])
+        result["handshakes"] = counted(result["handshakes"])
+        return Seen(**result)
+
+
+def counted(rows: Iterable[dict[str, Any]]) -> Counter[Negotiated]:
+    """Rows with the fields of `Negotiated` and a count; of the client's result or of a report."""
+    counts: Counter[Negotiated] = Counter()
+    for row in rows:
+        counts[Negotiated(*(row[name] for name in Negotiated._fields))] += row["count"]
+    return counts
 
 
 def run_load(load: Load, port: int, timeout: float = 60.0, cpu: Optional[int] = None) -> Seen:

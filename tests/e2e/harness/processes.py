@@ -49,6 +49,7 @@ class Process:
         )
         self._lines = queue.SimpleQueue()
         self._output = {"stdout": [], "stderr": []}
+        self._ended_streams = 0
         self._readers = [
             threading.Thread(target=self._read, args=(name,), daemon=True) for name in self._output
         ]
@@ -78,7 +79,8 @@ class Process:
                 line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
                 raise TimeoutError(f"no {text!r} from {self.describe()}") from None
-            if line is None and not self.alive():
+            self._ended_streams += line is None
+            if line is None and (self._ended_streams == len(self._output) or not self.alive()):
                 raise RuntimeError(f"ended without {text!r}: {self.describe()}")
             if line is not None and text in line:
                 return line.rstrip("\n")

@@ -16,7 +16,7 @@ user www-data;
 worker_processes {workers};
 pid {folder}/nginx.pid;
 error_log stderr warn;
-events {{ worker_connections 512; }}
+events {{ worker_connections {connections}; }}
 http {{
     access_log off;
     keepalive_requests 1000000;
@@ -27,12 +27,37 @@ http {{
     scgi_temp_path {folder}/scgi;
     ssl_session_cache shared:tests:1m;
     server {{
-        listen 127.0.0.1:{port} ssl;
+        listen 127.0.0.1:{port} ssl{parameters};
         ssl_certificate {cert};
         ssl_certificate_key {key};
         ssl_protocols TLSv1.2 TLSv1.3;
         {extra}
         location / {{ return 200 "ok\\n"; }}
+    }}
+}}
+"""
+
+# auth_http is asked only when somebody logs in: nobody does.
+NGINX_MAIL_CONFIG = """
+load_module /usr/lib/nginx/modules/ngx_mail_module.so;
+daemon off;
+user www-data;
+worker_processes 2;
+pid {folder}/nginx.pid;
+error_log stderr warn;
+events {{ worker_connections 512; }}
+mail {{
+    server_name localhost;
+    auth_http 127.0.0.1:9/;
+    server {{
+        listen 127.0.0.1:{port};
+        protocol {protocol};
+        smtp_auth login plain;
+        starttls on;
+        ssl_certificate {cert};
+        ssl_certificate_key {key};
+        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_session_cache shared:mail:1m;
     }}
 }}
 """
@@ -72,7 +97,7 @@ defaults
     timeout connect 5s
     timeout server 20s
 frontend tls
-    bind 127.0.0.1:{port} ssl crt {both}
+    bind 127.0.0.1:{port} ssl crt {both}{parameters}
     http-request return status 200 content-type text/plain string ok
 """
 
@@ -111,16 +136,34 @@ def nginx(
     extra: str = "",
     cpu: Optional[int] = None,
     env: Optional[dict[str, str]] = None,
+    parameters: str = "",
+    connections: int = 512,
 ) -> Iterator[Server]:
-    """nginx with a master and workers; `extra` goes into its server block."""
+    """nginx with a master and workers; `extra` goes into its server block, `parameters` to its
+    listen directive. `connections` is what each worker takes at a time."""
 
     def start(port: int) -> Process:
         values = {"port": port, "workers": workers, "extra": extra}
+        values |= {"parameters": parameters, "connections": connections}
         config = _write(folder / "nginx.conf", NGINX_CONFIG, certificate, **values)
         return Process([private_copy("nginx", folder), "-e", "stderr", "-c", config], cpu=cpu, env=env)
 
     with on_free_port(start) as server:
         wait_until(lambda: len(children(server.pid)) == workers, "nginx workers")
+        yield server
+
+
+@contextmanager
+def nginx_mail(folder: Path, certificate: Certificate, protocol: str) -> Iterator[Server]:
+    """nginx as a mail proxy: `protocol` is smtp, imap or pop3, which switch to TLS on demand."""
+
+    def start(port: int) -> Process:
+        values = {"port": port, "protocol": protocol}
+        config = _write(folder / "nginx.conf", NGINX_MAIL_CONFIG, certificate, **values)
+        return Process([private_copy("nginx", folder), "-e", "stderr", "-c", config])
+
+    with on_free_port(start) as server:
+        wait_until(lambda: len(children(server.pid)) == 2, "nginx workers")
         yield server
 
 
@@ -144,9 +187,12 @@ def apache(folder: Path, certificate: Certificate, mpm: str) -> Iterator[Server]
 
 
 @contextmanager
-def haproxy(folder: Path, certificate: Certificate) -> Iterator[Server]:
+def haproxy(folder: Path, certificate: Certificate, parameters: str = "") -> Iterator[Server]:
+    """HAProxy; `parameters` go to its bind line."""
+
     def start(port: int) -> Process:
-        config = _write(folder / "haproxy.cfg", HAPROXY_CONFIG, certificate, port=port)
+        values = {"port": port, "parameters": parameters}
+        config = _write(folder / "haproxy.cfg", HAPROXY_CONFIG, certificate, **values)
         return Process([private_copy("haproxy", folder), "-db", "-f", config])
 
     with on_free_port(start) as server:

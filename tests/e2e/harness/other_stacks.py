@@ -1,0 +1,104 @@
+"""Servers whose TLS is not a libssl that could be probed: Go, rustls, Java, GnuTLS, NSS, static."""
+
+import shutil
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator, Optional
+
+from .certificates import Certificate
+from .paths import PROGRAMS
+from .processes import Process, private_copy
+from .servers import Server, announcing, on_free_port
+
+NSS_NICKNAME = "own"
+
+JAVA_THREADS = 4
+
+GNUTLS_PRIORITY = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"
+
+
+@contextmanager
+def go(folder: Path, certificate: Certificate) -> Iterator[Server]:
+    """net/http, static and stripped."""
+    program = private_copy(PROGRAMS / "go_server", folder)
+    with announcing([program, certificate.cert, certificate.key]) as server:
+        yield server
+
+
+@contextmanager
+def rustls(folder: Path, certificate: Certificate) -> Iterator[Server]:
+    """rustls on AWS-LC, a thread per connection, stripped."""
+    program = private_copy(PROGRAMS / "rustls-server", folder)
+    with announcing([program, certificate.cert, certificate.key]) as server:
+        yield server
+
+
+@contextmanager
+def static_http(folder: Path, certificate: Certificate, tls: str = "any") -> Iterator[Server]:
+    """OpenSSL linked in and stripped, a thread per connection; named as Domino's task is."""
+    program = shutil.copy(PROGRAMS / "http", folder / "http")
+    with announcing([program, certificate.cert, certificate.key, tls]) as server:
+        yield server
+
+
+@contextmanager
+def java(folder: Path, certificate: Certificate, threads: Optional[int] = None) -> Iterator[Server]:
+    """The JDK's HttpsServer: all in the thread that accepts, or in a pool of `threads`."""
+    command = [_private_java(folder), "-Dsun.net.httpserver.nodelay=true"]
+    command += ["-cp", PROGRAMS, "HttpsTestServer", certificate.cert, certificate.key]
+    if threads:
+        command.append(threads)
+    with announcing(command) as server:
+        yield server
+
+
+def _private_java(folder: Path) -> Path:
+    """The launcher looks for the rest of the JDK beside its own folder."""
+    found = shutil.which("java")
+    assert found, "java is not installed"
+    home = Path(found).resolve().parents[1]
+    copy = folder / "jdk"
+    (copy / "bin").mkdir(parents=True)
+    for part in ("lib", "conf", "release"):
+        (copy / part).symlink_to(home / part)
+    return private_copy(found, copy / "bin")
+
+
+@contextmanager
+def gnutls_serv(folder: Path, certificate: Certificate) -> Iterator[Server]:
+    def start(port: int) -> Process:
+        command = [private_copy("gnutls-serv", folder), "--http", "--quiet", "--disable-client-cert"]
+        command += ["--port", port, "--x509certfile", certificate.cert]
+        command += ["--x509keyfile", certificate.key, "--priority", GNUTLS_PRIORITY]
+        return Process(command)
+
+    with on_free_port(start) as server:
+        yield server
+
+
+@contextmanager
+def selfserv(folder: Path, certificate: Certificate) -> Iterator[Server]:
+    """NSS's own test server, with tickets and DHE."""
+    database = _nss_database(folder, certificate)
+
+    def start(port: int) -> Process:
+        command = [private_copy("selfserv", folder), "-d", database, "-n", NSS_NICKNAME]
+        command += ["-p", port, "-V", "tls1.2:tls1.3", "-t", 8, "-D", "-u", "-H", 1]
+        return Process(command)
+
+    with on_free_port(start) as server:
+        yield server
+
+
+def _nss_database(folder: Path, certificate: Certificate) -> str:
+    database, bundle = f"sql:{folder / 'nss'}", folder / "own.p12"
+    (folder / "nss").mkdir()
+    export = ["openssl", "pkcs12", "-export", "-in", certificate.cert, "-inkey", certificate.key]
+    for command in (
+        [*export, "-name", NSS_NICKNAME, "-passout", "pass:", "-out", bundle],
+        ["certutil", "-N", "-d", database, "--empty-password"],
+        ["pk12util", "-i", bundle, "-d", database, "-W", "", "-K", ""],
+    ):
+        subprocess.run(command, check=True, capture_output=True, timeout=30)
+    return database

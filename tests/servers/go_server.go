@@ -1,0 +1,43 @@
+// A net/http server for the tests.
+//
+// go_server CERTIFICATE KEY prints "port N" and answers every request. TLS 1.2
+// is resumed by ticket, Go has no cache of sessions; TLS 1.3 by PSK.
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+)
+
+// RSA key transport is no longer among the defaults of newer versions.
+var suites = []uint16{
+	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+	tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+	tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+	tls.TLS_RSA_WITH_AES_128_GCM_SHA256,
+}
+
+func main() {
+	if len(os.Args) != 3 {
+		log.Fatal("usage: go_server CERTIFICATE KEY")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("port %d\n", listener.Addr().(*net.TCPAddr).Port)
+	server := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, "ok\n")
+		}),
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: suites},
+		// Failed handshakes are what the tests' clients provoke.
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	log.Fatal(server.ServeTLS(listener, os.Args[1], os.Args[2]))
+}
