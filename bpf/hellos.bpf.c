@@ -162,6 +162,18 @@ static __always_inline bool take_header(struct transfer *transfer, struct record
 	return records->opaque || copy_out(transfer, take, records->moved);
 }
 
+/* An alert in clear is the last that was copied. One that means nothing is not sent. */
+static __always_inline void take_alert(struct transfer *transfer, struct exchange *exchange)
+{
+	__u32 used = transfer->used;
+
+	if (used < RECORD_HEADER + ALERT_BODY || used > TLSPROF_HELLO_LEN)
+		return;
+	if (!exchange_alert(exchange, transfer->event.bytes[used - ALERT_BODY],
+			    transfer->direction))
+		transfer->used = used - RECORD_HEADER - ALERT_BODY;
+}
+
 /* One header or body, or as much of it as there is in one piece. */
 static __always_inline __u8 take_unit(struct transfer *transfer, struct exchange *exchange)
 {
@@ -191,9 +203,8 @@ static __always_inline __u8 take_unit(struct transfer *transfer, struct exchange
 		return exchange_header(exchange, records, transfer->event.header.time)
 			       ? FOLLOWED_ON
 			       : FOLLOWED_NOT_TLS;
-	if (take == 2 && records->type == CONTENT_ALERT && records->length == 2 &&
-	    transfer->used >= 2 && transfer->used <= TLSPROF_HELLO_LEN)
-		exchange_alert(exchange, transfer->event.bytes[transfer->used - 2]);
+	if (take == ALERT_BODY && records->type == CONTENT_ALERT && records->length == ALERT_BODY)
+		take_alert(transfer, exchange);
 	exchange_record(exchange, transfer->direction);
 	records_begin(records);
 	return FOLLOWED_ON;

@@ -57,6 +57,7 @@ struct exchange {
 	/* Application data came with the peer's last handshake bytes. */
 	__u8 request_came;
 	__u8 tail; /* enum tail */
+	__u8 peer_closed;
 	__u32 tail_length;
 };
 
@@ -181,11 +182,17 @@ static inline bool exchange_header(struct exchange *exchange, struct records *re
 	return true;
 }
 
-/* An alert in clear has come. */
-static inline void exchange_alert(struct exchange *exchange, __u8 level)
+/*
+ * An alert in clear has moved. Returns whether it means anything: some servers
+ * tell a peer that has gone away that it has.
+ */
+static inline bool exchange_alert(struct exchange *exchange, __u8 level, __u8 direction)
 {
+	if (direction == TLSPROF_DIRECTION_OUT && exchange->peer_closed)
+		return false;
 	if (level == ALERT_FATAL)
 		exchange->event.outcome = TLSPROF_OUTCOME_FAILED;
+	return true;
 }
 
 /* A whole record has come. The outcome is set when it was the last. */

@@ -139,14 +139,27 @@ static void alerts_are_failures(void)
 	struct exchange encrypted = fresh(TLSPROF_ROLE_SERVER);
 
 	CHECK_EQUAL(FEED(&in_clear, C(HANDSHAKE, 220)), 0);
-	exchange_alert(&in_clear, 1); /* a warning */
+	exchange_alert(&in_clear, 1, TLSPROF_DIRECTION_IN); /* a warning */
 	CHECK_EQUAL(in_clear.event.outcome, 0);
-	exchange_alert(&in_clear, ALERT_FATAL);
+	CHECK_EQUAL(exchange_alert(&in_clear, ALERT_FATAL, TLSPROF_DIRECTION_IN), true);
 	CHECK_EQUAL(in_clear.event.outcome, TLSPROF_OUTCOME_FAILED);
 	CHECK_EQUAL(FEED(&encrypted, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
 			 C(APPLICATION_DATA, 19)),
 		    4);
 	CHECK_EQUAL(encrypted.event.outcome, TLSPROF_OUTCOME_FAILED);
+}
+
+static void an_alert_to_a_peer_that_has_gone_means_nothing(void)
+{
+	struct exchange exchange = fresh(TLSPROF_ROLE_SERVER);
+
+	CHECK_EQUAL(FEED(&exchange, C(HANDSHAKE, 220)), 0);
+	exchange.peer_closed = 1;
+	CHECK_EQUAL(exchange_alert(&exchange, ALERT_FATAL, TLSPROF_DIRECTION_OUT), false);
+	CHECK_EQUAL(exchange.event.outcome, 0);
+	/* But what it said before it went does. */
+	CHECK_EQUAL(exchange_alert(&exchange, ALERT_FATAL, TLSPROF_DIRECTION_IN), true);
+	CHECK_EQUAL(exchange.event.outcome, TLSPROF_OUTCOME_FAILED);
 }
 
 static void a_false_start_is_no_end(void)
@@ -298,6 +311,7 @@ int main(void)
 	RUN(a_client_certificate_comes_before_the_finished);
 	RUN(or_when_the_server_has_nothing_more_to_read);
 	RUN(alerts_are_failures);
+	RUN(an_alert_to_a_peer_that_has_gone_means_nothing);
 	RUN(a_false_start_is_no_end);
 	RUN(half_a_handshake_has_no_outcome);
 	RUN(only_tls_records_are_records);

@@ -238,6 +238,15 @@ impl Registry {
         self.images.get(&id)
     }
 
+    /// Whether an image does the steps of handshakes and has no probes: what is
+    /// seen of handshakes in its processes says nothing of steps.
+    pub fn hides_steps(&self, id: ImageId) -> bool {
+        self.get(id).is_some_and(|image| {
+            let crypto = image.library.as_ref().is_some_and(|library| library.crypto);
+            crypto && !matches!(image.state, State::Profiled)
+        })
+    }
+
     /// Whether an image has probes.
     pub fn is_profiled(&self, id: ImageId) -> bool {
         self.get(id)

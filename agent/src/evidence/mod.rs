@@ -222,6 +222,16 @@ pub struct Handshake {
     pub hello: Option<Box<Facts>>,
 }
 
+impl Handshake {
+    /// Unlearns what only the steps tell: they could not be seen.
+    pub fn forget_steps(&mut self) {
+        self.steps = None;
+        self.resumption = Resumption::Unknown;
+        self.group = "unknown";
+        self.signature = "unknown";
+    }
+}
+
 /// A change in the population of processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessEvent {

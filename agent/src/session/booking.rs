@@ -9,7 +9,7 @@ use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
 use crate::discover::table::{ProcessTable, ServiceView};
 use crate::evidence::join::Joiner;
-use crate::evidence::{Evidence, Pid};
+use crate::evidence::{Evidence, Pid, Source};
 use crate::ledger::Ledger;
 
 /// Where evidence is put together and booked.
@@ -24,7 +24,7 @@ impl Desk<'_> {
     /// Takes evidence of that time, and books what is complete with it.
     pub(super) fn take(
         &mut self,
-        evidence: Evidence,
+        mut evidence: Evidence,
         at: Duration,
         see: &mut impl FnMut(&str, &Evidence),
     ) {
@@ -35,6 +35,14 @@ impl Desk<'_> {
         };
         if process.is_some_and(|process| is_ignored(self.table, process)) {
             return;
+        }
+        if let Evidence::Handshake(handshake) = &mut evidence
+            && handshake.source == Source::Library
+        {
+            let hidden = |image| self.registry.hides_steps(image);
+            if self.table.maps(handshake.process, hidden) {
+                handshake.forget_steps();
+            }
         }
         let probed = |process| {
             let is_profiled = |image| self.registry.is_profiled(image);
