@@ -29,12 +29,13 @@ def test_counts_equal_the_servers_own(form, rsa, tmp_path):
     assert service.outcomes("server") == measured.outcomes
     completed = dict(role="server", outcome="completed")
     assert service.count(resumption="none", **completed) == measured.full
-    assert service.count(resumption="abbreviated", **completed) == loads[0].resume
+    assert service.count(resumption="ticket", **completed) == loads[0].resume
     assert service.count(resumption="psk", **completed) == loads[1].resume
     assert service.cpu_seconds(role="server") == pytest.approx(measured.cpu_seconds, rel=CPU_TOLERANCE)
 
     client = report.service("loadgen")
-    assert client.outcomes("client") == seen.outcomes
+    # Garbage is sent without a TLS library: socket calls alone show it.
+    assert client.outcomes("client", source="library") == seen.outcomes
     assert client.resumed("client") == seen.resumed
     assert client.outcomes("server") == dict(completed=0, failed=0, abandoned=0)
     assert not report.losses_of_events()

@@ -88,12 +88,13 @@ def test_counts_equal_the_servers_own(form, version, rsa, tmp_path):
     assert service.cpu_seconds(role="server") == pytest.approx(cpu_seconds, rel=CPU_TOLERANCE)
     completed = dict(role="server", outcome="completed")
     assert service.count(resumption="none", **completed) == 2 * load.full
-    assert service.count(resumption="abbreviated", **completed) == load.resume
+    assert service.count(resumption="ticket", **completed) == load.resume
     assert service.count(resumption="psk", **completed) == load.resume
     assert versions_of(service) == {version.number}
 
     client = profiling.report.service(version.client.name)
-    assert client.outcomes("client") == added(load.outcomes for load in seen)
+    # Garbage is sent without a TLS library: socket calls alone show it.
+    assert client.outcomes("client", source="library") == added(load.outcomes for load in seen)
     assert client.resumed("client") == 2 * load.resume
 
 
@@ -196,8 +197,8 @@ class Ratios:
 GROUP_NAMES = {"X25519": "x25519", "P-256": "secp256r1", "P-384": "secp384r1"}
 
 
-def test_groups_are_named_or_unknown(version, rsa, tmp_path):
-    """1.1.1 does not say the name of a group; the label must then not pretend to know."""
+def test_groups_are_named(version, rsa, tmp_path):
+    """1.1.1 does not say the name of a group, but the hellos do."""
     with servers.selftimed("threads", rsa, program=version.server) as server:
         with Profiling(tmp_path) as profiling:
             for group in GROUP_NAMES:
@@ -205,10 +206,7 @@ def test_groups_are_named_or_unknown(version, rsa, tmp_path):
     completed = dict(role="server", outcome="completed")
     service = profiling.report.service(version.server.name)
     counts = {name: service.count(group=name, **completed) for name in {*GROUP_NAMES.values(), "unknown"}}
-    if version.is_v3:
-        assert counts == {**dict.fromkeys(GROUP_NAMES.values(), 10), "unknown": 0}
-    else:
-        assert counts == {**dict.fromkeys(GROUP_NAMES.values(), 0), "unknown": 30}
+    assert counts == {**dict.fromkeys(GROUP_NAMES.values(), 10), "unknown": 0}
 
 
 SIGNATURES = {"rsa2048": "rsa_2048", "rsa4096": "rsa_4096", "ecdsa": "ecdsa_p256", "ed25519": "ed25519"}

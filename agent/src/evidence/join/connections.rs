@@ -25,11 +25,8 @@ impl Joiner {
         let gave_up = dialogue.hear(chunk);
         let over = !dialogue.is_underway();
         self.charged = self.charged + dialogue.charge() - before;
-        match gave_up {
-            Some(GaveUp::Gap) => self.lose(Loss::HelloGap),
-            Some(GaveUp::TooLong | GaveUp::Malformed) => self.lose(Loss::HelloUnreadable),
-            Some(GaveUp::Underway) => self.lose(Loss::HelloUnderway),
-            None => {}
+        if gave_up == Some(GaveUp::Gap) {
+            self.lose(Loss::HelloGap);
         }
         if over && let Some(waiting) = self.unfinished.get(&id).copied() {
             self.resolve(waiting);

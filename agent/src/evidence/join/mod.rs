@@ -37,7 +37,7 @@
 //!    was given to another by rule 4 changes places with that.
 //!
 //! **Losses.** Bytes of hellos that are missing end an exchange: what was heard
-//! before stays valid. A lost library record leaves the socket's to be booked
+//! before stays valid. What a peer says that cannot be understood is no loss. A lost library record leaves the socket's to be booked
 //! alone; a lost socket record leaves the library's. What was evicted for want of
 //! room loses the facts, never the handshake; a twin that comes after an eviction
 //! may be counted twice, which [`Loss::ConnectionTableFull`] tells.
@@ -114,10 +114,6 @@ impl Default for Limits {
 pub enum Loss {
     /// Bytes of hellos that could not be read.
     HelloGap,
-    /// Hellos that no TLS peer would send, or too long.
-    HelloUnreadable,
-    /// TLS that was under way when its first bytes were seen.
-    HelloUnderway,
     /// Hellos that were dropped for want of room.
     ConnectionTableFull,
     /// Handshakes that were booked before their time for want of room.
@@ -126,10 +122,8 @@ pub enum Loss {
 
 impl Loss {
     /// All reasons.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 3] = [
         Self::HelloGap,
-        Self::HelloUnreadable,
-        Self::HelloUnderway,
         Self::ConnectionTableFull,
         Self::HandshakeQueueFull,
     ];
@@ -138,8 +132,6 @@ impl Loss {
     pub const fn label(self) -> &'static str {
         match self {
             Self::HelloGap => "hello_gap",
-            Self::HelloUnreadable => "hello_unreadable",
-            Self::HelloUnderway => "hello_underway",
             Self::ConnectionTableFull => "hello_table_full",
             Self::HandshakeQueueFull => "handshake_queue_full",
         }

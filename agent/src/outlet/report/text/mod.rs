@@ -16,13 +16,7 @@ use super::model::{Loss, Report, Service};
 
 /// Reasons of losses that do not make the figures of the profile's own time
 /// wrong: they are told at the end.
-const HARMLESS: [&str; 5] = [
-    "began_before_attach",
-    "hello_gap",
-    "hello_unreadable",
-    "hello_underway",
-    "hello_table_full",
-];
+const HARMLESS: [&str; 3] = ["began_before_attach", "hello_gap", "hello_table_full"];
 
 /// Services in the overview; the JSON has all.
 const OVERVIEW: usize = 15;
@@ -174,12 +168,6 @@ fn loss_in_words(reason: &str) -> String {
         }
         "hello_gap" => "connections have first bytes that could not be read: what was negotiated \
                         on them is partly unknown"
-            .to_owned(),
-        "hello_unreadable" => {
-            "connections began with TLS messages that no TLS peer would send".to_owned()
-        }
-        "hello_underway" => "connections were in the middle of TLS when their first bytes were \
-                             seen"
             .to_owned(),
         "hello_table_full" => "connections were dropped before their handshake, for want of \
                                room: what was negotiated on them is unknown"
