@@ -49,14 +49,31 @@ static __always_inline __u64 phase_connection(__u32 tid)
 	return phase ? phase->connection : 0;
 }
 
-/* Ends the handshake of a connection: one event. */
+/*
+ * Ends the handshake of a connection: one event. Two threads may do so at once, as
+ * when one leaves the CPU and the other closes the socket: who removes the entry
+ * sends.
+ */
 static __always_inline void close_exchange(__u64 connection, struct exchange *exchange, __u64 now)
 {
-	if (exchange->began) {
-		exchange_end(exchange, connection, now);
-		send_event(&exchange->event, sizeof(exchange->event));
+	struct tlsprof_handshake_event *event;
+
+	if (!exchange->began) {
+		bpf_map_delete_elem(&exchanges, &connection);
+		return;
 	}
-	bpf_map_delete_elem(&exchanges, &connection);
+	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+	if (!event) {
+		if (!bpf_map_delete_elem(&exchanges, &connection))
+			count_loss(TLSPROF_LOSS_EVENT_RING_FULL);
+		return;
+	}
+	exchange_end(exchange, connection, now);
+	__builtin_memcpy(event, &exchange->event, sizeof(*event));
+	if (bpf_map_delete_elem(&exchanges, &connection))
+		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
+	else
+		bpf_ringbuf_submit(event, wakeup_flags());
 }
 
 /* The thread turns to something else; `idle`: because it waits for the peer. */

@@ -49,7 +49,9 @@ static inline void handshake_add_call(struct tlsprof_handshake *handshake, const
 	clock_add_to(&call->clock, event, now);
 	event->probe_hits += call->probe_hits;
 	event->cpu += clock_cpu(&call->clock, now);
-	if (!event->connection)
+	/* The last says it best: a first call over a memory BIO may come while the
+	 * thread is still at work on another connection. */
+	if (call->socket)
 		event->connection = call->socket;
 	for (int i = 0; i < TLSPROF_STEP_COUNT; i++) {
 		event->step[i] += call->step[i];

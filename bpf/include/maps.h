@@ -98,13 +98,16 @@ static __always_inline void count_loss(__u32 reason)
 		(*count)++;
 }
 
+static __always_inline __u64 wakeup_flags(void)
+{
+	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= EVENT_WAKEUP_BYTES
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
+}
+
 static __always_inline void send_event(void *event, __u64 size)
 {
-	__u64 flags = BPF_RB_NO_WAKEUP;
-
-	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= EVENT_WAKEUP_BYTES)
-		flags = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&events, event, size, flags))
+	if (bpf_ringbuf_output(&events, event, size, wakeup_flags()))
 		count_loss(TLSPROF_LOSS_EVENT_RING_FULL);
 }
 
