@@ -124,19 +124,6 @@ static __always_inline void end_handshake(struct connection *connection)
 		close_exchange(id, exchange, bpf_ktime_get_ns());
 }
 
-/* What it sent before is still to be read. */
-static __always_inline void note_end_of_peer(struct connection *connection)
-{
-	__u64 id = connection->id;
-	struct exchange *exchange;
-
-	if (connection->watch != WATCH_OPEN)
-		return;
-	exchange = bpf_map_lookup_elem(&exchanges, &id);
-	if (exchange)
-		exchange->peer_closed = 1;
-}
-
 static __always_inline void handle_closing(struct sock *sk, int old, int new)
 {
 	struct socket_end end = { .error = sk->sk_err,
@@ -153,7 +140,7 @@ static __always_inline void handle_closing(struct sock *sk, int old, int new)
 	if (!connection->pid && in_states(new, 1U << BPF_TCP_FIN_WAIT1 | 1U << BPF_TCP_LAST_ACK))
 		claim(connection);
 	if (new == BPF_TCP_CLOSE_WAIT)
-		note_end_of_peer(connection);
+		connection->peer_closed = 1; /* what it sent before is still to be read */
 	else
 		end_handshake(connection);
 	if (new != BPF_TCP_CLOSE)

@@ -162,16 +162,17 @@ static __always_inline bool take_header(struct transfer *transfer, struct record
 	return records->opaque || copy_out(transfer, take, records->moved);
 }
 
-/* An alert in clear is the last that was copied. One that means nothing is not sent. */
+/* An alert in clear is the last that was copied, as far as it came at once. One that
+ * means nothing is not sent. */
 static __always_inline void take_alert(struct transfer *transfer, struct exchange *exchange)
 {
-	__u32 used = transfer->used;
+	__u32 used = transfer->used, record = RECORD_HEADER + ALERT_BODY;
 
-	if (used < RECORD_HEADER + ALERT_BODY || used > TLSPROF_HELLO_LEN)
+	if (used < ALERT_BODY || used > TLSPROF_HELLO_LEN)
 		return;
 	if (!exchange_alert(exchange, transfer->event.bytes[used - ALERT_BODY],
 			    transfer->direction))
-		transfer->used = used - RECORD_HEADER - ALERT_BODY;
+		transfer->used = used > record ? used - record : 0;
 }
 
 /* One header or body, or as much of it as there is in one piece. */
@@ -459,6 +460,7 @@ static __always_inline bool watch(struct connection *connection, __u32 length, _
 
 	if (!exchange)
 		return false;
+	exchange->peer_closed = connection->peer_closed;
 	transfer = begin_transfer(connection, length, direction);
 	if (transfer) {
 		followed = follow(transfer, exchange);

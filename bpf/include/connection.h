@@ -39,6 +39,7 @@ struct connection {
 	__u8 time_wait;
 	__u8 watch; /* enum watch */
 	__u8 tls;   /* enum tlsprof_tls */
+	__u8 peer_closed;
 	/* Bytes up to the end of the TLS handshake. */
 	__u32 handshake_received;
 	__u32 handshake_sent;

@@ -2,7 +2,6 @@
 
 use super::codes::{Alert, AlertLevel, Group, Version};
 use super::opening::Opening;
-use super::records::{Item, Records};
 use super::server::{Choice, KeyExchange, Signature};
 use super::{ALERTS, Direction, Offer};
 use crate::evidence::{Handshake, Resumption, Role};
@@ -280,20 +279,6 @@ impl Facts {
         let mut resumption = handshake.resumption;
         let groups_differ = settle(&mut group, self.key_exchange().label());
         groups_differ || settle_resumption(&mut resumption, self.resumption())
-    }
-
-    /// Takes note of alerts in clear after the hellos of TLS 1.3: a client that
-    /// refuses the server's flight may have no key yet to encrypt its alert with.
-    /// `bytes` begins with a record; alerts in pieces are not seen.
-    pub fn hear_late(&mut self, direction: Direction, bytes: &[u8]) {
-        let (mut records, mut rest) = (Records::default(), bytes);
-        while let Ok(Some(item)) = records.next(&mut rest) {
-            match item {
-                Item::Alert(level, alert) => self.note_alert(direction, level, alert),
-                Item::ChangeCipherSpec => {}
-                Item::Message(_) | Item::ApplicationData => break,
-            }
-        }
     }
 
     /// Warnings are kept while there is room, one fatal alert always: it is the

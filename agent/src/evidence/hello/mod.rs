@@ -12,6 +12,7 @@ mod client;
 mod codes;
 mod cursor;
 mod facts;
+mod late;
 mod opening;
 mod records;
 mod server;
@@ -22,6 +23,7 @@ pub(crate) mod tests;
 pub use client::{LISTED, Offer};
 pub use codes::{Alert, AlertLevel, CipherSuite, Group, SignatureScheme, Version};
 pub use facts::{Attempt, Facts, Offered};
+pub use late::Late;
 pub use opening::{Opening, Upgrade};
 pub use server::{Choice, KeyExchange, Signature};
 

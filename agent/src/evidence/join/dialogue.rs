@@ -1,6 +1,6 @@
 //! What one connection said in clear, until its handshake is booked.
 
-use crate::evidence::hello::{Direction, Exchange, Facts, GaveUp, State};
+use crate::evidence::hello::{Direction, Exchange, Facts, GaveUp, Late, State};
 use crate::evidence::{Chunk, Role};
 
 /// What a dialogue takes beside the bytes that it was fed, roughly.
@@ -17,6 +17,7 @@ pub(super) struct Dialogue {
     /// Present until all that travels in clear was seen.
     exchange: Option<Box<Exchange>>,
     facts: Option<Box<Facts>>,
+    late: Late,
     /// Where the next bytes should stand, from the client and from the server.
     next: [u32; 2],
     fed: usize,
@@ -28,6 +29,7 @@ impl Dialogue {
             role,
             exchange: Some(Box::default()),
             facts: None,
+            late: Late::default(),
             next: [0; 2],
             fed: 0,
         }
@@ -46,7 +48,7 @@ impl Dialogue {
     pub(super) fn hear(&mut self, chunk: &Chunk) -> Option<GaveUp> {
         let Some(exchange) = self.exchange.as_mut() else {
             if let Some(facts) = &mut self.facts {
-                facts.hear_late(chunk.direction, &chunk.bytes);
+                self.late.hear(facts, chunk.direction, &chunk.bytes);
             }
             return None;
         };

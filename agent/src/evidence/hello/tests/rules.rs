@@ -2,7 +2,8 @@
 
 use super::fixture::{fed, read};
 use crate::evidence::hello::{
-    AlertLevel, Attempt, Direction, Facts, Group, KeyExchange, Offer, SignatureScheme, Version,
+    AlertLevel, Attempt, Direction, Facts, Group, KeyExchange, Late, Offer, SignatureScheme,
+    Version,
 };
 use crate::evidence::{Handshake, Resumption, Role, sample};
 
@@ -143,20 +144,32 @@ fn codes_without_name_are_other() {
 
 #[test]
 fn an_alert_in_clear_after_the_hellos_is_heard() {
-    let mut facts = facts("openssl30-tls13-full");
-    let before = facts.alerts.len();
-    facts.hear_late(Direction::FromClient, b"\x14\x03\x03\x00\x01\x01");
-    assert_eq!(facts.alerts.len(), before);
     let unknown_ca = b"\x14\x03\x03\x00\x01\x01\x15\x03\x03\x00\x02\x02\x30";
-    facts.hear_late(Direction::FromClient, unknown_ca);
-    let (direction, level, alert) = facts.alerts[before];
-    assert_eq!(
-        (direction, level),
-        (Direction::FromClient, AlertLevel::Fatal)
-    );
-    assert_eq!(alert.name(), "unknown_ca");
+    for pieces in [1, 5, 6, 11, 13] {
+        let mut facts = facts("openssl30-tls13-full");
+        let before = facts.alerts.len();
+        let mut late = Late::default();
+        for piece in unknown_ca.chunks(pieces) {
+            late.hear(&mut facts, Direction::FromClient, piece);
+        }
+        assert_eq!(facts.alerts.len(), before + 1);
+        let (direction, level, alert) = facts.alerts[before];
+        let expected = (Direction::FromClient, AlertLevel::Fatal);
+        assert_eq!((direction, level), expected);
+        assert_eq!(alert.name(), "unknown_ca");
+    }
+}
+
+#[test]
+fn late_alerts_are_bounded_and_end_with_encrypted_data() {
+    let mut facts = facts("openssl30-tls13-full");
+    let (mut late, alert) = (Late::default(), b"\x15\x03\x03\x00\x02\x01\x5a");
     for _ in 0..1000 {
-        facts.hear_late(Direction::FromClient, unknown_ca);
+        late.hear(&mut facts, Direction::FromServer, alert);
     }
     assert!(facts.alerts.len() < 10);
+    let known = facts.alerts.len();
+    let data = b"\x17\x03\x03\x00\x02\x01\x02\x15\x03\x03\x00\x02\x02\x30";
+    late.hear(&mut facts, Direction::FromServer, data);
+    assert_eq!(facts.alerts.len(), known);
 }
