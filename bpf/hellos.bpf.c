@@ -46,7 +46,8 @@ static const struct exchange new_exchange = {};
 enum followed {
 	FOLLOWED_ON = 0,
 	FOLLOWED_NOT_TLS,
-	FOLLOWED_LOST, /* it cannot be read, or is no end of it */
+	FOLLOWED_LOST,       /* it cannot be read, or is no end of it */
+	FOLLOWED_TO_ITS_END, /* meanwhile the connection was closed elsewhere */
 };
 
 static __always_inline struct pt_regs *syscall_registers(void)
@@ -220,7 +221,7 @@ __noinline int follow_unit(__u64 connection)
 	struct transfer *transfer = current_transfer();
 	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &connection);
 
-	return transfer && exchange ? take_unit(transfer, exchange) : FOLLOWED_LOST;
+	return transfer && exchange ? take_unit(transfer, exchange) : FOLLOWED_TO_ITS_END;
 }
 
 /* Follows the call's records to the end of the handshake at most. */
@@ -466,6 +467,10 @@ static __always_inline bool watch(struct connection *connection, __u32 length, _
 		followed = follow(transfer, exchange);
 		more = transfer->length > 0;
 		transfer->busy = 0;
+	}
+	if (followed == FOLLOWED_TO_ITS_END) {
+		connection->watch = WATCH_OVER;
+		return true;
 	}
 	if (followed == FOLLOWED_LOST)
 		count_loss(TLSPROF_LOSS_HELLO_NOT_FOLLOWED);

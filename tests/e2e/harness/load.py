@@ -105,6 +105,12 @@ class Seen:
     def outcomes(self) -> dict[str, int]:
         return {"completed": self.completed, "failed": self.failed, "abandoned": self.abandoned}
 
+    def agrees_with(self, outcomes: dict[str, int]) -> bool:
+        """Whether the report counts what the clients saw. Where the server ends a connection with an
+        alert and a reset, the client may read the one and the kernel see the other first."""
+        ended = outcomes["failed"] + outcomes["abandoned"]
+        return (outcomes["completed"], ended) == (self.completed, self.failed + self.abandoned)
+
     @staticmethod
     def nothing() -> "Seen":
         return Seen(0, 0, 0, 0, 0, 0, 0.0)
