@@ -49,8 +49,11 @@ enum followed {
 	FOLLOWED_LOST, /* it cannot be read, or is no end of it */
 };
 
-static __always_inline struct pt_regs *syscall_registers(void)
+static __always_inline struct pt_regs *syscall_registers(const struct socket_call *call)
 {
+	/* 5.10 has no other way to them. */
+	if (connections_by_address)
+		return call->registers;
 	return (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 }
 
@@ -70,9 +73,9 @@ static __always_inline bool next_piece(struct payload *payload)
 }
 
 /* Finds the buffer of the system call that the current thread is in. */
-static __always_inline bool find_payload(struct payload *payload, __u32 length)
+static __always_inline bool find_payload(struct payload *payload, const struct socket_call *call)
 {
-	struct pt_regs *regs = syscall_registers();
+	struct pt_regs *regs = syscall_registers(call);
 	struct user_message message;
 	__u64 address = SYSCALL_PARM2(regs);
 
@@ -81,7 +84,7 @@ static __always_inline bool find_payload(struct payload *payload, __u32 length)
 	switch (buffer_of_syscall(syscall_number(regs))) {
 	case BUFFER_PLAIN:
 		payload->base = address;
-		payload->left = length;
+		payload->left = call->length;
 		return true;
 	case BUFFER_VECTOR:
 		payload->iov = address;
@@ -294,7 +297,7 @@ static __always_inline __u8 follow_beginning(struct transfer *transfer, struct e
 
 /* Takes hold of this CPU's transfer for what a socket call has moved. */
 static __always_inline struct transfer *begin_transfer(const struct connection *connection,
-						       __u32 length, __u8 direction)
+						       const struct socket_call *call)
 {
 	struct transfer *transfer = current_transfer();
 	struct tlsprof_hello_event *event;
@@ -303,23 +306,24 @@ static __always_inline struct transfer *begin_transfer(const struct connection *
 	if (!transfer || transfer->busy)
 		return NULL;
 	transfer->busy = 1;
-	transfer->length = length;
+	transfer->length = call->length;
 	transfer->used = 0;
-	transfer->direction = direction;
+	transfer->direction = call->direction;
 	__builtin_memset(&transfer->payload, 0, sizeof(transfer->payload));
 	event = &transfer->event;
 	event->header.kind = TLSPROF_EVENT_HELLO;
 	event->header.pid = bpf_get_current_pid_tgid() >> 32;
 	event->header.time = bpf_ktime_get_ns();
 	event->connection = connection->id;
-	event->direction = direction;
+	event->direction = call->direction;
 	event->role = connection->role;
 	return transfer;
 }
 
-static __always_inline __u8 follow(struct transfer *transfer, struct exchange *exchange)
+static __always_inline __u8 follow(struct transfer *transfer, struct exchange *exchange,
+				   const struct socket_call *call)
 {
-	if (!find_payload(&transfer->payload, transfer->length))
+	if (!find_payload(&transfer->payload, call))
 		return FOLLOWED_LOST;
 	return exchange->stage == STAGE_BEFORE_TLS ? follow_beginning(transfer, exchange)
 						   : follow_records(transfer, exchange);
@@ -343,15 +347,15 @@ static __always_inline struct exchange *open_exchange(struct connection *connect
 }
 
 /* Whether all that the current call moved is one encrypted record. */
-static __always_inline bool is_one_record(int length)
+static __always_inline bool is_one_record(const struct socket_call *call)
 {
 	struct payload payload = {};
 	__u8 header[RECORD_HEADER];
 
-	return length > RECORD_HEADER && find_payload(&payload, length) &&
+	return call->length > RECORD_HEADER && find_payload(&payload, call) &&
 	       !bpf_probe_read_user(header, sizeof(header), (void *)payload.base) &&
 	       header[0] == CONTENT_APPLICATION_DATA &&
-	       (header[3] << 8 | header[4]) == length - RECORD_HEADER;
+	       (header[3] << 8 | header[4]) == call->length - RECORD_HEADER;
 }
 
 /* The exchange of a connection that is watched. */
@@ -436,9 +440,9 @@ static __always_inline void advance(struct connection *connection, struct exchan
 		begin_phase(connection->id);
 }
 
-/* A socket call of the owner moved `length` bytes of a connection that is watched.
- * Returns whether they were part of a TLS handshake. */
-static __always_inline bool watch(struct connection *connection, __u32 length, __u8 direction,
+/* A socket call of the owner moved bytes of a connection that is watched. Returns
+ * whether they were part of a TLS handshake. */
+static __always_inline bool watch(struct connection *connection, const struct socket_call *call,
 				  __u64 phase)
 {
 	struct exchange *exchange = find_exchange(connection);
@@ -448,9 +452,9 @@ static __always_inline bool watch(struct connection *connection, __u32 length, _
 
 	if (!exchange)
 		return false;
-	transfer = begin_transfer(connection, length, direction);
+	transfer = begin_transfer(connection, call);
 	if (transfer) {
-		followed = follow(transfer, exchange);
+		followed = follow(transfer, exchange, call);
 		more = transfer->length > 0;
 		transfer->busy = 0;
 	}
@@ -462,6 +466,6 @@ static __always_inline bool watch(struct connection *connection, __u32 length, _
 	}
 	if (!exchange->began)
 		return false;
-	advance(connection, exchange, direction, more, phase);
+	advance(connection, exchange, call->direction, more, phase);
 	return true;
 }

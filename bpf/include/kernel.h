@@ -66,6 +66,7 @@ struct task_struct {
 	__u64 start_boottime;
 	char comm[16];
 	struct signal_struct *signal;
+	struct files_struct *files;
 };
 
 /* Up to 5.13 (renamed by kernel commit 2f064a59a11f). */
@@ -75,6 +76,27 @@ struct task_struct___before_5_14 {
 
 struct linux_binprm {
 	const char *filename;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct fdtable {
+	struct file **fd;
+};
+
+struct file {
+	struct inode *f_inode;
+	void *private_data;
+};
+
+struct inode {
+	unsigned short i_mode;
+};
+
+struct socket {
+	struct sock *sk;
 };
 
 struct sock_common {
@@ -120,8 +142,12 @@ static __always_inline bool is_compat(struct pt_regs *regs)
 	return (__u16)BPF_CORE_READ(regs, cs) == __USER32_CS;
 }
 
+/* By a pointer that the verifier trusts. */
+#define SYSCALL_NUMBER(regs) ((long)(regs)->orig_ax)
+#define SYSCALL_PARM1(regs) ((regs)->di)
 #define SYSCALL_PARM2(regs) BPF_CORE_READ(regs, si)
 #define SYSCALL_PARM3(regs) BPF_CORE_READ(regs, dx)
+#define SYSCALL_PARM4(regs) BPF_CORE_READ(regs, r10)
 #else
 #define PSR_MODE32_BIT 0x10 /* arch/arm64/include/uapi/asm/ptrace.h */
 
@@ -135,8 +161,11 @@ static __always_inline bool is_compat(struct pt_regs *regs)
 	return BPF_CORE_READ(regs, pstate) & PSR_MODE32_BIT;
 }
 
+#define SYSCALL_NUMBER(regs) ((long)(regs)->syscallno)
+#define SYSCALL_PARM1(regs) ((regs)->orig_x0)
 #define SYSCALL_PARM2(regs) BPF_CORE_READ(regs, regs[1])
 #define SYSCALL_PARM3(regs) BPF_CORE_READ(regs, regs[2])
+#define SYSCALL_PARM4(regs) BPF_CORE_READ(regs, regs[3])
 #endif
 
 #endif /* TLSPROF_NATIVE */

@@ -12,12 +12,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use thiserror::Error;
 
-use super::connections::{self, Connections, Follow};
+use super::connections::{self, Connections, Follow, Storage};
 use super::contract::{
     TLSPROF_EVENT_HANDSHAKE, TLSPROF_HIT_COUNT, TLSPROF_LOSS_COUNT, TLSPROF_OUTCOME_ABANDONED,
     tlsprof_connection_object, tlsprof_control, tlsprof_handshake, tlsprof_handshake_event,
 };
 use super::limits;
+use super::socket_calls::Tier;
+use crate::causes::one_line;
 
 static SINGLE: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.single.bpf.o"));
 static MULTI: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.multi.bpf.o"));
@@ -64,6 +66,8 @@ pub struct Loaded {
     pub mode: UprobeMode,
     /// What of TCP connections is followed.
     pub connections: Connections,
+    /// Whether probes in TLS libraries can be placed; the kernel's reason if not.
+    pub library: Result<(), String>,
     pub(super) events: RingBuf<MapData>,
     control: Array<MapData, Control>,
     handshakes: HashMap<MapData, ConnectionObject, Progress>,
@@ -140,27 +144,13 @@ pub struct Options {
 /// be followed is no error, see [`Loaded::connections`].
 pub fn load(options: Options) -> Result<Loaded, LoadError> {
     limits::raise();
-    let btf = Btf::from_sys_fs().map_err(|error| LoadError::NoBtf(error.to_string()))?;
+    let btf = kernel_types()?;
     let mode = options.mode.unwrap_or_else(best_mode);
-    let object = if mode == UprobeMode::Multi {
-        MULTI
-    } else {
-        SINGLE
-    };
-    let mut bpf = EbpfLoader::new()
-        .btf(&btf)
-        .map_max_entries("handshakes", options.handshakes_in_progress)
-        .load(object)
-        .map_err(|error| {
-            if denied(&error) {
-                LoadError::Permission
-            } else {
-                LoadError::Maps(error.into())
-            }
-        })?;
-    load_uprobes(&mut bpf)?;
+    let (mut bpf, connections) = connections::attach(&btf, options.connections, |storage| {
+        open(&btf, mode, storage, options.handshakes_in_progress)
+    })?;
+    let library = load_uprobes(&mut bpf)?;
     load_tracepoints(&mut bpf, &btf)?;
-    let connections = connections::attach(&mut bpf, &btf, options.connections);
     let mut take = |name| take_map(&mut bpf, name);
     Ok(Loaded {
         events: RingBuf::try_from(take("events")?).map_err(maps)?,
@@ -171,6 +161,59 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
         bpf,
         mode,
         connections,
+        library,
+    })
+}
+
+/// Tries a way to see socket calls that is not in use; nothing stays loaded.
+///
+/// # Errors
+///
+/// The kernel's reason.
+pub fn try_tier(tier: Tier) -> Result<(), String> {
+    limits::raise();
+    let tried = kernel_types().and_then(|btf| {
+        connections::try_tier(&btf, tier, |storage| {
+            open(&btf, UprobeMode::Single, storage, 1)
+        })
+    });
+    tried.unwrap_or_else(|error| Err(one_line(&error)))
+}
+
+fn kernel_types() -> Result<Btf, LoadError> {
+    Btf::from_sys_fs().map_err(|error| LoadError::NoBtf(error.to_string()))
+}
+
+/// Connections at once that are kept by the addresses of their sockets, some 150
+/// bytes each; in the sockets themselves there is no limit.
+const CONNECTIONS_BY_ADDRESS: u32 = 131_072;
+
+/// Makes the maps; no program is loaded yet.
+fn open(
+    btf: &Btf,
+    mode: UprobeMode,
+    storage: Storage,
+    handshakes_in_progress: u32,
+) -> Result<Ebpf, LoadError> {
+    let mut loader = EbpfLoader::new();
+    loader
+        .btf(btf)
+        .map_max_entries("handshakes", handshakes_in_progress);
+    if storage == Storage::Addresses {
+        loader
+            .override_global("connections_by_address", &1_u8, true)
+            .map_max_entries("addresses", CONNECTIONS_BY_ADDRESS);
+    }
+    let object = match mode {
+        UprobeMode::Multi => MULTI,
+        UprobeMode::Single => SINGLE,
+    };
+    loader.load(object).map_err(|error| {
+        if denied(&error) {
+            LoadError::Permission
+        } else {
+            LoadError::Maps(error.into())
+        }
     })
 }
 
@@ -211,12 +254,19 @@ fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
     }
 }
 
-fn load_uprobes(bpf: &mut Ebpf) -> Result<(), LoadError> {
+/// Each by itself: what measures the cost of a trap is there even if probes in
+/// libraries are not. Inside: the kernel's reason why those are not.
+fn load_uprobes(bpf: &mut Ebpf) -> Result<Result<(), String>, LoadError> {
+    let mut library = Ok(());
     for name in UPROBES {
         let program: &mut UProbe = program(bpf, name)?;
-        program.load().map_err(refused(name))?;
+        match program.load().map_err(refused(name)) {
+            Ok(()) => {}
+            Err(LoadError::Permission) => return Err(LoadError::Permission),
+            Err(error) => library = library.and_then(|()| Err(one_line(&error))),
+        }
     }
-    Ok(())
+    Ok(library)
 }
 
 fn load_tracepoints(bpf: &mut Ebpf, btf: &Btf) -> Result<(), LoadError> {

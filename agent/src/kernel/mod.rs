@@ -1,5 +1,6 @@
 //! The kernel side: the only module that uses aya, system calls and `unsafe`.
 
+mod btf;
 pub mod connections;
 pub mod contract;
 pub mod cost;
@@ -8,3 +9,5 @@ pub mod load;
 pub mod mappings;
 pub mod probes;
 pub mod record;
+mod skipped;
+pub mod socket_calls;

@@ -78,7 +78,8 @@ impl Loaded {
         let uprobe: &mut UProbe = program(&mut self.bpf, name)?;
         let points = points.iter().map(|point| UProbeAttachPoint {
             location: UProbeAttachLocation::AbsoluteOffset(point.file_offset),
-            cookie: Some(point.cookie),
+            // None is read as 0 too, and Linux 5.10 has no cookies.
+            cookie: (point.cookie != 0).then_some(point.cookie),
         });
         let id = uprobe
             .attach(points, path, UProbeScope::AllProcesses)
