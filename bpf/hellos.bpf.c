@@ -112,9 +112,9 @@ static __always_inline struct transfer *current_transfer(void)
 static __always_inline void send_hello(struct transfer *transfer)
 {
 	struct tlsprof_hello_event *event = &transfer->event;
-	__u32 used = transfer->used;
+	__u64 used = at_most(transfer->used, TLSPROF_HELLO_LEN);
 
-	if (!used || used > TLSPROF_HELLO_LEN)
+	if (!used)
 		return;
 	event->length = used;
 	send_event(event, __builtin_offsetof(struct tlsprof_hello_event, bytes) + used);
@@ -125,16 +125,16 @@ static __always_inline void send_hello(struct transfer *transfer)
  * stands before them. */
 static __always_inline bool copy_out(struct transfer *transfer, __u32 take, __u32 moved)
 {
-	__u32 used;
+	__u64 used, length;
 
 	if (transfer->used + take > TLSPROF_HELLO_LEN)
 		send_hello(transfer);
-	used = transfer->used;
-	if (!used)
+	if (!transfer->used)
 		transfer->event.offset = moved;
-	if (used > TLSPROF_HELLO_LEN || take > TLSPROF_HELLO_LEN)
-		return false;
-	if (bpf_probe_read_user(transfer->event.bytes + used, take, (void *)transfer->payload.base))
+	used = at_most(transfer->used, TLSPROF_HELLO_LEN);
+	length = at_most(take, TLSPROF_HELLO_LEN);
+	if (bpf_probe_read_user(transfer->event.bytes + used, length,
+				(void *)transfer->payload.base))
 		return false;
 	transfer->used = used + take;
 	return true;
@@ -154,9 +154,8 @@ static __always_inline bool take_header(struct transfer *transfer, struct record
 {
 	__u8 bytes[8] = {};
 
-	if (take > RECORD_HEADER)
-		return false;
-	if (bpf_probe_read_user(bytes, take, (void *)transfer->payload.base))
+	if (bpf_probe_read_user(bytes, at_most(take, RECORD_HEADER),
+				(void *)transfer->payload.base))
 		return false;
 	for (__u32 i = 0; i < RECORD_HEADER; i++) {
 		if (i < take)
@@ -265,7 +264,8 @@ static __always_inline bool peek(struct transfer *transfer, __u64 *first, __u32 
 		take = transfer->payload.left;
 	if (take > sizeof(bytes))
 		take = sizeof(bytes);
-	if (bpf_probe_read_user(&bytes, take, (void *)transfer->payload.base))
+	if (bpf_probe_read_user(&bytes, at_most(take, sizeof(bytes)),
+				(void *)transfer->payload.base))
 		return false;
 	*first = bpf_be64_to_cpu(bytes);
 	*count = take;

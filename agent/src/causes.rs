@@ -26,11 +26,14 @@ pub fn one_line(error: &(dyn Error + 'static)) -> String {
 
 const VERIFIER: &str = ". Verifier output:";
 
-/// An error with the reason at the end of the verifier's log; its statistics come
-/// after that.
+/// What the verifier writes after its reason.
+const STATISTICS: [&str; 3] = ["processed ", "stack depth ", "verification time "];
+
+/// An error with the reason at the end of the verifier's log.
 fn verdict(error: &str, log: &str) -> String {
     let lines = log.lines().map(str::trim);
-    let mut said = lines.filter(|line| !line.is_empty() && !line.starts_with("processed "));
+    let statistics = |line: &str| STATISTICS.iter().any(|begin| line.starts_with(begin));
+    let mut said = lines.filter(|line| !line.is_empty() && !statistics(line));
     match said.next_back() {
         Some(reason) => format!("{error}: {reason}"),
         None => error.to_owned(),
@@ -50,7 +53,7 @@ mod tests {
         #[error("the kernel refused the program")]
         Silent(#[source] anyhow::Error),
         #[error(
-            "the system call returned {0}. Verifier output: 0: R1=ctx\ninvalid func unknown#174\nprocessed 13 insns"
+            "the system call returned {0}. Verifier output: 0: R1=ctx\ninvalid func unknown#174\nstack depth 248\nprocessed 13 insns"
         )]
         Talkative(#[source] io::Error),
         #[error(transparent)]

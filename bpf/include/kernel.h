@@ -128,6 +128,19 @@ struct tcp_sock {
 
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
 
+/*
+ * A length that is within its bounds, made so that the verifier sees it: up to 6.1 at
+ * least it forgets a comparison when the compiler keeps two copies of what it compared.
+ */
+static __always_inline __u64 at_most(__u64 value, const __u64 most)
+{
+	asm volatile("if %[value] <= %[most] goto +1\n"
+		     "%[value] = %[most]"
+		     : [value] "+r"(value)
+		     : [most] "i"(most));
+	return value;
+}
+
 /* The system call that a task is in, by its saved registers. */
 #if defined(__TARGET_ARCH_x86)
 #define __USER32_CS 0x23 /* arch/x86/include/asm/segment.h */
