@@ -9,10 +9,11 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use aya::programs::Program;
 use aya::sys::{Stats, enable_stats};
 
 use super::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
-use super::load::{Loaded, UPROBES};
+use super::load::Loaded;
 use super::probes::Point;
 
 // The shape of most probe sites: the first instruction is one that the kernel
@@ -190,7 +191,7 @@ impl RunMeter {
 #[allow(clippy::cast_precision_loss, reason = "an estimate")]
 fn runs(loaded: &Loaded) -> ProgramRuns {
     let mut sum = ProgramRuns::default();
-    for (name, program) in loaded.bpf.programs() {
+    for (_, program) in loaded.bpf.programs() {
         let Ok(info) = program.info() else {
             continue;
         };
@@ -198,7 +199,7 @@ fn runs(loaded: &Loaded) -> ProgramRuns {
             count: info.run_count() as f64,
             seconds: info.run_time().as_secs_f64(),
         };
-        if UPROBES.contains(&name) {
+        if matches!(program, Program::UProbe(_)) {
             sum.probes.add(runs);
         } else {
             sum.hooks.add(runs);

@@ -17,6 +17,7 @@ use super::contract::{
     TLSPROF_EVENT_HANDSHAKE, TLSPROF_HIT_COUNT, TLSPROF_LOSS_COUNT, TLSPROF_OUTCOME_ABANDONED,
     tlsprof_connection_object, tlsprof_control, tlsprof_handshake, tlsprof_handshake_event,
 };
+use super::cookies::substitutes;
 use super::limits;
 use super::socket_calls::Tier;
 use crate::causes::one_line;
@@ -68,6 +69,8 @@ pub struct Loaded {
     pub connections: Connections,
     /// Whether probes in TLS libraries can be placed; the kernel's reason if not.
     pub library: Result<(), String>,
+    /// Attached probes have cookies (Linux 5.15); else programs stand for them.
+    pub(super) has_cookies: bool,
     pub(super) events: RingBuf<MapData>,
     control: Array<MapData, Control>,
     handshakes: HashMap<MapData, ConnectionObject, Progress>,
@@ -103,7 +106,7 @@ struct Progress(tlsprof_handshake);
 unsafe impl aya::Pod for Progress {}
 
 /// Uprobe programs by the name of their C function.
-pub(super) const UPROBES: &[&str] = &[
+const UPROBES: &[&str] = &[
     "handshake_enter",
     "handshake_exit",
     "connection_clear",
@@ -149,7 +152,7 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
     let (mut bpf, connections) = connections::attach(&btf, options.connections, |storage| {
         open(&btf, mode, storage, options.handshakes_in_progress)
     })?;
-    let library = load_uprobes(&mut bpf)?;
+    let (library, has_cookies) = load_uprobes(&mut bpf)?;
     load_tracepoints(&mut bpf, &btf)?;
     let mut take = |name| take_map(&mut bpf, name);
     Ok(Loaded {
@@ -162,6 +165,7 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
         mode,
         connections,
         library,
+        has_cookies,
     })
 }
 
@@ -255,18 +259,32 @@ fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
 }
 
 /// Each by itself: what measures the cost of a trap is there even if probes in
-/// libraries are not. Inside: the kernel's reason why those are not.
-fn load_uprobes(bpf: &mut Ebpf) -> Result<Result<(), String>, LoadError> {
+/// libraries are not. Returns the kernel's reason why those are not, and whether
+/// there are attach cookies.
+fn load_uprobes(bpf: &mut Ebpf) -> Result<(Result<(), String>, bool), LoadError> {
     let mut library = Ok(());
+    let mut has_cookies = true;
     for name in UPROBES {
-        let program: &mut UProbe = program(bpf, name)?;
-        match program.load().map_err(refused(name)) {
-            Ok(()) => {}
+        let error = match load_uprobe(bpf, name) {
+            Ok(()) => continue,
             Err(LoadError::Permission) => return Err(LoadError::Permission),
-            Err(error) => library = library.and_then(|()| Err(one_line(&error))),
+            Err(error) => error,
+        };
+        let mut substitutes = substitutes(name).peekable();
+        if substitutes.peek().is_some() {
+            has_cookies = false;
+            if substitutes.all(|name| load_uprobe(bpf, name).is_ok()) {
+                continue;
+            }
         }
+        library = library.and_then(|()| Err(one_line(&error)));
     }
-    Ok(library)
+    Ok((library, has_cookies))
+}
+
+fn load_uprobe(bpf: &mut Ebpf, name: &'static str) -> Result<(), LoadError> {
+    let program: &mut UProbe = program(bpf, name)?;
+    program.load().map_err(refused(name))
 }
 
 fn load_tracepoints(bpf: &mut Ebpf, btf: &Btf) -> Result<(), LoadError> {

@@ -3,6 +3,7 @@
 mod btf;
 pub mod connections;
 pub mod contract;
+mod cookies;
 pub mod cost;
 pub mod limits;
 pub mod load;
