@@ -152,8 +152,9 @@ static __always_inline void send_closed(struct sock *sk, struct connection *conn
 		payload_received(BPF_CORE_READ(tcp, bytes_received), sk->__sk_common.skc_flags);
 	event.bytes_sent = BPF_CORE_READ(tcp, bytes_sent) - BPF_CORE_READ(tcp, bytes_retrans);
 	if (connection->tls == TLSPROF_TLS_ESTABLISHED) {
-		event.application_received = event.bytes_received - connection->handshake_received;
-		event.application_sent = event.bytes_sent - connection->handshake_sent;
+		event.application_received =
+			bytes_after(event.bytes_received, connection->handshake_received);
+		event.application_sent = bytes_after(event.bytes_sent, connection->handshake_sent);
 	}
 	send_event(&event, sizeof(event));
 }

@@ -155,10 +155,11 @@ static __always_inline void handle_syscall(struct pt_regs *regs, long nr, long r
 				    .direction = direction_of_syscall(nr) };
 	struct sock *sk;
 
-	if (!call.direction || returned == -TLSPROF_EBADF || is_compat(regs))
+	if (!call.direction || returned == -TLSPROF_EBADF)
 		return;
 	sk = sock_of(SYSCALL_PARM1(regs));
-	if (!sk)
+	/* Numbers of calls mean others in 32-bit processes: asked last, most are out by now. */
+	if (!sk || is_compat(regs))
 		return;
 	call.sock = sk;
 	call.tcp = BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP &&

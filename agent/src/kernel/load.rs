@@ -5,34 +5,23 @@ use std::io;
 use std::time::Duration;
 
 use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, RingBuf};
-use aya::programs::{BtfTracePoint, ProgramError, UProbe};
-use aya::sys::{UProbeMultiFeature, is_uprobe_multi_supported};
-use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use aya::programs::{BtfTracePoint, ProgramError};
+use aya::{Btf, Ebpf};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use thiserror::Error;
 
-use super::connections::{self, Connections, Follow, Storage};
+use super::connections::{self, Connections, Follow};
 use super::contract::{
     TLSPROF_EVENT_HANDSHAKE, TLSPROF_HIT_COUNT, TLSPROF_LOSS_COUNT, TLSPROF_OUTCOME_ABANDONED,
     tlsprof_connection_object, tlsprof_control, tlsprof_handshake, tlsprof_handshake_event,
 };
-use super::cookies::substitutes;
 use super::limits;
+use super::object::{best_mode, load_uprobes, open};
 use super::socket_calls::Tier;
 use crate::causes::one_line;
 
-static SINGLE: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.single.bpf.o"));
-static MULTI: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.multi.bpf.o"));
-
-/// How uprobes are attached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UprobeMode {
-    /// One link for many sites (Linux 6.6): attached and released together, fast.
-    Multi,
-    /// One perf event per site.
-    Single,
-}
+pub use super::object::UprobeMode;
 
 /// Why the kernel side cannot be set up.
 #[derive(Debug, Error)]
@@ -105,20 +94,6 @@ struct Progress(tlsprof_handshake);
 // SAFETY: a C structure of integers and arrays of them; padding carries nothing.
 unsafe impl aya::Pod for Progress {}
 
-/// Uprobe programs by the name of their C function.
-const UPROBES: &[&str] = &[
-    "handshake_enter",
-    "handshake_exit",
-    "connection_clear",
-    "connection_free",
-    "step_enter",
-    "step_exit",
-    "error_raised",
-    "error_raised_v1",
-    "group_named",
-    "peer_set",
-];
-
 /// Tracepoint programs with their tracepoints.
 const TRACEPOINTS: &[(&str, &str)] = &[
     ("sched_switch", "sched_switch"),
@@ -188,47 +163,7 @@ fn kernel_types() -> Result<Btf, LoadError> {
     Btf::from_sys_fs().map_err(|error| LoadError::NoBtf(error.to_string()))
 }
 
-/// Connections at once that are kept by the addresses of their sockets, some 150
-/// bytes each; in the sockets themselves there is no limit.
-const CONNECTIONS_BY_ADDRESS: u32 = 131_072;
-
-/// Makes the maps; no program is loaded yet.
-fn open(
-    btf: &Btf,
-    mode: UprobeMode,
-    storage: Storage,
-    handshakes_in_progress: u32,
-) -> Result<Ebpf, LoadError> {
-    let mut loader = EbpfLoader::new();
-    loader
-        .btf(btf)
-        .map_max_entries("handshakes", handshakes_in_progress);
-    if storage == Storage::Addresses {
-        loader
-            .override_global("connections_by_address", &1_u8, true)
-            .map_max_entries("addresses", CONNECTIONS_BY_ADDRESS);
-    }
-    let object = match mode {
-        UprobeMode::Multi => MULTI,
-        UprobeMode::Single => SINGLE,
-    };
-    loader.load(object).map_err(|error| {
-        if denied(&error) {
-            LoadError::Permission
-        } else {
-            LoadError::Maps(error.into())
-        }
-    })
-}
-
-fn best_mode() -> UprobeMode {
-    match is_uprobe_multi_supported(UProbeMultiFeature::LinkCreation) {
-        Ok(true) => UprobeMode::Multi,
-        Ok(false) | Err(_) => UprobeMode::Single,
-    }
-}
-
-fn denied(error: &(dyn std::error::Error + 'static)) -> bool {
+pub(super) fn denied(error: &(dyn std::error::Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| error.source()).any(|error| {
         error
             .downcast_ref::<io::Error>()
@@ -245,7 +180,7 @@ fn take_map(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadError> {
         .ok_or_else(|| LoadError::Maps(anyhow::anyhow!("no map {name} in the object")))
 }
 
-fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
+pub(super) fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
     move |error| {
         if denied(&error) {
             LoadError::Permission
@@ -256,35 +191,6 @@ fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
             }
         }
     }
-}
-
-/// Each by itself: what measures the cost of a trap is there even if probes in
-/// libraries are not. Returns the kernel's reason why those are not, and whether
-/// there are attach cookies.
-fn load_uprobes(bpf: &mut Ebpf) -> Result<(Result<(), String>, bool), LoadError> {
-    let mut library = Ok(());
-    let mut has_cookies = true;
-    for name in UPROBES {
-        let error = match load_uprobe(bpf, name) {
-            Ok(()) => continue,
-            Err(LoadError::Permission) => return Err(LoadError::Permission),
-            Err(error) => error,
-        };
-        let mut substitutes = substitutes(name).peekable();
-        if substitutes.peek().is_some() {
-            has_cookies = false;
-            if substitutes.all(|name| load_uprobe(bpf, name).is_ok()) {
-                continue;
-            }
-        }
-        library = library.and_then(|()| Err(one_line(&error)));
-    }
-    Ok((library, has_cookies))
-}
-
-fn load_uprobe(bpf: &mut Ebpf, name: &'static str) -> Result<(), LoadError> {
-    let program: &mut UProbe = program(bpf, name)?;
-    program.load().map_err(refused(name))
 }
 
 fn load_tracepoints(bpf: &mut Ebpf, btf: &Btf) -> Result<(), LoadError> {

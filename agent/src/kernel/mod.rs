@@ -8,6 +8,7 @@ pub mod cost;
 pub mod limits;
 pub mod load;
 pub mod mappings;
+mod object;
 pub mod probes;
 pub mod record;
 mod skipped;
