@@ -15,10 +15,8 @@
 #include "include/remote.h"
 
 #define IPPROTO_TCP 6 /* include/uapi/linux/in.h */
-#define SOCK_STREAM 1 /* include/linux/net.h */
-#define MSG_PEEK 2    /* include/linux/socket.h */
-#define MSG_ERRQUEUE 0x2000
 
+/* Socket-local storage: freed with its socket, and bounded by nothing else. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -26,16 +24,71 @@ struct {
 	__type(value, struct connection);
 } connections SEC(".maps");
 
+/* In its place where there is none, see connections_by_address; the agent sets its
+ * size then. Preallocated, as `calls` is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct connection);
+} addresses SEC(".maps");
+
+static const struct connection new_connection = {};
+
+static __always_inline struct connection *find_connection(struct sock *sk)
+{
+	__u64 address = (__u64)sk;
+
+	if (connections_by_address)
+		return bpf_map_lookup_elem(&addresses, &address);
+	return bpf_sk_storage_get(&connections, sk, NULL, 0);
+}
+
+static __always_inline struct connection *find_or_add_connection(struct sock *sk)
+{
+	__u64 address = (__u64)sk;
+
+	if (!connections_by_address)
+		return bpf_sk_storage_get(&connections, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	bpf_map_update_elem(&addresses, &address, &new_connection, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&addresses, &address);
+}
+
+static __always_inline void forget_connection(struct sock *sk)
+{
+	__u64 address = (__u64)sk;
+
+	if (connections_by_address)
+		bpf_map_delete_elem(&addresses, &address);
+	else
+		bpf_sk_storage_delete(&connections, sk);
+}
+
+/* Random where the kernel's own number cannot be asked for: a counter would have to be
+ * added to and read at once, which 5.10 cannot do. 64 bits do not repeat. */
+static __always_inline __u64 new_id(struct sock *sk)
+{
+	if (connections_by_address)
+		return (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
+	return bpf_get_socket_cookie(sk);
+}
+
 static __always_inline struct connection *create_connection(struct sock *sk)
 {
-	struct connection *connection =
-		bpf_sk_storage_get(&connections, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	struct connection *connection = find_or_add_connection(sk);
 
 	if (!connection)
 		count_loss(TLSPROF_LOSS_CONNECTION_NO_MEMORY);
 	else if (!connection->id)
-		connection->id = bpf_get_socket_cookie(sk);
+		connection->id = new_id(sk);
 	return connection;
+}
+
+/* The socket is new, whatever is known of another at its address. */
+static __always_inline void begin_connection(struct sock *sk)
+{
+	if (connections_by_address)
+		forget_connection(sk);
 }
 
 static __always_inline void send_opened(struct connection *connection)
@@ -102,8 +155,9 @@ static __always_inline void send_closed(struct sock *sk, struct connection *conn
 		payload_received(BPF_CORE_READ(tcp, bytes_received), sk->__sk_common.skc_flags);
 	event.bytes_sent = BPF_CORE_READ(tcp, bytes_sent) - BPF_CORE_READ(tcp, bytes_retrans);
 	if (connection->tls == TLSPROF_TLS_ESTABLISHED) {
-		event.application_received = event.bytes_received - connection->handshake_received;
-		event.application_sent = event.bytes_sent - connection->handshake_sent;
+		event.application_received =
+			bytes_after(event.bytes_received, connection->handshake_received);
+		event.application_sent = bytes_after(event.bytes_sent, connection->handshake_sent);
 	}
 	send_event(&event, sizeof(event));
 }
@@ -129,7 +183,7 @@ static __always_inline void handle_closing(struct sock *sk, int old, int new)
 	struct socket_end end = { .error = sk->sk_err,
 				  .linger2 = BPF_CORE_READ((struct tcp_sock *)sk, linger2),
 				  .flags = sk->__sk_common.skc_flags };
-	struct connection *connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
+	struct connection *connection = find_connection(sk);
 
 	/* One that was open before the watch began shows up here at the latest. */
 	if (!connection && old == BPF_TCP_ESTABLISHED)
@@ -148,7 +202,7 @@ static __always_inline void handle_closing(struct sock *sk, int old, int new)
 	if (!in_states(old, 1U << BPF_TCP_SYN_SENT | 1U << BPF_TCP_SYN_RECV))
 		send_closed(sk, connection);
 	/* The socket may connect again. */
-	bpf_sk_storage_delete(&connections, sk);
+	forget_connection(sk);
 }
 
 static __always_inline void handle_state(struct sock *sk, int old, int new)
@@ -157,9 +211,12 @@ static __always_inline void handle_state(struct sock *sk, int old, int new)
 		return;
 	switch (new) {
 	case BPF_TCP_SYN_SENT:
+		begin_connection(sk);
 		handle_connect(sk);
 		break;
 	case BPF_TCP_ESTABLISHED:
+		if (old == BPF_TCP_SYN_RECV)
+			begin_connection(sk);
 		handle_open(sk);
 		break;
 	case BPF_TCP_FIN_WAIT1:
@@ -172,15 +229,15 @@ static __always_inline void handle_state(struct sock *sk, int old, int new)
 }
 
 /* A server answers, or still makes tickets, see exchange_tail(). */
-static __always_inline __u64 follow_tail(struct exchange *exchange, __u64 id, int length,
-					 __u8 direction, struct phase *phase)
+static __always_inline __u64 follow_tail(struct exchange *exchange, __u64 id,
+					 const struct socket_call *call, struct phase *phase)
 {
 	__u8 before = exchange->tail;
 	__u64 now = bpf_ktime_get_ns();
-	bool goes_on = exchange_tail(exchange, direction, length, is_one_record(length));
+	bool goes_on = exchange_tail(exchange, call->direction, call->length, is_one_record(call));
 
 	if (!goes_on)
-		return end_phase(length <= 0);
+		return end_phase(call->length <= 0);
 	exchange_add(exchange, &phase->clock, before, now);
 	__builtin_memset(&phase->clock, 0, sizeof(phase->clock));
 	clock_begin(&phase->clock, now);
@@ -193,20 +250,20 @@ static __always_inline __u64 follow_tail(struct exchange *exchange, __u64 id, in
  * servers read all there is before they begin. Returns the connection of that
  * work.
  */
-static __always_inline __u64 leave_work(struct sock *sk, int length, __u8 direction,
-					struct phase *phase)
+static __always_inline __u64 leave_work(const struct socket_call *call, struct phase *phase)
 {
 	__u64 id = phase->connection;
 	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &id);
-	struct connection *connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
+	struct connection *connection = find_connection(call->sock);
+	bool nothing = call->length <= 0;
 
 	if (!exchange || !connection || connection->id != id)
-		return end_phase(length <= 0);
+		return end_phase(nothing);
 	if (exchange->request_came)
-		return follow_tail(exchange, id, length, direction, phase);
-	if (length <= 0 && exchange->unanswered && exchange->stage == STAGE_HANDSHAKE)
+		return follow_tail(exchange, id, call, phase);
+	if (nothing && exchange->unanswered && exchange->stage == STAGE_HANDSHAKE)
 		return id;
-	return end_phase(length <= 0);
+	return end_phase(nothing);
 }
 
 /* The call of the library that this socket call is inside, if any, learns which
@@ -219,11 +276,20 @@ static __always_inline void join_call(struct connection *connection)
 		call->socket = connection->id;
 }
 
-/* Runs at every socket call of the host: leaves at once what is no TCP data. */
-static __always_inline void handle_data(struct sock *sk, int length, __u8 direction)
+static __always_inline bool is_open(struct sock *sk)
 {
 	const unsigned int not_open = 1U << BPF_TCP_CLOSE | 1U << BPF_TCP_SYN_SENT |
 				      1U << BPF_TCP_SYN_RECV;
+	__u8 state = connections_by_address ? BPF_CORE_READ(sk, __sk_common.skc_state)
+					    : sk->__sk_common.skc_state;
+
+	return !in_states(state & 15, not_open);
+}
+
+/* The current thread comes from a socket call, of whatever family. Runs at every one
+ * of the host: leaves at once what is no TCP data. */
+static __always_inline void handle_call(const struct socket_call *call)
+{
 	struct timed *timed = timed_here();
 	struct connection *connection;
 	struct phase *phase;
@@ -233,25 +299,22 @@ static __always_inline void handle_data(struct sock *sk, int length, __u8 direct
 		return;
 	phase = timed->phase ? current_phase(timed) : NULL;
 	if (phase)
-		worked_on = leave_work(sk, length, direction, phase);
-	else if (length <= 0 || direction == TLSPROF_DIRECTION_OUT)
+		worked_on = leave_work(call, phase);
+	else if (call->length <= 0 || call->direction == TLSPROF_DIRECTION_OUT)
 		keep_up(timed);
-	if (length <= 0 || sk->sk_protocol != IPPROTO_TCP || sk->sk_type != SOCK_STREAM)
+	if (call->length <= 0 || !call->tcp)
 		return;
-	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
-	if (!connection) {
-		if (in_states(sk->__sk_common.skc_state & 15, not_open))
-			return;
-		connection = create_connection(sk);
-		if (!connection)
-			return;
-	}
+	connection = find_connection(call->sock);
+	if (!connection && is_open(call->sock))
+		connection = create_connection(call->sock);
+	if (!connection)
+		return;
 	if (!connection->pid)
 		claim(connection);
 	if (timed->call)
 		join_call(connection);
-	if (connection->watch == WATCH_OVER || !watch(connection, length, direction, worked_on))
-		connection_data(connection, direction);
+	if (connection->watch == WATCH_OVER || !watch(connection, call, worked_on))
+		connection_data(connection, call->direction);
 }
 
 /* A look at data that stays where it is. */
@@ -267,23 +330,5 @@ SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(tcp_state, struct sock *sk, int old, int new)
 {
 	handle_state(sk, old, new);
-	return 0;
-}
-
-/* Linux 6.3 (kernel commit 6e6eda44b939). */
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG(socket_received, struct sock *sk, int length, int flags)
-{
-	if (flags & (MSG_PEEK | MSG_ERRQUEUE))
-		handle_look();
-	else
-		handle_data(sk, length, TLSPROF_DIRECTION_IN);
-	return 0;
-}
-
-SEC("tp_btf/sock_send_length")
-int BPF_PROG(socket_sent, struct sock *sk, int length, int flags)
-{
-	handle_data(sk, length, TLSPROF_DIRECTION_OUT);
 	return 0;
 }

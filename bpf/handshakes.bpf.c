@@ -325,6 +325,30 @@ RETURN int step_exit(struct pt_regs *ctx)
 	return 0;
 }
 
+/* Before 5.15 there are no attach cookies (kernel commit 7adfc6c9b315): a program for
+ * each, with the cookie at the end of its name. uprobe_multi came later. */
+#ifndef TLSPROF_UPROBE_MULTI
+#define WITH_COOKIE(program, handle, cookie)              \
+	ENTRY int program##_##cookie(struct pt_regs *ctx) \
+	{                                                 \
+		keep_own_stack(ctx);                      \
+		count_hit(TLSPROF_HIT_ENTRY);             \
+		handle(ctx, cookie);                      \
+		return 0;                                 \
+	}
+
+WITH_COOKIE(handshake_enter, handle_enter, 1)
+WITH_COOKIE(handshake_enter, handle_enter, 2)
+WITH_COOKIE(step_enter, handle_step_enter, 0)
+WITH_COOKIE(step_enter, handle_step_enter, 1)
+WITH_COOKIE(step_enter, handle_step_enter, 2)
+WITH_COOKIE(step_enter, handle_step_enter, 3)
+WITH_COOKIE(step_enter, handle_step_enter, 4)
+WITH_COOKIE(step_enter, handle_step_enter, 16)
+WITH_COOKIE(step_enter, handle_step_enter, 17)
+WITH_COOKIE(step_enter, handle_step_enter, 18)
+#endif
+
 /* 3.x: ERR_vset_error(int lib, int reason, const char *fmt, va_list args) */
 ENTRY int error_raised(struct pt_regs *ctx)
 {

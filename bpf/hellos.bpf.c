@@ -50,8 +50,11 @@ enum followed {
 	FOLLOWED_TO_ITS_END, /* meanwhile the connection was closed elsewhere */
 };
 
-static __always_inline struct pt_regs *syscall_registers(void)
+static __always_inline struct pt_regs *syscall_registers(const struct socket_call *call)
 {
+	/* 5.10 has no other way to them. */
+	if (connections_by_address)
+		return call->registers;
 	return (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 }
 
@@ -71,9 +74,9 @@ static __always_inline bool next_piece(struct payload *payload)
 }
 
 /* Finds the buffer of the system call that the current thread is in. */
-static __always_inline bool find_payload(struct payload *payload, __u32 length)
+static __always_inline bool find_payload(struct payload *payload, const struct socket_call *call)
 {
-	struct pt_regs *regs = syscall_registers();
+	struct pt_regs *regs = syscall_registers(call);
 	struct user_message message;
 	__u64 address = SYSCALL_PARM2(regs);
 
@@ -82,7 +85,7 @@ static __always_inline bool find_payload(struct payload *payload, __u32 length)
 	switch (buffer_of_syscall(syscall_number(regs))) {
 	case BUFFER_PLAIN:
 		payload->base = address;
-		payload->left = length;
+		payload->left = call->length;
 		return true;
 	case BUFFER_VECTOR:
 		payload->iov = address;
@@ -110,9 +113,9 @@ static __always_inline struct transfer *current_transfer(void)
 static __always_inline void send_hello(struct transfer *transfer)
 {
 	struct tlsprof_hello_event *event = &transfer->event;
-	__u32 used = transfer->used;
+	__u64 used = at_most(transfer->used, TLSPROF_HELLO_LEN);
 
-	if (!used || used > TLSPROF_HELLO_LEN)
+	if (!used)
 		return;
 	event->length = used;
 	send_event(event, __builtin_offsetof(struct tlsprof_hello_event, bytes) + used);
@@ -123,16 +126,16 @@ static __always_inline void send_hello(struct transfer *transfer)
  * stands before them. */
 static __always_inline bool copy_out(struct transfer *transfer, __u32 take, __u32 moved)
 {
-	__u32 used;
+	__u64 used, length;
 
 	if (transfer->used + take > TLSPROF_HELLO_LEN)
 		send_hello(transfer);
-	used = transfer->used;
-	if (!used)
+	if (!transfer->used)
 		transfer->event.offset = moved;
-	if (used > TLSPROF_HELLO_LEN || take > TLSPROF_HELLO_LEN)
-		return false;
-	if (bpf_probe_read_user(transfer->event.bytes + used, take, (void *)transfer->payload.base))
+	used = at_most(transfer->used, TLSPROF_HELLO_LEN);
+	length = at_most(take, TLSPROF_HELLO_LEN);
+	if (bpf_probe_read_user(transfer->event.bytes + used, length,
+				(void *)transfer->payload.base))
 		return false;
 	transfer->used = used + take;
 	return true;
@@ -152,9 +155,8 @@ static __always_inline bool take_header(struct transfer *transfer, struct record
 {
 	__u8 bytes[8] = {};
 
-	if (take > RECORD_HEADER)
-		return false;
-	if (bpf_probe_read_user(bytes, take, (void *)transfer->payload.base))
+	if (bpf_probe_read_user(bytes, at_most(take, RECORD_HEADER),
+				(void *)transfer->payload.base))
 		return false;
 	for (__u32 i = 0; i < RECORD_HEADER; i++) {
 		if (i < take)
@@ -275,7 +277,8 @@ static __always_inline bool peek(struct transfer *transfer, __u64 *first, __u32 
 		take = transfer->payload.left;
 	if (take > sizeof(bytes))
 		take = sizeof(bytes);
-	if (bpf_probe_read_user(&bytes, take, (void *)transfer->payload.base))
+	if (bpf_probe_read_user(&bytes, at_most(take, sizeof(bytes)),
+				(void *)transfer->payload.base))
 		return false;
 	*first = bpf_be64_to_cpu(bytes);
 	*count = take;
@@ -307,7 +310,7 @@ static __always_inline __u8 follow_beginning(struct transfer *transfer, struct e
 
 /* Takes hold of this CPU's transfer for what a socket call has moved. */
 static __always_inline struct transfer *begin_transfer(const struct connection *connection,
-						       __u32 length, __u8 direction)
+						       const struct socket_call *call)
 {
 	struct transfer *transfer = current_transfer();
 	struct tlsprof_hello_event *event;
@@ -316,23 +319,24 @@ static __always_inline struct transfer *begin_transfer(const struct connection *
 	if (!transfer || transfer->busy)
 		return NULL;
 	transfer->busy = 1;
-	transfer->length = length;
+	transfer->length = call->length;
 	transfer->used = 0;
-	transfer->direction = direction;
+	transfer->direction = call->direction;
 	__builtin_memset(&transfer->payload, 0, sizeof(transfer->payload));
 	event = &transfer->event;
 	event->header.kind = TLSPROF_EVENT_HELLO;
 	event->header.pid = bpf_get_current_pid_tgid() >> 32;
 	event->header.time = bpf_ktime_get_ns();
 	event->connection = connection->id;
-	event->direction = direction;
+	event->direction = call->direction;
 	event->role = connection->role;
 	return transfer;
 }
 
-static __always_inline __u8 follow(struct transfer *transfer, struct exchange *exchange)
+static __always_inline __u8 follow(struct transfer *transfer, struct exchange *exchange,
+				   const struct socket_call *call)
 {
-	if (!find_payload(&transfer->payload, transfer->length))
+	if (!find_payload(&transfer->payload, call))
 		return FOLLOWED_LOST;
 	return exchange->stage == STAGE_BEFORE_TLS ? follow_beginning(transfer, exchange)
 						   : follow_records(transfer, exchange);
@@ -356,15 +360,15 @@ static __always_inline struct exchange *open_exchange(struct connection *connect
 }
 
 /* Whether all that the current call moved is one encrypted record. */
-static __always_inline bool is_one_record(int length)
+static __always_inline bool is_one_record(const struct socket_call *call)
 {
 	struct payload payload = {};
 	__u8 header[RECORD_HEADER];
 
-	return length > RECORD_HEADER && find_payload(&payload, length) &&
+	return call->length > RECORD_HEADER && find_payload(&payload, call) &&
 	       !bpf_probe_read_user(header, sizeof(header), (void *)payload.base) &&
 	       header[0] == CONTENT_APPLICATION_DATA &&
-	       (header[3] << 8 | header[4]) == length - RECORD_HEADER;
+	       (header[3] << 8 | header[4]) == call->length - RECORD_HEADER;
 }
 
 /* The exchange of a connection that is watched. */
@@ -449,9 +453,9 @@ static __always_inline void advance(struct connection *connection, struct exchan
 		begin_phase(connection->id);
 }
 
-/* A socket call of the owner moved `length` bytes of a connection that is watched.
- * Returns whether they were part of a TLS handshake. */
-static __always_inline bool watch(struct connection *connection, __u32 length, __u8 direction,
+/* A socket call of the owner moved bytes of a connection that is watched. Returns
+ * whether they were part of a TLS handshake. */
+static __always_inline bool watch(struct connection *connection, const struct socket_call *call,
 				  __u64 phase)
 {
 	struct exchange *exchange = find_exchange(connection);
@@ -462,9 +466,9 @@ static __always_inline bool watch(struct connection *connection, __u32 length, _
 	if (!exchange)
 		return false;
 	exchange->peer_closed = connection->peer_closed;
-	transfer = begin_transfer(connection, length, direction);
+	transfer = begin_transfer(connection, call);
 	if (transfer) {
-		followed = follow(transfer, exchange);
+		followed = follow(transfer, exchange, call);
 		more = transfer->length > 0;
 		transfer->busy = 0;
 	}
@@ -480,6 +484,6 @@ static __always_inline bool watch(struct connection *connection, __u32 length, _
 	}
 	if (!exchange->began)
 		return false;
-	advance(connection, exchange, direction, more, phase);
+	advance(connection, exchange, call->direction, more, phase);
 	return true;
 }

@@ -4,21 +4,40 @@ use std::error::Error;
 
 /// An error and its causes on one line, from the outside to the inside.
 ///
-/// Of each only the first line is taken: the kernel's verifier writes thousands.
-/// What has been said already is not said again: libraries are at odds whether
-/// an error names its own cause.
+/// Of each only the first line is taken, and the last of what the kernel's verifier
+/// writes, which is the reason after thousands of lines. What has been said already
+/// is not said again: libraries are at odds whether an error names its own cause.
 pub fn one_line(error: &(dyn Error + 'static)) -> String {
     let mut said: Vec<String> = Vec::new();
     let mut next = Some(error);
     while let Some(cause) = next {
         next = cause.source();
         let whole = cause.to_string();
-        let line = whole.lines().next().unwrap_or_default().trim();
-        if !said.iter().any(|text| text.contains(line)) {
-            said.push(line.to_owned());
+        let line = match whole.split_once(VERIFIER) {
+            Some((error, log)) => verdict(error, log),
+            None => whole.lines().next().unwrap_or_default().trim().to_owned(),
+        };
+        if !said.iter().any(|text| text.contains(&line)) {
+            said.push(line);
         }
     }
     said.join(": ")
+}
+
+const VERIFIER: &str = ". Verifier output:";
+
+/// What the verifier writes after its reason.
+const STATISTICS: [&str; 3] = ["processed ", "stack depth ", "verification time "];
+
+/// An error with the reason at the end of the verifier's log.
+fn verdict(error: &str, log: &str) -> String {
+    let lines = log.lines().map(str::trim);
+    let statistics = |line: &str| STATISTICS.iter().any(|begin| line.starts_with(begin));
+    let mut said = lines.filter(|line| !line.is_empty() && !statistics(line));
+    match said.next_back() {
+        Some(reason) => format!("{error}: {reason}"),
+        None => error.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -33,7 +52,9 @@ mod tests {
     enum Outer {
         #[error("the kernel refused the program")]
         Silent(#[source] anyhow::Error),
-        #[error("the system call returned {0}. Verifier output: 0: R1=ctx\n1: exit")]
+        #[error(
+            "the system call returned {0}. Verifier output: 0: R1=ctx\ninvalid func unknown#174\nstack depth 248\nprocessed 13 insns"
+        )]
         Talkative(#[source] io::Error),
         #[error(transparent)]
         Transparent(#[from] io::Error),
@@ -49,7 +70,7 @@ mod tests {
         assert_eq!(
             one_line(&Outer::Silent(inner)),
             "the kernel refused the program: loading failed: the system call returned \
-             Operation not permitted (os error 1). Verifier output: 0: R1=ctx"
+             Operation not permitted (os error 1): invalid func unknown#174"
         );
     }
 

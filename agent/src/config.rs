@@ -96,6 +96,13 @@ pub enum ConnectionHooks {
     /// All that the kernel allows.
     #[default]
     Auto,
+    /// All, with socket calls seen by their tracepoints (Linux 6.3).
+    Tracepoint,
+    /// All, with socket calls seen at the ends of the kernel's functions for TCP
+    /// (Linux 5.15).
+    Fentry,
+    /// All, with socket calls seen at the end of every system call (Linux 5.10).
+    RawSyscalls,
     /// Opening and closing only: nothing runs at socket calls.
     LifeCycle,
     /// Nothing.

@@ -84,6 +84,13 @@ static inline __u64 payload_received(__u64 bytes_received, unsigned long flags)
 	return bytes_received && (flags & SOCK_DONE_BIT) ? bytes_received - 1 : bytes_received;
 }
 
+/* Bytes after the first `part`. Where the kernel has left out runs of programs, what is
+ * known of a connection may belong to another one. */
+static inline __u64 bytes_after(__u64 all, __u64 part)
+{
+	return all > part ? all - part : 0;
+}
+
 /* Who ends a connection that goes straight to CLOSE. */
 static inline __u8 closer_of_error(int error)
 {

@@ -66,6 +66,7 @@ struct task_struct {
 	__u64 start_boottime;
 	char comm[16];
 	struct signal_struct *signal;
+	struct files_struct *files;
 };
 
 /* Up to 5.13 (renamed by kernel commit 2f064a59a11f). */
@@ -109,6 +110,27 @@ struct in6_addr {
 	} in6_u;
 };
 
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct fdtable {
+	struct file **fd;
+};
+
+struct file {
+	struct inode *f_inode;
+	void *private_data;
+};
+
+struct inode {
+	unsigned short i_mode;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
 struct sock_common {
 	__u32 skc_daddr;
 	__u16 skc_dport;
@@ -143,6 +165,19 @@ struct tcp_sock {
 
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
 
+/*
+ * A length that is within its bounds, made so that the verifier sees it: up to 6.1 at
+ * least it forgets a comparison when the compiler keeps two copies of what it compared.
+ */
+static __always_inline __u64 at_most(__u64 value, const __u64 most)
+{
+	asm volatile("if %[value] <= %[most] goto +1\n"
+		     "%[value] = %[most]"
+		     : [value] "+r"(value)
+		     : [most] "i"(most));
+	return value;
+}
+
 /* The system call that a task is in, by its saved registers. */
 #if defined(__TARGET_ARCH_x86)
 #define __USER32_CS 0x23 /* arch/x86/include/asm/segment.h */
@@ -157,8 +192,12 @@ static __always_inline bool is_compat(struct pt_regs *regs)
 	return (__u16)BPF_CORE_READ(regs, cs) == __USER32_CS;
 }
 
+/* By a pointer that the verifier trusts. */
+#define SYSCALL_NUMBER(regs) ((long)(regs)->orig_ax)
+#define SYSCALL_PARM1(regs) ((regs)->di)
 #define SYSCALL_PARM2(regs) BPF_CORE_READ(regs, si)
 #define SYSCALL_PARM3(regs) BPF_CORE_READ(regs, dx)
+#define SYSCALL_PARM4(regs) BPF_CORE_READ(regs, r10)
 #else
 #define PSR_MODE32_BIT 0x10 /* arch/arm64/include/uapi/asm/ptrace.h */
 
@@ -172,8 +211,11 @@ static __always_inline bool is_compat(struct pt_regs *regs)
 	return BPF_CORE_READ(regs, pstate) & PSR_MODE32_BIT;
 }
 
+#define SYSCALL_NUMBER(regs) ((long)(regs)->syscallno)
+#define SYSCALL_PARM1(regs) ((regs)->orig_x0)
 #define SYSCALL_PARM2(regs) BPF_CORE_READ(regs, regs[1])
 #define SYSCALL_PARM3(regs) BPF_CORE_READ(regs, regs[2])
+#define SYSCALL_PARM4(regs) BPF_CORE_READ(regs, regs[3])
 #endif
 
 #endif /* TLSPROF_NATIVE */

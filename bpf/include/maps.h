@@ -10,6 +10,12 @@
 /* Wake the agent when this much waits for it; else it looks by itself. */
 #define EVENT_WAKEUP_BYTES (EVENT_RING_BYTES / 4)
 
+/* Set by the agent where the kernel has no socket-local storage for these programs, and
+ * where the hook on socket calls is sys_exit (sockets.bpf.c), which has no pointer that
+ * the verifier would take for a socket's: connections are kept by the addresses of their
+ * sockets then. The branch that is not taken is not verified. */
+const volatile __u8 connections_by_address = 0;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, EVENT_RING_BYTES);

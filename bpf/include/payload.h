@@ -7,6 +7,7 @@
 #define TLSPROF_PAYLOAD_H
 
 #include "kernel.h"
+#include "contract.h"
 
 /* struct iovec and the part of struct user_msghdr that matters (POSIX; 64 bit). */
 struct user_iovec {
@@ -28,6 +29,46 @@ struct payload {
 	__u64 iov_left;
 };
 
+/* One socket call at its end, as a hook of any tier reports it. */
+struct socket_call {
+	struct sock *sock;
+	struct pt_regs *registers; /* the system call's; NULL: those of the current task */
+	int length;                /* bytes that moved; 0 or less: none did */
+	__u8 direction;            /* enum tlsprof_direction */
+	bool tcp;
+};
+
+/* System call numbers, stable ABI: x86-64 and the generic table (arm64). */
+#if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
+enum {
+	NR_READ = 0,
+	NR_WRITE = 1,
+	NR_READV = 19,
+	NR_WRITEV = 20,
+	NR_SENDFILE = 40,
+	NR_SENDTO = 44,
+	NR_RECVFROM = 45,
+	NR_SENDMSG = 46,
+	NR_RECVMSG = 47,
+	NR_RECVMMSG = 299,
+	NR_SENDMMSG = 307,
+};
+#else
+enum {
+	NR_READ = 63,
+	NR_WRITE = 64,
+	NR_READV = 65,
+	NR_WRITEV = 66,
+	NR_SENDFILE = 71,
+	NR_SENDTO = 206,
+	NR_RECVFROM = 207,
+	NR_SENDMSG = 211,
+	NR_RECVMSG = 212,
+	NR_RECVMMSG = 243,
+	NR_SENDMMSG = 269,
+};
+#endif
+
 enum buffer_kind {
 	BUFFER_UNKNOWN = 0,
 	BUFFER_PLAIN,   /* second argument: address */
@@ -35,47 +76,63 @@ enum buffer_kind {
 	BUFFER_MESSAGE, /* second: struct msghdr */
 };
 
-/* System call numbers, stable ABI: x86-64 and the generic table (arm64). What is
- * missing has no buffer of the caller (sendfile, splice), or is not the call of
- * the thread that asked (io_uring). */
-#if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
+/* What is missing has no buffer of the caller (sendfile, splice), is not the call of
+ * the thread that asked (io_uring), or has many buffers (recvmmsg, sendmmsg), which
+ * nobody uses for streams. */
 static inline __u8 buffer_of_syscall(long nr)
 {
 	switch (nr) {
-	case 0:  /* read */
-	case 1:  /* write */
-	case 44: /* sendto */
-	case 45: /* recvfrom */
+	case NR_READ:
+	case NR_WRITE:
+	case NR_SENDTO:
+	case NR_RECVFROM:
 		return BUFFER_PLAIN;
-	case 19: /* readv */
-	case 20: /* writev */
+	case NR_READV:
+	case NR_WRITEV:
 		return BUFFER_VECTOR;
-	case 46: /* sendmsg */
-	case 47: /* recvmsg */
+	case NR_SENDMSG:
+	case NR_RECVMSG:
 		return BUFFER_MESSAGE;
 	default:
 		return BUFFER_UNKNOWN;
 	}
 }
-#else
-static inline __u8 buffer_of_syscall(long nr)
+
+/* Which way a system call moves data if its first argument is a socket; NONE for all
+ * that never do. */
+static inline __u8 direction_of_syscall(long nr)
 {
 	switch (nr) {
-	case 63:  /* read */
-	case 64:  /* write */
-	case 206: /* sendto */
-	case 207: /* recvfrom */
-		return BUFFER_PLAIN;
-	case 65: /* readv */
-	case 66: /* writev */
-		return BUFFER_VECTOR;
-	case 211: /* sendmsg */
-	case 212: /* recvmsg */
-		return BUFFER_MESSAGE;
+	case NR_READ:
+	case NR_READV:
+	case NR_RECVFROM:
+	case NR_RECVMSG:
+	case NR_RECVMMSG:
+		return TLSPROF_DIRECTION_IN;
+	case NR_WRITE:
+	case NR_WRITEV:
+	case NR_SENDFILE:
+	case NR_SENDTO:
+	case NR_SENDMSG:
+	case NR_SENDMMSG:
+		return TLSPROF_DIRECTION_OUT;
 	default:
-		return BUFFER_UNKNOWN;
+		return TLSPROF_DIRECTION_NONE;
 	}
 }
-#endif
+
+/* Which argument of a system call, from 1, holds the flags of a receive; 0 for none. */
+static inline __u8 receive_flags_of_syscall(long nr)
+{
+	switch (nr) {
+	case NR_RECVMSG:
+		return 3;
+	case NR_RECVFROM:
+	case NR_RECVMMSG:
+		return 4;
+	default:
+		return 0;
+	}
+}
 
 #endif

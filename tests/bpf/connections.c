@@ -144,6 +144,13 @@ static void a_fin_is_not_payload(void)
 	CHECK_EQUAL(payload_received(0, SOCK_DONE_BIT), 0);
 }
 
+static void application_data_is_never_less_than_nothing(void)
+{
+	CHECK_EQUAL(bytes_after(1000, 600), 400);
+	CHECK_EQUAL(bytes_after(600, 600), 0);
+	CHECK_EQUAL(bytes_after(599, 600), 0);
+}
+
 int main(void)
 {
 	RUN(requests_and_answers_are_turns_on_both_sides);
@@ -157,5 +164,6 @@ int main(void)
 	RUN(the_kernel_waits_on_for_a_socket_that_is_closed);
 	RUN(a_peer_that_no_longer_answers_is_a_timeout);
 	RUN(a_fin_is_not_payload);
+	RUN(application_data_is_never_less_than_nothing);
 	return summary();
 }

@@ -49,7 +49,8 @@ def guests(request, initramfs, tmp_path_factory) -> Iterator[dict[str, Future[Gu
         return boot(bootable(KERNELS[name]), initramfs, tmp_path_factory.mktemp(f"linux-{name}"))
 
     parametrized = [item for item in request.session.items if hasattr(item, "callspec")]
-    wanted = dict.fromkeys(item.callspec.params["guest"] for item in parametrized)
+    params = [item.callspec.params for item in parametrized]
+    wanted = dict.fromkeys(one["guest"] for one in params if "guest" in one)
     pool = ThreadPoolExecutor(GUESTS_AT_ONCE)
     try:
         yield {name: pool.submit(run, name) for name in wanted}

@@ -32,6 +32,9 @@ pub enum Reason {
     /// The user wants no probes in libraries.
     #[error("switched off by profile.library")]
     SwitchedOff,
+    /// The kernel refused the programs.
+    #[error("{0}")]
+    Kernel(String),
     /// Return probes would harm one of the processes that map it.
     #[error("{0}")]
     Danger(Danger),
@@ -226,10 +229,10 @@ impl Registry {
     }
 
     /// Leaves all images that were found without probes.
-    pub fn switch_off(&mut self) {
+    pub fn leave_out(&mut self, reason: impl Fn() -> Reason) {
         let images = self.images.values_mut();
         for image in images.filter(|image| matches!(image.state, State::Found)) {
-            image.state = State::NotProfiled(Reason::SwitchedOff);
+            image.state = State::NotProfiled(reason());
         }
     }
 

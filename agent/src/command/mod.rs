@@ -19,6 +19,7 @@ use crate::config::{Config, ConnectionHooks, LibraryProbes, StepProbes, UprobeLi
 use crate::discover::selection::Selection;
 use crate::kernel::connections::Follow;
 use crate::kernel::load::UprobeMode;
+use crate::kernel::socket_calls::Tier;
 use crate::ledger::{Ledger, SharedLedger};
 use crate::session::{Duty, Options};
 
@@ -83,6 +84,9 @@ fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -
 const fn follow(hooks: ConnectionHooks) -> Follow {
     match hooks {
         ConnectionHooks::Auto => Follow::All,
+        ConnectionHooks::Tracepoint => Follow::Only(Tier::Tracepoint),
+        ConnectionHooks::Fentry => Follow::Only(Tier::Fentry),
+        ConnectionHooks::RawSyscalls => Follow::Only(Tier::RawSyscalls),
         ConnectionHooks::LifeCycle => Follow::LifeCycle,
         ConnectionHooks::Off => Follow::Nothing,
     }

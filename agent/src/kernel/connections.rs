@@ -5,14 +5,17 @@ use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf};
 
 use super::load::{LoadError, program};
+use super::socket_calls::Tier;
 use crate::causes::one_line as reason;
 
-/// How much of connections is followed.
+/// How much of TCP connections is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Follow {
     /// All that this kernel allows.
     #[default]
     All,
+    /// All, with socket calls seen in this way or not at all.
+    Only(Tier),
     /// Opening and closing, without hooks on socket calls: no turns, and a
     /// connection that its peer resets has no owner.
     LifeCycle,
@@ -20,68 +23,147 @@ pub enum Follow {
     Nothing,
 }
 
+impl Follow {
+    /// The ways to try, best first.
+    fn tiers(self) -> &'static [Tier] {
+        match self {
+            Self::All => &Tier::ALL,
+            Self::Only(Tier::Tracepoint) => &[Tier::Tracepoint],
+            Self::Only(Tier::Fentry) => &[Tier::Fentry],
+            Self::Only(Tier::RawSyscalls) => &[Tier::RawSyscalls],
+            Self::LifeCycle | Self::Nothing => &[],
+        }
+    }
+}
+
+/// Where the state of connections is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// In the sockets.
+    Sockets,
+    /// In a hash by the addresses of the sockets: where programs have no storage
+    /// in sockets (Linux 5.10), or no pointer that the kernel takes for a socket's.
+    Addresses,
+}
+
 /// What of connections is followed, with the reason where something is not.
 #[derive(Clone, Debug)]
 pub struct Connections {
     /// Opening, closing, TIME_WAIT.
     pub life_cycle: Result<(), String>,
-    /// Socket calls: turns, and owners from the first call on.
-    pub calls: Result<(), String>,
+    /// Socket calls, and how they are seen: turns, owners from the first call on,
+    /// TLS from its records.
+    pub calls: Result<Tier, String>,
 }
 
-const STATE: (&str, &str) = ("tcp_state", "inet_sock_set_state");
-const CALLS: [(&str, &str); 2] = [
-    ("socket_received", "sock_recv_length"),
-    ("socket_sent", "sock_send_length"),
-];
+const STATE: &str = "tcp_state";
+const STATE_TRACEPOINT: &str = "inet_sock_set_state";
 
-/// Loads and attaches what can be. Socket calls come first, so that of every
-/// connection whose opening is seen all calls are seen too.
-pub(super) fn attach(bpf: &mut Ebpf, btf: &Btf, follow: Follow) -> Connections {
-    let switched_off = || Err("switched off by profile.connections".to_owned());
-    if follow == Follow::Nothing {
-        return Connections {
-            life_cycle: switched_off(),
-            calls: switched_off(),
-        };
+/// Opens the object by `open`, again for each way that the kernel refuses, and
+/// attaches what of connections can be followed.
+///
+/// # Errors
+///
+/// Those of `open`; a refused program is none.
+pub(super) fn attach(
+    btf: &Btf,
+    follow: Follow,
+    open: impl Fn(Storage) -> Result<Ebpf, LoadError>,
+) -> Result<(Ebpf, Connections), LoadError> {
+    let mut refusals = Vec::new();
+    for tier in follow.tiers() {
+        let mut bpf = open(tier.storage())?;
+        match attach_tier(&mut bpf, btf, *tier) {
+            Ok(()) => return Ok((bpf, followed(Ok(*tier)))),
+            Err(reason) => refusals.push(reason),
+        }
     }
-    let (state, tracepoint) = STATE;
-    if let Err(reason) = load(bpf, btf, state, tracepoint) {
-        return Connections {
-            life_cycle: Err(reason.clone()),
-            calls: Err(reason),
-        };
-    }
-    let calls = if follow == Follow::LifeCycle {
+    let calls = if refusals.is_empty() {
         switched_off()
     } else {
-        attach_calls(bpf, btf)
+        Err(refusals.join("; "))
     };
+    if follow == Follow::Nothing {
+        let connections = Connections {
+            life_cycle: switched_off(),
+            calls,
+        };
+        return Ok((open(Storage::Sockets)?, connections));
+    }
+    attach_life_cycle(btf, calls, open)
+}
+
+/// Whether the kernel lets a way to see socket calls in; nothing stays attached.
+///
+/// # Errors
+///
+/// As for [`attach`]; the inner one is the kernel's reason.
+pub(super) fn try_tier(
+    btf: &Btf,
+    tier: Tier,
+    open: impl Fn(Storage) -> Result<Ebpf, LoadError>,
+) -> Result<Result<(), String>, LoadError> {
+    let mut bpf = open(tier.storage())?;
+    Ok(attach_tier(&mut bpf, btf, tier))
+}
+
+fn switched_off<T>() -> Result<T, String> {
+    Err("switched off by profile.connections".to_owned())
+}
+
+fn followed(calls: Result<Tier, String>) -> Connections {
     Connections {
-        life_cycle: start(bpf, state),
+        life_cycle: Ok(()),
         calls,
     }
 }
 
-fn attach_calls(bpf: &mut Ebpf, btf: &Btf) -> Result<(), String> {
-    for (name, tracepoint) in CALLS {
-        load(bpf, btf, name, tracepoint)?;
-    }
-    CALLS.iter().try_for_each(|(name, _)| start(bpf, name))
+/// Socket calls come first, so that of every connection whose opening is seen all
+/// calls are seen too.
+fn attach_tier(bpf: &mut Ebpf, btf: &Btf, tier: Tier) -> Result<(), String> {
+    tier.load(bpf, btf)?;
+    load_state(bpf, btf)?;
+    tier.start(bpf)?;
+    start_state(bpf)
 }
 
-fn load(bpf: &mut Ebpf, btf: &Btf, name: &'static str, tracepoint: &str) -> Result<(), String> {
-    let program: &mut BtfTracePoint = program(bpf, name).map_err(|error| reason(&error))?;
-    program
-        .load(tracepoint, btf)
-        .map_err(|error| format!("tp_btf/{tracepoint}: {}", reason(&error)))
+fn attach_life_cycle(
+    btf: &Btf,
+    calls: Result<Tier, String>,
+    open: impl Fn(Storage) -> Result<Ebpf, LoadError>,
+) -> Result<(Ebpf, Connections), LoadError> {
+    let attach = |storage| -> Result<(Ebpf, Result<(), String>), LoadError> {
+        let mut bpf = open(storage)?;
+        let attached = load_state(&mut bpf, btf).and_then(|()| start_state(&mut bpf));
+        Ok((bpf, attached))
+    };
+    let (bpf, attached) = match attach(Storage::Sockets)? {
+        (_, Err(_)) => attach(Storage::Addresses)?,
+        attached => attached,
+    };
+    let connections = match attached {
+        Ok(()) => followed(calls),
+        Err(reason) => Connections {
+            life_cycle: Err(reason.clone()),
+            calls: Err(reason),
+        },
+    };
+    Ok((bpf, connections))
 }
 
-fn start(bpf: &mut Ebpf, name: &'static str) -> Result<(), String> {
-    let program: Result<&mut BtfTracePoint, LoadError> = program(bpf, name);
-    let program = program.map_err(|error| reason(&error))?;
-    program
+fn state(bpf: &mut Ebpf) -> Result<&mut BtfTracePoint, String> {
+    program(bpf, STATE).map_err(|error| reason(&error))
+}
+
+fn load_state(bpf: &mut Ebpf, btf: &Btf) -> Result<(), String> {
+    state(bpf)?
+        .load(STATE_TRACEPOINT, btf)
+        .map_err(|error| format!("tp_btf/{STATE_TRACEPOINT}: {}", reason(&error)))
+}
+
+fn start_state(bpf: &mut Ebpf) -> Result<(), String> {
+    state(bpf)?
         .attach()
         .map(drop)
-        .map_err(|error| format!("{name}: {}", reason(&error)))
+        .map_err(|error| format!("tp_btf/{STATE_TRACEPOINT}: {}", reason(&error)))
 }

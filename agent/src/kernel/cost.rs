@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use aya::programs::ProgramInfo;
+use aya::programs::Program;
 use aya::sys::{Stats, enable_stats};
 
 use super::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
@@ -103,9 +103,9 @@ fn file_offset(address: u64) -> Option<u64> {
 /// Runs of our BPF programs and the time in them, extrapolated from windows in
 /// which the kernel keeps statistics: keeping them always would itself cost.
 pub struct RunMeter {
-    window: Option<(OwnedFd, Instant, Runs)>,
+    window: Option<(OwnedFd, Instant, ProgramRuns)>,
     last_end: Instant,
-    total: Runs,
+    total: ProgramRuns,
 }
 
 /// Runs and time.
@@ -117,6 +117,31 @@ pub struct Runs {
     pub seconds: f64,
 }
 
+impl Runs {
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.seconds += other.seconds;
+    }
+
+    /// What came after `before`, `scale` times.
+    fn since(self, before: Self, scale: f64) -> Self {
+        Self {
+            count: (self.count - before.count) * scale,
+            seconds: (self.seconds - before.seconds) * scale,
+        }
+    }
+}
+
+/// The same by kind of program.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ProgramRuns {
+    /// Uprobes: in the processes that are probed.
+    pub probes: Runs,
+    /// In the threads of the whole host: on socket calls, states of connections,
+    /// the scheduler and processes.
+    pub hooks: Runs,
+}
+
 const WINDOW: Duration = Duration::from_millis(200);
 const PERIOD: Duration = Duration::from_secs(2);
 
@@ -125,7 +150,7 @@ impl Default for RunMeter {
         Self {
             window: None,
             last_end: Instant::now(),
-            total: Runs::default(),
+            total: ProgramRuns::default(),
         }
     }
 }
@@ -134,7 +159,9 @@ impl RunMeter {
     /// Opens and closes windows; to be called a few times a second.
     pub fn tick(&mut self, loaded: &Loaded) {
         match self.window.take() {
-            None if self.total.count == 0.0 || self.last_end.elapsed() + WINDOW >= PERIOD => {
+            None if self.total == ProgramRuns::default()
+                || self.last_end.elapsed() + WINDOW >= PERIOD =>
+            {
                 self.window = enable_stats(Stats::RunTime)
                     .ok()
                     .map(|fd| (fd, Instant::now(), runs(loaded)));
@@ -144,8 +171,10 @@ impl RunMeter {
                 let length = began.elapsed().as_secs_f64();
                 let scale = self.last_end.elapsed().as_secs_f64() / length;
                 let after = runs(loaded);
-                self.total.count += (after.count - before.count) * scale;
-                self.total.seconds += (after.seconds - before.seconds) * scale;
+                self.total
+                    .probes
+                    .add(after.probes.since(before.probes, scale));
+                self.total.hooks.add(after.hooks.since(before.hooks, scale));
                 self.last_end = Instant::now();
                 drop(fd);
             }
@@ -154,28 +183,36 @@ impl RunMeter {
     }
 
     /// The estimate up to the end of the last window.
-    pub fn total(&self) -> Runs {
+    pub fn total(&self) -> ProgramRuns {
         self.total
     }
 }
 
 #[allow(clippy::cast_precision_loss, reason = "an estimate")]
-fn runs(loaded: &Loaded) -> Runs {
-    let infos = loaded
-        .bpf
-        .programs()
-        .filter_map(|(_, program)| program.info().ok());
-    infos.fold(Runs::default(), |sum, info: ProgramInfo| Runs {
-        count: sum.count + info.run_count() as f64,
-        seconds: sum.seconds + info.run_time().as_secs_f64(),
-    })
+fn runs(loaded: &Loaded) -> ProgramRuns {
+    let mut sum = ProgramRuns::default();
+    for (_, program) in loaded.bpf.programs() {
+        let Ok(info) = program.info() else {
+            continue;
+        };
+        let runs = Runs {
+            count: info.run_count() as f64,
+            seconds: info.run_time().as_secs_f64(),
+        };
+        if matches!(program, Program::UProbe(_)) {
+            sum.probes.add(runs);
+        } else {
+            sum.hooks.add(runs);
+        }
+    }
+    sum
 }
 
 /// Estimated CPU seconds that targets spent on probes: traps by the calibrated
-/// cost of one, and the time in the programs. The least program run is counted
+/// cost of one, and the time in their programs. The least program run is counted
 /// on both sides; the estimate is that much too high rather than too low.
 #[allow(clippy::cast_precision_loss, reason = "an estimate")]
-pub fn target_seconds(hits: &[u64], trap: TrapCost, runs: Runs) -> f64 {
+pub fn probe_seconds(hits: &[u64], trap: TrapCost, runs: Runs) -> f64 {
     let count = |kind: u32| hits.get(kind as usize).copied().unwrap_or_default() as f64;
     count(TLSPROF_HIT_ENTRY) * trap.entry.as_secs_f64()
         + count(TLSPROF_HIT_RETURN) * trap.exit.saturating_sub(trap.entry).as_secs_f64()
@@ -199,7 +236,7 @@ mod tests {
             entry: Duration::from_micros(1),
             exit: Duration::from_micros(3),
         };
-        let seconds = target_seconds(
+        let seconds = probe_seconds(
             &[1000, 500, 7],
             trap,
             Runs {

@@ -5,9 +5,8 @@ use std::io;
 use std::time::Duration;
 
 use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, RingBuf};
-use aya::programs::{BtfTracePoint, ProgramError, UProbe};
-use aya::sys::{UProbeMultiFeature, is_uprobe_multi_supported};
-use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use aya::programs::{BtfTracePoint, ProgramError};
+use aya::{Btf, Ebpf};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use thiserror::Error;
@@ -18,18 +17,11 @@ use super::contract::{
     tlsprof_connection_object, tlsprof_control, tlsprof_handshake, tlsprof_handshake_event,
 };
 use super::limits;
+use super::object::{best_mode, load_uprobes, open};
+use super::socket_calls::Tier;
+use crate::causes::one_line;
 
-static SINGLE: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.single.bpf.o"));
-static MULTI: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.multi.bpf.o"));
-
-/// How uprobes are attached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UprobeMode {
-    /// One link for many sites (Linux 6.6): attached and released together, fast.
-    Multi,
-    /// One perf event per site.
-    Single,
-}
+pub use super::object::UprobeMode;
 
 /// Why the kernel side cannot be set up.
 #[derive(Debug, Error)]
@@ -64,6 +56,10 @@ pub struct Loaded {
     pub mode: UprobeMode,
     /// What of TCP connections is followed.
     pub connections: Connections,
+    /// Whether probes in TLS libraries can be placed; the kernel's reason if not.
+    pub library: Result<(), String>,
+    /// Attached probes have cookies (Linux 5.15); else programs stand for them.
+    pub(super) has_cookies: bool,
     pub(super) events: RingBuf<MapData>,
     control: Array<MapData, Control>,
     handshakes: HashMap<MapData, ConnectionObject, Progress>,
@@ -98,20 +94,6 @@ struct Progress(tlsprof_handshake);
 // SAFETY: a C structure of integers and arrays of them; padding carries nothing.
 unsafe impl aya::Pod for Progress {}
 
-/// Uprobe programs by the name of their C function.
-pub(super) const UPROBES: &[&str] = &[
-    "handshake_enter",
-    "handshake_exit",
-    "connection_clear",
-    "connection_free",
-    "step_enter",
-    "step_exit",
-    "error_raised",
-    "error_raised_v1",
-    "group_named",
-    "peer_set",
-];
-
 /// Tracepoint programs with their tracepoints.
 const TRACEPOINTS: &[(&str, &str)] = &[
     ("sched_switch", "sched_switch"),
@@ -140,29 +122,13 @@ pub struct Options {
 /// be followed is no error, see [`Loaded::connections`].
 pub fn load(options: Options) -> Result<Loaded, LoadError> {
     limits::raise();
-    let btf = Btf::from_sys_fs().map_err(|error| LoadError::NoBtf(error.to_string()))?;
+    let btf = kernel_types()?;
     let mode = options.mode.unwrap_or_else(best_mode);
-    let object = if mode == UprobeMode::Multi {
-        MULTI
-    } else {
-        SINGLE
-    };
-    let mut bpf = EbpfLoader::new()
-        .btf(&btf)
-        .map_max_entries("handshakes", options.handshakes_in_progress)
-        .map_max_entries("exchanges", options.handshakes_in_progress)
-        .override_global("remote_key", &random_key(), true)
-        .load(object)
-        .map_err(|error| {
-            if denied(&error) {
-                LoadError::Permission
-            } else {
-                LoadError::Maps(error.into())
-            }
-        })?;
-    load_uprobes(&mut bpf)?;
+    let (mut bpf, connections) = connections::attach(&btf, options.connections, |storage| {
+        open(&btf, mode, storage, options.handshakes_in_progress)
+    })?;
+    let (library, has_cookies) = load_uprobes(&mut bpf)?;
     load_tracepoints(&mut bpf, &btf)?;
-    let connections = connections::attach(&mut bpf, &btf, options.connections);
     let mut take = |name| take_map(&mut bpf, name);
     Ok(Loaded {
         events: RingBuf::try_from(take("events")?).map_err(maps)?,
@@ -173,23 +139,31 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
         bpf,
         mode,
         connections,
+        library,
+        has_cookies,
     })
 }
 
-/// Drawn from the key that the standard library draws for its hash maps.
-fn random_key() -> u64 {
-    use std::hash::{BuildHasher as _, RandomState};
-    RandomState::new().hash_one(std::process::id())
+/// Tries a way to see socket calls that is not in use; nothing stays loaded.
+///
+/// # Errors
+///
+/// The kernel's reason.
+pub fn try_tier(tier: Tier) -> Result<(), String> {
+    limits::raise();
+    let tried = kernel_types().and_then(|btf| {
+        connections::try_tier(&btf, tier, |storage| {
+            open(&btf, UprobeMode::Single, storage, 1)
+        })
+    });
+    tried.unwrap_or_else(|error| Err(one_line(&error)))
 }
 
-fn best_mode() -> UprobeMode {
-    match is_uprobe_multi_supported(UProbeMultiFeature::LinkCreation) {
-        Ok(true) => UprobeMode::Multi,
-        Ok(false) | Err(_) => UprobeMode::Single,
-    }
+fn kernel_types() -> Result<Btf, LoadError> {
+    Btf::from_sys_fs().map_err(|error| LoadError::NoBtf(error.to_string()))
 }
 
-fn denied(error: &(dyn std::error::Error + 'static)) -> bool {
+pub(super) fn denied(error: &(dyn std::error::Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| error.source()).any(|error| {
         error
             .downcast_ref::<io::Error>()
@@ -206,7 +180,7 @@ fn take_map(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadError> {
         .ok_or_else(|| LoadError::Maps(anyhow::anyhow!("no map {name} in the object")))
 }
 
-fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
+pub(super) fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
     move |error| {
         if denied(&error) {
             LoadError::Permission
@@ -217,14 +191,6 @@ fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
             }
         }
     }
-}
-
-fn load_uprobes(bpf: &mut Ebpf) -> Result<(), LoadError> {
-    for name in UPROBES {
-        let program: &mut UProbe = program(bpf, name)?;
-        program.load().map_err(refused(name))?;
-    }
-    Ok(())
 }
 
 fn load_tracepoints(bpf: &mut Ebpf, btf: &Btf) -> Result<(), LoadError> {

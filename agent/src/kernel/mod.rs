@@ -1,10 +1,15 @@
 //! The kernel side: the only module that uses aya, system calls and `unsafe`.
 
+mod btf;
 pub mod connections;
 pub mod contract;
+mod cookies;
 pub mod cost;
 pub mod limits;
 pub mod load;
 pub mod mappings;
+mod object;
 pub mod probes;
 pub mod record;
+mod skipped;
+pub mod socket_calls;

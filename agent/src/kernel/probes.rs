@@ -6,6 +6,7 @@ use aya::programs::uprobe::{UProbeAttachLocation, UProbeAttachPoint, UProbeLink,
 use aya::programs::{ProgramError, UProbe};
 use thiserror::Error;
 
+use super::cookies::by_substitute;
 use super::load::{LoadError, Loaded, program};
 
 /// Where one program goes.
@@ -71,14 +72,31 @@ impl Loaded {
         path: &Path,
         points: &[Point],
     ) -> Result<Links, AttachError> {
+        if self.has_cookies {
+            return self.attach_program(name, path, points);
+        }
+        let mut links = Links::default();
+        for (substitute, points) in by_substitute(name, points) {
+            links.merge(self.attach_program(substitute, path, &points)?);
+        }
+        Ok(links)
+    }
+
+    fn attach_program(
+        &mut self,
+        name: &'static str,
+        path: &Path,
+        points: &[Point],
+    ) -> Result<Links, AttachError> {
         let refused = |error: ProgramError| AttachError::Refused {
             program: name,
             source: error.into(),
         };
+        let has_cookies = self.has_cookies;
         let uprobe: &mut UProbe = program(&mut self.bpf, name)?;
         let points = points.iter().map(|point| UProbeAttachPoint {
             location: UProbeAttachLocation::AbsoluteOffset(point.file_offset),
-            cookie: Some(point.cookie),
+            cookie: has_cookies.then_some(point.cookie),
         });
         let id = uprobe
             .attach(points, path, UProbeScope::AllProcesses)

@@ -69,7 +69,8 @@ impl Session {
         if !self.budget.as_ref().is_some_and(due) {
             return;
         }
-        let probe_seconds = self.cost().profiled_seconds;
+        // What the budget can change: not the programs on socket calls.
+        let (_, probe_seconds) = self.probe_seconds();
         let cpu_seconds = self.probed_cpu().as_secs_f64();
         let decision = self
             .budget

@@ -7,8 +7,9 @@ use crate::causes::one_line;
 use crate::discover::host::Host;
 use crate::kernel::connections::{Connections, Follow};
 use crate::kernel::cost::calibrate;
-use crate::kernel::load::{Loaded, Options, UprobeMode, load};
+use crate::kernel::load::{Loaded, Options, UprobeMode, load, try_tier};
 use crate::kernel::mappings::Watch;
+use crate::kernel::socket_calls::Tier;
 use crate::outlet::doctor::{Capability, Diagnosis, HostFact, State};
 
 /// Loads everything once, attaches to nothing but this process itself, and lets
@@ -21,12 +22,13 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow) -> Diagnosis {
     });
     let mappings = Watch::start();
     let mut capabilities = Vec::new();
-    let (handshakes, multi, trap, [life_cycle, calls]) = match loaded {
+    let (handshakes, multi, trap, [life_cycle, calls], tier) = match loaded {
         Ok(mut loaded) => (
-            State::Available,
+            state(&loaded.library),
             multi(&loaded),
             trap(&mut loaded),
             connection_states(&loaded.connections),
+            loaded.connections.calls.ok(),
         ),
         Err(error) => {
             let unavailable = State::Unavailable(one_line(&error));
@@ -35,6 +37,7 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow) -> Diagnosis {
                 unavailable.clone(),
                 unavailable.clone(),
                 [unavailable.clone(), unavailable],
+                None,
             )
         }
     };
@@ -58,8 +61,16 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow) -> Diagnosis {
     add(
         "connection_turns",
         calls,
-        "turns per connection; owners of connections that a peer resets",
+        "turns per connection; owners of connections that a peer resets; TLS handshakes of any library, from their records",
     );
+    for one in Tier::ALL {
+        let state = if tier == Some(one) {
+            State::Available
+        } else {
+            state(&try_tier(one))
+        };
+        add(tier_name(one), state, sees(one, tier == Some(one)));
+    }
     add(
         "mapping_events",
         match mappings {
@@ -83,12 +94,51 @@ fn multi(loaded: &Loaded) -> State {
     }
 }
 
-fn connection_states(connections: &Connections) -> [State; 2] {
-    let state = |works: &Result<(), String>| match works {
-        Ok(()) => State::Available,
+fn state<T>(works: &Result<T, String>) -> State {
+    match works {
+        Ok(_) => State::Available,
         Err(reason) => State::Unavailable(reason.clone()),
-    };
+    }
+}
+
+fn connection_states(connections: &Connections) -> [State; 2] {
     [state(&connections.life_cycle), state(&connections.calls)]
+}
+
+const fn tier_name(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Tracepoint => "socket_calls_tracepoint",
+        Tier::Fentry => "socket_calls_fentry",
+        Tier::RawSyscalls => "socket_calls_raw_syscalls",
+    }
+}
+
+/// What a way to see socket calls is, and, where it is in use, what it misses.
+const fn sees(tier: Tier, in_use: bool) -> &'static str {
+    match (tier, in_use) {
+        (Tier::Tracepoint, true) => {
+            "in use: socket calls by the kernel's tracepoints; of io_uring, sendfile, recvmmsg \
+             and 32-bit processes it sees that data moved but not the bytes, so no TLS; splice \
+             it does not see"
+        }
+        (Tier::Tracepoint, false) => "socket calls by the kernel's tracepoints; not in use",
+        (Tier::Fentry, true) => {
+            "in use: socket calls at the ends of the kernel's functions for TCP; of io_uring, \
+             sendfile, recvmmsg and 32-bit processes it sees that data moved but not the bytes, \
+             so no TLS; splice, and sockets that the kernel encrypts, it does not see"
+        }
+        (Tier::Fentry, false) => {
+            "socket calls at the ends of the kernel's functions for TCP; not in use"
+        }
+        (Tier::RawSyscalls, true) => {
+            "in use: socket calls at the end of every system call of the host, which costs each of \
+             them a little; of sendfile and recvmmsg it sees that data moved but not the bytes, so \
+             no TLS; io_uring, splice and 32-bit processes it does not see"
+        }
+        (Tier::RawSyscalls, false) => {
+            "socket calls at the end of every system call of the host; not in use"
+        }
+    }
 }
 
 fn trap(loaded: &mut Loaded) -> State {

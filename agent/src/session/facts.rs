@@ -8,7 +8,7 @@ use crate::attach::registry::{Image, State};
 use crate::discover::ports::ListeningPorts;
 use crate::discover::table::ServiceView;
 use crate::kernel::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
-use crate::kernel::cost::target_seconds;
+use crate::kernel::cost::probe_seconds;
 use crate::kernel::load::UprobeMode;
 use crate::outlet::report::ServiceFacts;
 use crate::outlet::report::model::{AgentCost, Host, Loss, TlsLibrary};
@@ -57,6 +57,7 @@ impl Session {
             ("undecodable_record", self.undecodable),
             ("mapping_record_lost", self.mappings_lost),
             ("process_table_full", self.table.ignored()),
+            ("program_skipped", self.loaded.skipped_programs()),
         ];
         kernel
             .map(|(reason, count)| (*reason, count))
@@ -69,8 +70,8 @@ impl Session {
             .collect()
     }
 
-    /// What the profile has cost so far. The profiled services' part is that of
-    /// their probe hits.
+    /// What the profile has cost so far. Of the programs on socket calls and on
+    /// the scheduler nobody knows the profiled services' part: it is at most all.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -78,21 +79,33 @@ impl Session {
         reason = "estimates, not negative"
     )]
     pub fn cost(&self) -> AgentCost {
-        let hits = self.loaded.hits();
         let runs = self.meter.total();
-        let target_seconds = target_seconds(&hits, self.trap, runs);
-        let probes = PROBES.iter().filter_map(|kind| hits.get(*kind as usize));
-        let probe_hits: u64 = probes.sum();
-        let share = self.ledger().probe_hits() as f64 / probe_hits.max(1) as f64;
+        let hooks = runs.hooks.seconds;
+        let (probes, profiled_probes) = self.probe_seconds();
         AgentCost {
             cpu_seconds: own_cpu_seconds(),
             memory_bytes: own_memory_bytes(),
-            bpf_run_seconds: runs.seconds,
-            bpf_runs: runs.count as u64,
-            probe_hits,
-            target_seconds,
-            profiled_seconds: target_seconds * share.min(1.0),
+            bpf_run_seconds: runs.probes.seconds + hooks,
+            bpf_runs: (runs.probes.count + runs.hooks.count) as u64,
+            probe_hits: self.probe_hits(),
+            target_seconds: probes + hooks,
+            profiled_seconds: profiled_probes + hooks,
         }
+    }
+
+    fn probe_hits(&self) -> u64 {
+        let hits = self.loaded.hits();
+        let probes = PROBES.iter().filter_map(|kind| hits.get(*kind as usize));
+        probes.sum()
+    }
+
+    /// Estimated CPU seconds that probes in processes have cost: all of them, and
+    /// the profiled services by their share of the hits.
+    #[allow(clippy::cast_precision_loss, reason = "estimates")]
+    pub(super) fn probe_seconds(&self) -> (f64, f64) {
+        let all = probe_seconds(&self.loaded.hits(), self.trap, self.meter.total().probes);
+        let share = self.ledger().probe_hits() as f64 / self.probe_hits().max(1) as f64;
+        (all, all * share.min(1.0))
     }
 
     /// Share of the time in which the public-key steps are probed.
@@ -189,6 +202,11 @@ impl Session {
         notes.extend(self.note_on_library());
         if self.loaded.mode == UprobeMode::Single {
             notes.push("This kernel has no uprobe_multi (Linux 6.6): attaching and releasing takes longer.".to_owned());
+        }
+        if let Err(reason) = &self.loaded.library {
+            notes.push(format!(
+                "TLS libraries were not probed, and handshakes come from socket calls only: {reason}."
+            ));
         }
         let connections = &self.loaded.connections;
         if let Err(reason) = &connections.life_cycle {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Session;
-use crate::attach::registry::InspectError;
+use crate::attach::registry::{InspectError, Reason};
 use crate::causes::one_line;
 use crate::discover::image::{Device, ImageId, Mapping, OpenError};
 use crate::discover::table::ImageChange;
@@ -49,7 +49,9 @@ impl Session {
             }
         }
         if !self.library {
-            self.registry.switch_off();
+            self.registry.leave_out(|| Reason::SwitchedOff);
+        } else if let Err(reason) = &self.loaded.library {
+            self.registry.leave_out(|| Reason::Kernel(reason.clone()));
         }
         self.avoid_harm();
         self.registry.attach_found(&mut self.loaded);

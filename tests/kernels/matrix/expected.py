@@ -5,7 +5,6 @@ out here; the tests fail until then.
 """
 
 from dataclasses import dataclass, field
-from typing import Optional
 
 from .kernels import KERNELS
 
@@ -27,69 +26,55 @@ class Expected:
 
     limits: dict[str, Limit] = field(default_factory=dict)
 
-    refusal: Optional[str] = None
-    """Regular expression of the error, where nothing can be profiled at all."""
-
-    shares_stacks: bool = False
-    """Programs on uprobes spoil each other's values: a few handshakes are lost or wrong."""
-
-    skips_programs: bool = False
-    """The kernel leaves out runs of programs on tracepoints: a few connections are lost."""
+    skipped_tiers: tuple[str, ...] = ()
+    """Ways to see socket calls whose programs the kernel leaves out at times."""
 
     @property
-    def handshakes(self) -> bool:
-        """Handshakes are counted exactly."""
-        return not self.refusal and not self.shares_stacks
+    def exact(self) -> bool:
+        """What comes from socket calls and states of connections is exact, forced to nothing."""
+        return self.tiers[0] not in self.skipped_tiers
 
     @property
-    def connections(self) -> bool:
-        """Connections are counted exactly."""
-        return not self.refusal and not self.skips_programs
+    def tiers(self) -> list[str]:
+        """Ways to see socket calls, the one that is used first."""
+        return [tier for tier in TIERS if f"socket_calls_{tier}" not in self.limits]
 
     @property
-    def turns(self) -> bool:
-        """Turns are counted exactly."""
-        return self.connections and "connection_turns" not in self.limits
+    def refused_tiers(self) -> list[str]:
+        """The others."""
+        return [tier for tier in TIERS if f"socket_calls_{tier}" in self.limits]
 
 
-# bpf_get_attach_cookie, helper 174, is there from 5.15 on (kernel commit 7adfc6c9b315).
-# One program that is refused ends the load, so nothing else is available either. Of the
-# others only tcp_state would be refused: bpf_sk_storage_get in tracing programs is there
-# from 5.11 on (kernel commit 8e4597c627fb).
-NO_COOKIES = r"handshake_enter.*Invalid argument[\s\S]*invalid func unknown#174"
+TIERS = ("tracepoint", "fentry", "raw_syscalls")
+"""Best first."""
 
 # uprobe_multi: 6.6 (kernel commit 89ae89f53d20). The tracepoints sock_send_length and
-# sock_recv_length: 6.3 (kernel commit 6e6eda44b939).
+# sock_recv_length: 6.3 (kernel commit 6e6eda44b939). bpf_task_pt_regs: 5.15 (kernel commit
+# dd6e10fbd9fb), bpf_sk_storage_get in tracing programs: 5.11 (kernel commit 8e4597c627fb).
 NO_MULTI = Limit("degraded", r"no uprobe_multi links")
-NO_SOCKET_CALLS = Limit("unavailable", r"unknown BTF type `btf_trace_sock_recv_length`")
+NO_TRACEPOINTS = Limit("unavailable", r"unknown BTF type `btf_trace_sock_recv_length`")
+NO_FENTRY = Limit(
+    "unavailable", r"fexit/tcp_recvmsg: .*Invalid argument.*unknown func bpf_sk_storage_get"
+)
 
-# Programs on uprobes may be preempted (since 6.0), and since 6.13 (kernel commit
-# a76ab5731e32) a program that uses 64 bytes of stack or more has one stack per CPU: two
-# tasks inside it on one CPU overwrite each other's values. Seen on kernels that preempt
-# lazily or fully, which 6.18 and later do, 6.12 does not; more often under emulation,
-# where a program takes long.
-#
-# Programs on tracepoints may be preempted too, seen from 7.1 on and not on 7.0. Until the
-# task goes on, the kernel skips that program on that CPU for everybody else
-# (bpf_prog_info.recursion_misses).
+# Programs may be preempted, those on functions wherever the kernel preempts lazily or
+# fully, as 6.18 and later do, those on tracepoints from 7.1 on (not on 7.0). Until the task
+# goes on, the kernel skips that program on that CPU for everybody else
+# (bpf_prog_info.recursion_misses). More often under emulation, where a program takes long.
 EXPECTED = {
     "5.10": Expected(
         limits={
-            name: Limit("unavailable", NO_COOKIES)
-            for name in (
-                "openssl_handshakes",
-                "uprobe_multi",
-                "uprobes",
-                "connections",
-                "connection_turns",
-            )
+            "uprobe_multi": NO_MULTI,
+            "socket_calls_tracepoint": NO_TRACEPOINTS,
+            "socket_calls_fentry": NO_FENTRY,
         },
-        refusal=NO_COOKIES,
     ),
-    "6.1": Expected(limits={"uprobe_multi": NO_MULTI, "connection_turns": NO_SOCKET_CALLS}),
+    "6.1": Expected(
+        limits={"uprobe_multi": NO_MULTI, "socket_calls_tracepoint": NO_TRACEPOINTS},
+    ),
     "6.12": Expected(),
-    "6.18": Expected(shares_stacks=True),
-    "newest": Expected(shares_stacks=True, skips_programs=True),
+    "6.18": Expected(skipped_tiers=("fentry",)),
+    "newest": Expected(skipped_tiers=TIERS),
 }
 
 assert EXPECTED.keys() == KERNELS.keys()

@@ -9,7 +9,7 @@ from typing import Any
 
 from .kernels import Bootable
 
-BOOT_SECONDS = 180.0
+BOOT_SECONDS = 300.0
 """Bound for one guest from power-on to power-off, with another one beside it."""
 
 # Forced: a /dev/kvm that exists may still not boot a stock kernel.

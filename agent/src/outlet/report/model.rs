@@ -265,10 +265,13 @@ pub struct AgentCost {
     pub bpf_runs: u64,
     /// Probe hits on targets.
     pub probe_hits: u64,
-    /// Estimated CPU time that all processes spent on probes: traps and programs.
+    /// Estimated CPU time that all processes spent on probes, traps and programs, and
+    /// on programs at socket calls and in the scheduler.
     pub target_seconds: f64,
-    /// The part of it that the services of this report spent. Inside handshakes it
-    /// is part of their CPU time.
+    /// The most of it that the services of this report spent: probes by their share
+    /// of the hits; programs on socket calls and the scheduler in full, though other
+    /// processes of the host run them too. Inside handshakes it is part of their CPU
+    /// time.
     #[serde(default)]
     pub profiled_seconds: f64,
 }

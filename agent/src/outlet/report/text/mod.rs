@@ -175,7 +175,10 @@ fn loss_in_words(reason: &str) -> String {
         "handshake_queue_full" => "handshakes were booked before both sources were heard; some \
                                    may be counted twice"
             .to_owned(),
-        "connection_no_memory" => "TCP connections found no memory for their state".to_owned(),
+        "connection_no_memory" => "TCP connections found no room for their state".to_owned(),
+        "program_skipped" => "times the kernel left a program out, because a thread had been \
+                              preempted inside it on the same CPU"
+            .to_owned(),
         other => words(&printable(other)),
     }
 }
@@ -240,7 +243,7 @@ fn own_cost(report: &Report, style: Style) -> String {
         String::new()
     };
     let text = format!(
-        "tlsprof itself took {} of CPU and {}. On the profiled services its probes cost about \
+        "tlsprof itself took {} of CPU and {}. On the profiled services its probes cost at most about \
          {}{of_targets}.",
         time(agent.cpu_seconds),
         bytes(agent.memory_bytes),

@@ -1,0 +1,151 @@
+//! The ways in which the kernel tells of socket calls: `bpf/sockets.bpf.c`.
+
+use std::fs;
+use std::path::Path;
+
+use aya::programs::{BtfTracePoint, FExit, ProgramError};
+use aya::{Btf, Ebpf};
+
+use super::btf::parameters;
+use super::connections::Storage;
+use super::load::program;
+use crate::causes::one_line as reason;
+
+/// A way to see socket calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// The tracepoints of all socket calls (Linux 6.3).
+    Tracepoint,
+    /// The ends of the kernel's functions for TCP (Linux 5.15).
+    Fentry,
+    /// The end of every system call of the host (Linux 5.10).
+    RawSyscalls,
+}
+
+/// A program by its C function, and what in the kernel it is attached to.
+struct Hook {
+    program: &'static str,
+    target: &'static str,
+}
+
+const TRACEPOINTS: &[Hook] = &[
+    Hook {
+        program: "socket_received",
+        target: "sock_recv_length",
+    },
+    Hook {
+        program: "socket_sent",
+        target: "sock_send_length",
+    },
+];
+
+const SYSTEM_CALLS: &[Hook] = &[Hook {
+    program: "syscall_returned",
+    target: "sys_exit",
+}];
+
+const SENT: Hook = Hook {
+    program: "tcp_sent",
+    target: "tcp_sendmsg",
+};
+
+const RECEIVE: &str = "tcp_recvmsg";
+const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+impl Tier {
+    /// Best first. Where both of the first two load, the tracepoints are better:
+    /// the kernel leaves out runs of programs on functions wherever one is
+    /// preempted inside, of those on tracepoints from 7.1 on only
+    /// (docs/journal/2026-11-21-hooks-on-socket-calls.md).
+    pub const ALL: [Self; 3] = [Self::Tracepoint, Self::Fentry, Self::RawSyscalls];
+
+    /// Where this way keeps the state of connections.
+    pub(super) const fn storage(self) -> Storage {
+        match self {
+            Self::Tracepoint | Self::Fentry => Storage::Sockets,
+            Self::RawSyscalls => Storage::Addresses,
+        }
+    }
+
+    /// Loads its programs; the error is the kernel's reason.
+    pub(super) fn load(self, bpf: &mut Ebpf, btf: &Btf) -> Result<(), String> {
+        match self {
+            Self::Tracepoint => load_tracepoints(bpf, btf, TRACEPOINTS),
+            Self::RawSyscalls => load_tracepoints(bpf, btf, SYSTEM_CALLS),
+            Self::Fentry => load_exits(bpf, btf),
+        }
+    }
+
+    /// Attaches its programs; the error is the kernel's reason.
+    pub(super) fn start(self, bpf: &mut Ebpf) -> Result<(), String> {
+        match self {
+            Self::Tracepoint => start_tracepoints(bpf, TRACEPOINTS),
+            Self::RawSyscalls => start_tracepoints(bpf, SYSTEM_CALLS),
+            Self::Fentry => start_exits(bpf),
+        }
+    }
+}
+
+fn load_tracepoints(bpf: &mut Ebpf, btf: &Btf, hooks: &[Hook]) -> Result<(), String> {
+    hooks.iter().try_for_each(|hook| {
+        let program: &mut BtfTracePoint =
+            program(bpf, hook.program).map_err(|error| reason(&error))?;
+        program
+            .load(hook.target, btf)
+            .map_err(|error| refused("tp_btf", hook, &error))
+    })
+}
+
+fn start_tracepoints(bpf: &mut Ebpf, hooks: &[Hook]) -> Result<(), String> {
+    hooks.iter().try_for_each(|hook| {
+        let program: &mut BtfTracePoint =
+            program(bpf, hook.program).map_err(|error| reason(&error))?;
+        let link = program.attach();
+        link.map(drop)
+            .map_err(|error| refused("tp_btf", hook, &error))
+    })
+}
+
+fn load_exits(bpf: &mut Ebpf, btf: &Btf) -> Result<(), String> {
+    for hook in exits()? {
+        let program: &mut FExit = program(bpf, hook.program).map_err(|error| reason(&error))?;
+        program
+            .load(hook.target, btf)
+            .map_err(|error| refused("fexit", &hook, &error))?;
+    }
+    Ok(())
+}
+
+fn start_exits(bpf: &mut Ebpf) -> Result<(), String> {
+    for hook in exits()? {
+        let program: &mut FExit = program(bpf, hook.program).map_err(|error| reason(&error))?;
+        let link = program.attach();
+        link.map_err(|error| refused("fexit", &hook, &error))?;
+    }
+    Ok(())
+}
+
+/// The result of a function comes after its parameters, so that there is a program
+/// for each number of them.
+fn exits() -> Result<[Hook; 2], String> {
+    let types = fs::read(Path::new(KERNEL_TYPES))
+        .map_err(|error| format!("cannot read {KERNEL_TYPES}: {error}"))?;
+    let program = match parameters(&types, RECEIVE) {
+        Some(6) => "tcp_received_6",
+        Some(5) => "tcp_received_5",
+        Some(4) => "tcp_received_4",
+        Some(other) => {
+            return Err(format!("the kernel's {RECEIVE}() has {other} parameters"));
+        }
+        None => return Err(format!("the kernel does not describe {RECEIVE}()")),
+    };
+    let received = Hook {
+        program,
+        target: RECEIVE,
+    };
+    Ok([received, SENT])
+}
+
+fn refused(kind: &str, hook: &Hook, error: &ProgramError) -> String {
+    format!("{kind}/{}: {}", hook.target, reason(error))
+}
