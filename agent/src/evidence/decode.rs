@@ -60,8 +60,15 @@ fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
     });
     let role = role(event.role);
     if event.header.kind == TLSPROF_EVENT_CONNECTION_OPENED {
-        let port = event.port;
-        return owner.map(|owner| Evidence::Opened(Opening { owner, role, port }));
+        let (id, port) = (event.connection, event.port);
+        return owner.map(|owner| {
+            Evidence::Opened(Opening {
+                id,
+                owner,
+                role,
+                port,
+            })
+        });
     }
     Some(Evidence::Closed(Box::new(Connection {
         id: event.connection,

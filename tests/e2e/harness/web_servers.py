@@ -27,10 +27,10 @@ http {{
     scgi_temp_path {folder}/scgi;
     ssl_session_cache shared:tests:1m;
     server {{
-        listen 127.0.0.1:{port} ssl;
+        listen 127.0.0.1:{port} ssl{parameters};
         ssl_certificate {cert};
         ssl_certificate_key {key};
-        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_protocols {protocols};
         {extra}
         location / {{ return 200 "ok\\n"; }}
     }}
@@ -109,13 +109,17 @@ def nginx(
     certificate: Certificate,
     workers: int = 2,
     extra: str = "",
+    protocols: str = "TLSv1.2 TLSv1.3",
+    parameters: str = "",
     cpu: Optional[int] = None,
     env: Optional[dict[str, str]] = None,
 ) -> Iterator[Server]:
-    """nginx with a master and workers; `extra` goes into its server block."""
+    """nginx with a master and workers; `extra` goes into its server block, `parameters` to
+    its port."""
 
     def start(port: int) -> Process:
-        values = {"port": port, "workers": workers, "extra": extra}
+        values = dict(port=port, workers=workers, extra=extra)
+        values |= dict(protocols=protocols, parameters=parameters)
         config = _write(folder / "nginx.conf", NGINX_CONFIG, certificate, **values)
         return Process([private_copy("nginx", folder), "-e", "stderr", "-c", config], cpu=cpu, env=env)
 
