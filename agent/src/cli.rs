@@ -57,6 +57,8 @@ pub struct AgentOptions {
     pub listen: Option<SocketAddr>,
     /// Profile these services only; all when empty.
     pub services: Vec<String>,
+    /// Sets `profile.ask_certificates`.
+    pub ask_certificates: bool,
 }
 
 /// Options of `tlsprof report`.
@@ -70,6 +72,8 @@ pub struct ReportOptions {
     pub format: Format,
     /// Where it goes; standard output when None.
     pub output: Option<PathBuf>,
+    /// Sets `profile.ask_certificates`.
+    pub ask_certificates: bool,
 }
 
 /// What `report` profiles.
@@ -195,6 +199,9 @@ enum RawCommand {
         /// Profile this service only; may be given several times
         #[arg(long = "service", value_name = "NAME")]
         services: Vec<String>,
+        /// Connect to TLS 1.3 ports to learn the kind of key in their certificate
+        #[arg(long)]
+        ask_certificates: bool,
     },
     /// Profile for a while, or while a command runs, and report
     #[command(after_help = REPORT_EXAMPLES)]
@@ -237,6 +244,9 @@ struct RawReport {
     /// Write the report to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Connect to TLS 1.3 ports to learn the kind of key in their certificate
+    #[arg(long)]
+    ask_certificates: bool,
     /// Profile for as long as this command runs
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -277,9 +287,15 @@ impl From<Raw> for Invocation {
                 all,
                 format,
             }),
-            RawCommand::Agent { listen, services } => {
-                Command::Agent(AgentOptions { listen, services })
-            }
+            RawCommand::Agent {
+                listen,
+                services,
+                ask_certificates,
+            } => Command::Agent(AgentOptions {
+                listen,
+                services,
+                ask_certificates,
+            }),
             RawCommand::Report(report) => Command::Report(report.into()),
             RawCommand::Doctor { format } => Command::Doctor(format),
         };
@@ -310,6 +326,7 @@ impl From<RawReport> for ReportOptions {
             until,
             format: raw.format,
             output: raw.output,
+            ask_certificates: raw.ask_certificates,
         }
     }
 }
@@ -367,11 +384,25 @@ mod tests {
     }
 
     #[test]
+    fn certificates_are_asked_for_only_if_the_user_says_so() {
+        assert!(!report("tlsprof report").ask_certificates);
+        assert!(report("tlsprof report --ask-certificates").ask_certificates);
+        let agent = parsed("tlsprof agent --ask-certificates").command;
+        let options = AgentOptions {
+            listen: None,
+            services: Vec::new(),
+            ask_certificates: true,
+        };
+        assert_eq!(agent, Command::Agent(options));
+    }
+
+    #[test]
     fn agent_takes_several_services() {
         let invocation = parsed("tlsprof agent --listen [::1]:9 --service a --service b");
         let options = AgentOptions {
             listen: Some("[::1]:9".parse().unwrap()),
             services: vec!["a".into(), "b".into()],
+            ask_certificates: false,
         };
         assert_eq!(invocation.command, Command::Agent(options));
     }

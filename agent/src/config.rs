@@ -127,6 +127,8 @@ pub struct Profile {
     /// With `auto`: how often they are attached, from begin to begin.
     #[serde(deserialize_with = "duration")]
     pub key_derivation_interval: Duration,
+    /// Whether TLS ports are asked for the kind of key in their certificate.
+    pub ask_certificates: bool,
 }
 
 impl Default for Profile {
@@ -138,6 +140,7 @@ impl Default for Profile {
             connections: ConnectionHooks::default(),
             key_derivation_window: Duration::from_secs(1),
             key_derivation_interval: Duration::from_secs(20),
+            ask_certificates: false,
         }
     }
 }
@@ -347,7 +350,7 @@ mod tests {
         assert_eq!(parsed, Config::default());
         // It shows every key, so that none is undocumented.
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 11);
+        assert_eq!(keys, 12);
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //!
 //! The data goes one way, and so do the modules; a later stage never calls an
 //! earlier one: [`discover`] → [`attach`] → [`kernel`] → [`evidence`] →
-//! [`ledger`] → [`outlet`]. [`session`] is the only place that joins them.
+//! [`ledger`] → [`outlet`]. [`session`] is the only place that joins them. Beside
+//! them, [`ask`] learns of the host what no probe sees, if the user wants that.
 
+pub mod ask;
 pub mod attach;
 pub mod causes;
 pub mod cli;

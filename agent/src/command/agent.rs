@@ -28,7 +28,8 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     } else {
         Selection::Named(options.services.clone())
     };
-    let session_options = session_options(config, selection, Some(config.agent.budget));
+    let mut session_options = session_options(config, selection, Some(config.agent.budget));
+    session_options.ask_certificates |= options.ask_certificates;
     let ledger = new_ledger(config);
     let metrics = Arc::new(Metrics::new(&ledger));
     // First: a port in use is told before any probe is attached.

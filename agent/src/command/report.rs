@@ -30,10 +30,9 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     let output = options.output.as_deref().map(Output::create).transpose()?;
     let stop = stop_flag()?;
     eprintln!("tlsprof: attaching...");
-    let mut session = Session::start(
-        &session_options(config, selection(&options.target), None),
-        new_ledger(config),
-    )?;
+    let mut session_options = session_options(config, selection(&options.target), None);
+    session_options.ask_certificates |= options.ask_certificates;
+    let mut session = Session::start(&session_options, new_ledger(config))?;
     eprintln!("tlsprof: profiling {}", session.coverage());
     if let Some(note) = session.note_on_library() {
         eprintln!("tlsprof: {note}");

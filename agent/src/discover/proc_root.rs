@@ -63,6 +63,11 @@ impl ProcRoot {
         let path = self.path(pid, name);
         unless_gone(fs::read_link(&path), path)
     }
+
+    /// The network namespace of this process; None where /proc does not tell.
+    pub(super) fn own_network_namespace(&self) -> Option<PathBuf> {
+        fs::read_link(self.path.join("self/ns/net")).ok()
+    }
 }
 
 /// Tells a process that is gone from a failure.

@@ -62,6 +62,8 @@ pub struct Remote {
 /// A connection was opened; its end is still to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
+    /// Tells it apart.
+    pub id: ConnectionId,
     /// Who has it.
     pub owner: Owner,
     /// Whether the owner was connected to, or connected.

@@ -66,6 +66,7 @@ fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
     if event.header.kind == TLSPROF_EVENT_CONNECTION_OPENED {
         return owner.map(|owner| {
             Evidence::Opened(Opening {
+                id: event.connection,
                 owner,
                 role,
                 port: event.port,

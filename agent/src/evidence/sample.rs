@@ -68,6 +68,7 @@ pub(crate) fn connection() -> Connection {
 /// The opening of a connection in that role.
 pub(crate) fn opening(role: Role) -> Opening {
     Opening {
+        id: 1,
         owner: Owner {
             process: 4711,
             comm: "nginx".into(),

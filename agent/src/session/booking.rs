@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::Session;
+use super::asking::Asking;
 use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
 use crate::discover::table::{ProcessTable, ServiceView};
@@ -17,6 +18,7 @@ pub(super) struct Desk<'a> {
     pub table: &'a mut ProcessTable<ProcRoot>,
     pub registry: &'a Registry,
     pub joiner: &'a mut Joiner,
+    pub asking: Option<&'a mut Asking>,
     pub ledger: &'a mut Ledger,
 }
 
@@ -49,24 +51,30 @@ impl Desk<'_> {
             self.table.maps(process, is_profiled)
         };
         let ready = self.joiner.take(evidence, at, probed);
-        self.book(&ready, see);
+        self.book(ready, see);
     }
 
     /// Books what waited too long: all evidence up to `now` was taken.
     pub(super) fn advance(&mut self, now: Duration, see: &mut impl FnMut(&str, &Evidence)) {
         let ready = self.joiner.advance(now);
-        self.book(&ready, see);
+        self.book(ready, see);
     }
 
     /// Books what still waits.
     pub(super) fn flush(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
         let ready = self.joiner.flush();
-        self.book(&ready, see);
+        self.book(ready, see);
     }
 
-    fn book(&mut self, ready: &[Evidence], see: &mut impl FnMut(&str, &Evidence)) {
-        for evidence in ready {
-            book(self.table, self.ledger, evidence, see);
+    fn book(&mut self, ready: Vec<Evidence>, see: &mut impl FnMut(&str, &Evidence)) {
+        for mut evidence in ready {
+            if let Some(asking) = &mut self.asking {
+                if asking.is_own(&evidence) {
+                    continue;
+                }
+                asking.take(&mut evidence, self.table, self.ledger.now());
+            }
+            book(self.table, self.ledger, &evidence, see);
         }
     }
 }
@@ -166,6 +174,7 @@ impl Session {
             table: &mut self.table,
             registry: &self.registry,
             joiner: &mut self.joiner,
+            asking: self.asking.as_mut(),
             ledger: &mut ledger,
         };
         desk.flush(&mut see);

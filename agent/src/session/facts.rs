@@ -223,6 +223,7 @@ impl Session {
                 counted(ownerless, "TCP connection", "TCP connections")
             ));
         }
+        notes.extend(self.notes_on_asking());
         notes
     }
 }

@@ -1,5 +1,6 @@
 //! A profile under way: joins the stages, from discover to the ledger.
 
+mod asking;
 mod booking;
 mod budget;
 pub mod diagnosis;
@@ -32,6 +33,7 @@ use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
 use crate::kernel::mappings::Watch;
 use crate::kernel::record::{self, Record};
 use crate::ledger::{Ledger, SharedLedger};
+use asking::Asking;
 use booking::Desk;
 use budget::Budget;
 use windows::StepProbes;
@@ -57,6 +59,9 @@ pub struct Options {
     pub handshakes_in_progress: u32,
     /// How much of TCP connections is followed.
     pub connections: Follow,
+    /// Whether TLS ports are asked for the kind of key in their certificate,
+    /// where handshakes hide it.
+    pub ask_certificates: bool,
 }
 
 /// CPU time is read from /proc this often; a process that ends between two
@@ -74,6 +79,7 @@ pub struct Session {
     library: bool,
     dangers: Dangers,
     joiner: Joiner,
+    asking: Option<Asking>,
     ledger: SharedLedger,
     /// The user named what to profile, so that all of it is worth showing.
     named: bool,
@@ -111,6 +117,10 @@ impl Session {
         table.scan()?;
         let ports = ListeningPorts::read(&proc, table.live());
         table.select(&options.selection, &ports)?;
+        let asking = match options.ask_certificates {
+            true => Some(Asking::start(proc.clone()).context("cannot start a thread")?),
+            false => None,
+        };
         let now = Instant::now();
         let dangers = Dangers::new(&host.kernel);
         let mut session = Self {
@@ -123,6 +133,7 @@ impl Session {
             library: options.library,
             dangers,
             joiner: Joiner::default(),
+            asking,
             ledger,
             named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
@@ -152,6 +163,7 @@ impl Session {
     pub fn turn(&mut self, timeout: Duration, mut see: impl FnMut(&str, &Evidence)) -> Result<()> {
         self.loaded.wait(timeout)?;
         self.take_evidence(&mut see);
+        self.ask();
         self.take_mappings();
         self.follow_images();
         self.step_probes
@@ -161,6 +173,7 @@ impl Session {
             self.book_cpu();
             self.keep_budget();
             self.bound_time_wait();
+            self.follow_asked();
         }
         Ok(())
     }
@@ -220,6 +233,7 @@ impl Session {
             table: &mut self.table,
             registry: &self.registry,
             joiner: &mut self.joiner,
+            asking: self.asking.as_mut(),
             ledger: &mut ledger,
         };
         let calls_seen = loaded.connections.calls.is_ok();

@@ -30,7 +30,7 @@ http {{
         listen 127.0.0.1:{port} ssl{parameters};
         ssl_certificate {cert};
         ssl_certificate_key {key};
-        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_protocols {protocols};
         {extra}
         location / {{ return 200 "ok\\n"; }}
     }}
@@ -134,6 +134,7 @@ def nginx(
     certificate: Certificate,
     workers: int = 2,
     extra: str = "",
+    protocols: str = "TLSv1.2 TLSv1.3",
     cpu: Optional[int] = None,
     env: Optional[dict[str, str]] = None,
     parameters: str = "",
@@ -144,7 +145,7 @@ def nginx(
 
     def start(port: int) -> Process:
         values = {"port": port, "workers": workers, "extra": extra}
-        values |= {"parameters": parameters, "connections": connections}
+        values |= {"parameters": parameters, "connections": connections, "protocols": protocols}
         config = _write(folder / "nginx.conf", NGINX_CONFIG, certificate, **values)
         return Process([private_copy("nginx", folder), "-e", "stderr", "-c", config], cpu=cpu, env=env)
 

@@ -1,4 +1,8 @@
-#![allow(clippy::unwrap_used, reason = "a failed test should stop")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failed test should stop"
+)]
 
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
@@ -37,12 +41,19 @@ fn read(tree: &Path, pids: &[Pid]) -> ListeningPorts {
 
 #[test]
 fn only_listening_sockets_count() {
-    let listener = |socket, port| Listener { socket, port };
+    let listener = |socket, address: &str, port| Listener {
+        socket,
+        address: address.parse().unwrap(),
+        port,
+    };
     assert_eq!(
         parse_listeners(TCP),
-        [listener(70001, 8080), listener(70002, 443)]
+        [
+            listener(70001, "127.0.0.1", 8080),
+            listener(70002, "0.0.0.0", 443)
+        ]
     );
-    assert_eq!(parse_listeners(TCP6), [listener(70004, 8443)]);
+    assert_eq!(parse_listeners(TCP6), [listener(70004, "::", 8443)]);
 }
 
 #[test]
@@ -86,6 +97,49 @@ fn finds_an_own_listener() {
     let port = listener.local_addr().unwrap().port();
     let ports = ListeningPorts::read(&ProcRoot::default(), [id()]);
     assert_eq!(ports.listening_on(port).collect::<Vec<_>>(), [id()]);
+}
+
+#[test]
+fn addresses_are_in_the_words_of_the_host() {
+    let here = "B80D0120000000000000000001000000";
+    if cfg!(target_endian = "little") {
+        assert_eq!(parse_address(here), "2001:db8::1".parse().ok());
+        assert_eq!(parse_address("0101A8C0"), "192.168.1.1".parse().ok());
+    }
+    for text in ["", "0100007", "0100007G", "\u{e9}\u{e9}\u{e9}\u{e9}"] {
+        assert_eq!(parse_address(text), None, "{text}");
+    }
+}
+
+#[test]
+fn own_listeners_are_found_with_their_addresses() {
+    let listener = TcpListener::bind("127.0.0.3:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let other = TcpListener::bind(("127.0.0.4", port)).unwrap();
+    let found = listening_addresses(&ProcRoot::default(), &[id()], port);
+    let expected = ["127.0.0.3", "127.0.0.4"].map(|address| address.parse().unwrap());
+    assert_eq!(found, Listening::Here(BTreeSet::from(expected)));
+    drop(other);
+    // The first process is not one that listens there.
+    let found = listening_addresses(&ProcRoot::default(), &[1], port);
+    assert_ne!(found, Listening::Here(BTreeSet::from([expected[0]])));
+}
+
+#[test]
+fn another_network_namespace_is_elsewhere() {
+    let tree = tempfile::tempdir().unwrap();
+    add_process(tree.path(), 10, 1, &[70001]);
+    add_process(tree.path(), 11, 2, &[70001]);
+    fs::create_dir_all(tree.path().join("self/ns")).unwrap();
+    symlink("net:[1]", tree.path().join("self/ns/net")).unwrap();
+    let proc = ProcRoot::new(tree.path());
+    let here = Listening::Here(BTreeSet::from(["127.0.0.1".parse().unwrap()]));
+    assert_eq!(listening_addresses(&proc, &[11, 10], 8080), here);
+    assert_eq!(
+        listening_addresses(&proc, &[11], 8080),
+        Listening::Elsewhere
+    );
+    assert_eq!(listening_addresses(&proc, &[], 8080), Listening::Elsewhere);
 }
 
 proptest! {
