@@ -146,6 +146,7 @@ fn handshake(event: &tlsprof_handshake_event) -> Handshake {
             Source::Library
         },
         connection: (event.connection != 0).then_some(event.connection),
+        connection_used: socket || event.connection_used != 0,
         outcome,
         resumption: work.map_or(Resumption::Unknown, |work| work.resumption(outcome)),
         version: "unknown",

@@ -181,6 +181,9 @@ pub struct Handshake {
     pub source: Source,
     /// The TCP connection that it took place on, where that is known.
     pub connection: Option<ConnectionId>,
+    /// `connection` is sure: a socket call named it. Without, the library worked
+    /// on memory, and it is the last that the thread was at work on.
+    pub connection_used: bool,
     /// How it ended.
     pub outcome: Outcome,
     /// Whether a session was resumed.

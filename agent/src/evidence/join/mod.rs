@@ -25,7 +25,7 @@
 //!    at the end of the wait so that twins that know their connection find each
 //!    other first. Where handshakes run in parallel, two that are alike may swap
 //!    their hellos: they are of one process, and none is counted twice.
-//! 5. A library may name a wrong connection: the last one that the thread worked
+//! 5. A library over memory may name a wrong connection: the last one that the thread worked
 //!    on, before the data of this one passed through memory. And a connection has
 //!    one handshake in clear: a further one is a renegotiation, or TLS inside TLS.
 //!    So where the connection has its handshake already, was closed before, or

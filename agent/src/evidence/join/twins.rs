@@ -36,6 +36,9 @@ impl Joiner {
     /// Whether a library handshake may be that of the hellos of a connection.
     fn is_free(&self, id: ConnectionId, handshake: &Handshake) -> bool {
         let named = self.settled.get(id).is_some_and(|settled| settled.named);
+        if handshake.connection_used {
+            return !named && !self.unfinished.contains_key(&id);
+        }
         let another = self.dialogues.get(id).is_some_and(|dialogue| {
             dialogue.facts().is_some_and(|facts| {
                 let other_role = facts.offer.is_some() && dialogue.role != handshake.role;
@@ -61,7 +64,7 @@ impl Joiner {
         let twin = self.sockets.get(&id).copied();
         let twin = twin.and_then(|number| self.release(number));
         let speaking = self.dialogues.get(id).map(Dialogue::is_underway);
-        if twin.is_none() && speaking.is_none() {
+        if twin.is_none() && speaking.is_none() && !handshake.connection_used {
             // Closed before, or never heard of.
             return self.library_somewhere(handshake, span);
         }
