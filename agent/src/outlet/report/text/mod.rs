@@ -175,6 +175,15 @@ fn loss_in_words(reason: &str) -> String {
         "handshake_queue_full" => "handshakes were booked before both sources were heard; some \
                                    may be counted twice"
             .to_owned(),
+        "exchange_table_full" => {
+            "handshakes were not followed on their sockets: more were in progress at once than \
+             limits.handshakes_in_progress allows"
+                .to_owned()
+        }
+        "hello_not_followed" => "connections whose first bytes could not be read or followed \
+                                 (io_uring, sendfile): if they are TLS, socket calls do not \
+                                 show their handshakes"
+            .to_owned(),
         "connection_no_memory" => "TCP connections found no room for their state".to_owned(),
         "program_skipped" => "times the kernel left a program out, because a thread had been \
                               preempted inside it on the same CPU"
