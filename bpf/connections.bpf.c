@@ -166,16 +166,19 @@ static __always_inline void send_closed(struct sock *sk, struct connection *conn
 static __always_inline void end_handshake(struct connection *connection)
 {
 	__u64 id = connection->id;
+	bool was_open = connection->watch == WATCH_OPEN;
 	struct exchange *exchange;
 
 	if (connection->watch == WATCH_NEW)
 		return;
 	connection->watch = WATCH_OVER;
 	if (phase_connection((__u32)bpf_get_current_pid_tgid()) == id)
-		end_phase(true);
+		end_phase(false);
 	exchange = bpf_map_lookup_elem(&exchanges, &id);
 	if (exchange)
 		close_exchange(id, exchange, bpf_ktime_get_ns());
+	else if (was_open && connection->tls == TLSPROF_TLS_HANDSHAKE)
+		connection->tls = TLSPROF_TLS_ESTABLISHED; /* found complete by leave_phase() */
 }
 
 static __always_inline void handle_closing(struct sock *sk, int old, int new)
@@ -236,12 +239,11 @@ static __always_inline __u64 follow_tail(struct exchange *exchange, __u64 id,
 	__u64 now = bpf_ktime_get_ns();
 	bool goes_on = exchange_tail(exchange, call->direction, call->length, is_one_record(call));
 
-	if (!goes_on)
-		return end_phase(call->length <= 0);
+	/* What was done until now belongs to the state before. */
 	exchange_add(exchange, &phase->clock, before, now);
 	__builtin_memset(&phase->clock, 0, sizeof(phase->clock));
 	clock_begin(&phase->clock, now);
-	return id;
+	return goes_on ? id : end_phase(call->length <= 0);
 }
 
 /*
@@ -263,6 +265,8 @@ static __always_inline __u64 leave_work(const struct socket_call *call, struct p
 		return follow_tail(exchange, id, call, phase);
 	if (nothing && exchange->unanswered && exchange->stage == STAGE_HANDSHAKE)
 		return id;
+	if (call->direction == TLSPROF_DIRECTION_OUT && exchange->stage == STAGE_ENDING)
+		exchange_refusal(exchange, call->length, is_one_record(call));
 	return end_phase(nothing);
 }
 
@@ -311,6 +315,9 @@ static __always_inline void handle_call(const struct socket_call *call)
 		return;
 	if (!connection->pid)
 		claim(connection);
+	if (!connection->pid)
+		connection->watch =
+			WATCH_OVER; /* the kernel's own: it has no buffers of a process */
 	if (timed->call)
 		join_call(connection);
 	if (connection->watch == WATCH_OVER || !watch(connection, call, worked_on))

@@ -20,6 +20,9 @@
  * server lists what it can do. */
 #define CLIENT_PRELUDE 512
 #define SERVER_PRELUDE 2048
+/* Socket calls of both sides before TLS: a greeting, what the server can do, the
+ * request to switch and the consent, in pieces. */
+#define CALLS_BEFORE_TLS 24
 /* Bytes in one direction in which a handshake must be over. */
 #define HANDSHAKE_BYTES (128 * 1024)
 
@@ -233,8 +236,9 @@ static __always_inline __u8 follow_records(struct transfer *transfer, struct exc
 	__u8 followed = FOLLOWED_ON;
 
 	if (exchange_skips(exchange, transfer->direction)) {
+		exchange_skip(exchange, transfer->length);
 		records->moved += transfer->length;
-		exchange_skip(exchange);
+		transfer->length = 0;
 		return FOLLOWED_ON;
 	}
 	for (int i = 0; i < UNITS_A_CALL && transfer->length && !exchange->event.outcome; i++) {
@@ -304,6 +308,8 @@ static __always_inline __u8 follow_beginning(struct transfer *transfer, struct e
 		return follow_records(transfer, exchange);
 	}
 	if (first && !may_lead_to_tls(bytes, count, by_client))
+		return FOLLOWED_NOT_TLS;
+	if (++exchange->calls_before_tls > CALLS_BEFORE_TLS)
 		return FOLLOWED_NOT_TLS;
 	return follow_prelude(transfer, records, by_client);
 }
@@ -413,16 +419,14 @@ static __always_inline void finish(struct connection *connection, struct exchang
 		close_exchange(connection->id, exchange, now);
 		return;
 	}
-	connection->handshake_received = exchange->in.moved;
-	connection->handshake_sent = exchange->out.moved;
-	connection_established(connection,
-			       in && more ? TLSPROF_DIRECTION_IN : TLSPROF_DIRECTION_NONE);
+	connection_established(connection, more ? direction : TLSPROF_DIRECTION_NONE);
 	if (!in) {
 		close_exchange(connection->id, exchange, now);
 		return;
 	}
 	exchange->stage = STAGE_ENDING;
 	exchange->request_came = more;
+	exchange->ended = now;
 	begin_phase(connection->id);
 }
 
@@ -447,10 +451,20 @@ static __always_inline void advance(struct connection *connection, struct exchan
 	if (direction == TLSPROF_DIRECTION_OUT && exchange->unanswered && phase != connection->id)
 		exchange->event.offloaded = 1;
 	exchange_moved(exchange, direction);
+	connection->handshake_received = exchange->in.moved;
+	connection->handshake_sent = exchange->out.moved;
 	if (exchange->event.outcome)
 		finish(connection, exchange, direction, more);
 	else
 		begin_phase(connection->id);
+}
+
+/* A client that has said hello gets something else than TLS for an answer. */
+static __always_inline bool is_refused(const struct connection *connection,
+				       const struct exchange *exchange, __u8 direction)
+{
+	return exchange->began && connection->role == TLSPROF_ROLE_CLIENT &&
+	       direction == TLSPROF_DIRECTION_IN;
 }
 
 /* A socket call of the owner moved bytes of a connection that is watched. Returns
@@ -478,6 +492,12 @@ static __always_inline bool watch(struct connection *connection, const struct so
 	}
 	if (followed == FOLLOWED_LOST)
 		count_loss(TLSPROF_LOSS_HELLO_NOT_FOLLOWED);
+	if (followed == FOLLOWED_NOT_TLS && is_refused(connection, exchange, call->direction)) {
+		connection->watch = WATCH_OVER;
+		exchange->event.outcome = TLSPROF_OUTCOME_FAILED;
+		close_exchange(connection->id, exchange, bpf_ktime_get_ns());
+		return false;
+	}
 	if (followed != FOLLOWED_ON) {
 		drop_exchange(connection);
 		return false;

@@ -68,8 +68,7 @@ static __always_inline void close_exchange(__u64 connection, struct exchange *ex
 			count_loss(TLSPROF_LOSS_EVENT_RING_FULL);
 		return;
 	}
-	exchange_end(exchange, connection, now);
-	__builtin_memcpy(event, &exchange->event, sizeof(*event));
+	exchange_end(exchange, event, connection, now);
 	if (bpf_map_delete_elem(&exchanges, &connection))
 		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
 	else

@@ -49,10 +49,23 @@ static __always_inline void unpark(struct clock *clock, __u64 now)
  * its handshake; one that waits for the network, or for anything else, may come
  * back for something else.
  */
-static __always_inline bool ends_phase(__u8 reason)
+static __always_inline bool ends_phase(const struct phase *phase, __u8 reason)
 {
-	return reason == TLSPROF_WAIT_NETWORK || reason == TLSPROF_WAIT_OTHER;
+	__u64 connection = phase->connection;
+	struct exchange *exchange;
+
+	if (reason == TLSPROF_WAIT_NETWORK || reason == TLSPROF_WAIT_OTHER)
+		return true;
+	if (reason != TLSPROF_WAIT_LOCK)
+		return false;
+	/* A thread of a pool waits for its next job in the same way: only one that
+	 * owes the peer an answer is taken to come back to this one. */
+	exchange = bpf_map_lookup_elem(&exchanges, &connection);
+	return !exchange || !exchange->unanswered || exchange->stage != STAGE_HANDSHAKE;
 }
+
+/* Waits for a lock inside a handshake are shorter. */
+#define LONG_LOCK_NS 10000000
 
 static __always_inline void handle_switch_out(struct task_struct *prev, struct timed *timed,
 					      __u64 now)
@@ -70,7 +83,7 @@ static __always_inline void handle_switch_out(struct task_struct *prev, struct t
 	if (timed->phase == tid) {
 		struct phase *phase = bpf_map_lookup_elem(&phases, &tid);
 
-		if (phase && ends_phase(reason))
+		if (phase && ends_phase(phase, reason))
 			leave_phase(tid, phase, true, now);
 		else if (phase)
 			park(&phase->clock, now, reason);
@@ -91,8 +104,19 @@ static __always_inline void handle_switch_in(struct task_struct *next, struct ti
 		timed->call = tid;
 	}
 	if (phase) {
+		bool another_job = !phase->clock.on_since &&
+				   phase->clock.off_reason == TLSPROF_WAIT_LOCK &&
+				   now - phase->clock.off_since > LONG_LOCK_NS;
+		__u64 left = phase->clock.off_since;
+
 		unpark(&phase->clock, now);
-		timed->phase = tid;
+		if (another_job) {
+			phase->clock.wait[TLSPROF_WAIT_LOCK] -= now - left;
+			phase->clock.on_since = 0;
+			leave_phase(tid, phase, false, left);
+		} else {
+			timed->phase = tid;
+		}
 	}
 }
 

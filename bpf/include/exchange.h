@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
  * The TLS handshake of one TCP connection, as the headers of its records tell
- * it. No byte of a body is looked at: the agent does that. Pure logic,
+ * it. Of bodies only the level of an alert is looked at: the agent does the rest. Pure logic,
  * unit-tested natively in tests/bpf.
  */
 #ifndef TLSPROF_EXCHANGE_H
@@ -58,6 +58,8 @@ struct exchange {
 	__u8 request_came;
 	__u8 tail; /* enum tail */
 	__u8 peer_closed;
+	__u8 calls_before_tls;
+	__u64 ended; /* when its last stretch ended, as far as that is known */
 	__u32 tail_length;
 };
 
@@ -215,12 +217,26 @@ static inline bool exchange_skips(const struct exchange *exchange, __u8 directio
 	return !is_from_client(exchange, direction) && has_seen(exchange, SEEN_SERVER_ENCRYPTED);
 }
 
-/* Such bytes have moved. */
-static inline void exchange_skip(struct exchange *exchange)
+/* So many such bytes have moved. */
+static inline void exchange_skip(struct exchange *exchange, __u32 length)
 {
-	/* An answer, or tickets: so the client's flight was over. */
-	if (has_seen(exchange, SEEN_CLIENT_ENCRYPTED))
-		exchange->event.outcome = TLSPROF_OUTCOME_COMPLETED;
+	if (!has_seen(exchange, SEEN_CLIENT_ENCRYPTED))
+		return;
+	/* An answer, or tickets: so the client's flight was over. Or a refusal of it. */
+	exchange->event.outcome = is_alert_13(length - RECORD_HEADER) ? TLSPROF_OUTCOME_FAILED
+								      : TLSPROF_OUTCOME_COMPLETED;
+}
+
+/*
+ * The server's first word after the client's flight: an alert, if the client sent
+ * more than its Finished, is taken for a refusal of its certificate. It may be the
+ * end of a connection that nobody used.
+ */
+static inline void exchange_refusal(struct exchange *exchange, int length, bool one_record)
+{
+	if (one_record && has_seen(exchange, SEEN_CLIENT_ENCRYPTED) &&
+	    is_alert_13(length - RECORD_HEADER))
+		exchange->event.outcome = TLSPROF_OUTCOME_FAILED;
 }
 
 /* Handshake bytes have moved: which part of it what follows belongs to. */
@@ -297,16 +313,19 @@ static inline void exchange_add(struct exchange *exchange, const struct clock *c
 	clock_add_to(clock, event, now);
 	event->cpu += cpu;
 	event->flight[exchange->flight & 1] += cpu;
+	if (exchange->ended)
+		exchange->ended = now;
 }
 
-static inline void exchange_end(struct exchange *exchange, __u64 connection, __u64 now)
+/* The event of a handshake that is over. */
+static inline void exchange_end(const struct exchange *exchange,
+				struct tlsprof_handshake_event *event, __u64 connection, __u64 now)
 {
-	struct tlsprof_handshake_event *event = &exchange->event;
-
+	*event = exchange->event;
 	event->header.kind = TLSPROF_EVENT_HANDSHAKE;
 	event->header.time = now;
 	event->connection = connection;
-	event->duration = now - exchange->began;
+	event->duration = (exchange->ended ? exchange->ended : now) - exchange->began;
 	event->source = TLSPROF_SOURCE_SOCKET;
 	/* The tail was a ticket. */
 	if (!exchange->request_came) {

@@ -74,8 +74,10 @@ static __always_inline struct timed *timed_here(void)
 
 static __always_inline void keep_up(struct timed *timed)
 {
-	if (!timed->keep_up)
+	if (!timed->keep_up) {
+		timed->since = 0;
 		return;
+	}
 	timed->keep_up--;
 	timed->since = bpf_ktime_get_ns();
 }

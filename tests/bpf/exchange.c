@@ -32,7 +32,7 @@ static int feed(struct exchange *exchange, const struct sent *records, int count
 		struct records *side = exchange_side(exchange, direction);
 
 		if (exchange_skips(exchange, direction)) {
-			exchange_skip(exchange);
+			exchange_skip(exchange, RECORD_HEADER + records[i].length);
 		} else {
 			side->type = records[i].type;
 			side->length = records[i].length;
@@ -266,39 +266,75 @@ static void tickets_are_told_from_an_answer(void)
 {
 	struct exchange two = with_request(), one = with_request(), none = with_request();
 	struct exchange answered = with_request();
+	struct tlsprof_handshake_event event;
 
 	CHECK_EQUAL(exchange_tail(&two, OUT, 271, true), true);
 	CHECK_EQUAL(exchange_tail(&two, OUT, 271, true), false);
-	exchange_end(&two, 1, 9);
-	CHECK_EQUAL(two.event.cpu, 50);
+	exchange_end(&two, &event, 1, 9);
+	CHECK_EQUAL(event.cpu, 50);
 
 	CHECK_EQUAL(exchange_tail(&one, OUT, 271, true), true);
 	CHECK_EQUAL(exchange_tail(&one, IN, -11, false), true);
 	CHECK_EQUAL(exchange_tail(&one, OUT, 167, true), false);
-	exchange_end(&one, 1, 9);
-	CHECK_EQUAL(one.event.cpu, 50);
+	exchange_end(&one, &event, 1, 9);
+	CHECK_EQUAL(event.cpu, 50);
 
 	CHECK_EQUAL(exchange_tail(&none, OUT, 9000, false), false);
-	exchange_end(&none, 1, 9);
-	CHECK_EQUAL(none.event.cpu, 0);
-	CHECK_EQUAL(none.event.finish_and_answer, 50);
+	exchange_end(&none, &event, 1, 9);
+	CHECK_EQUAL(event.cpu, 0);
+	CHECK_EQUAL(event.finish_and_answer, 50);
 
 	/* Then it sleeps, until the next request. */
 	CHECK_EQUAL(exchange_tail(&answered, OUT, 167, true), true);
 	CHECK_EQUAL(exchange_tail(&answered, IN, -11, false), true);
-	exchange_end(&answered, 1, 9);
-	CHECK_EQUAL(answered.event.cpu, 0);
+	exchange_end(&answered, &event, 1, 9);
+	CHECK_EQUAL(event.cpu, 0);
+}
+
+static void a_refused_client_certificate_is_a_failure(void)
+{
+	struct exchange exchange = fresh(TLSPROF_ROLE_SERVER), used = fresh(TLSPROF_ROLE_SERVER);
+
+	CHECK_EQUAL(FEED(&exchange, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
+			 C(APPLICATION_DATA, 800), C(APPLICATION_DATA, 69)),
+		    5);
+	exchange_refusal(&exchange, RECORD_HEADER + 19, true);
+	CHECK_EQUAL(exchange.event.outcome, TLSPROF_OUTCOME_FAILED);
+	CHECK_EQUAL(FEED(&used, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
+			 C(APPLICATION_DATA, 69)),
+		    4);
+	exchange_refusal(&used, RECORD_HEADER + 19, true);
+	CHECK_EQUAL(used.event.outcome, TLSPROF_OUTCOME_COMPLETED);
+}
+
+static void work_on_the_request_is_not_handshake(void)
+{
+	struct exchange exchange = with_request();
+	struct tlsprof_handshake_event event;
+	struct clock clock = {};
+
+	exchange.began = 1;
+	exchange.ended = 100;
+	clock_begin(&clock, 1000);
+	CHECK_EQUAL(exchange_tail(&exchange, OUT, 271, true), true);
+	CHECK_EQUAL(exchange_tail(&exchange, IN, -11, false), true);
+	CHECK_EQUAL(exchange_tail(&exchange, OUT, 167, true), false);
+	exchange_add(&exchange, &clock, TAIL_READ, 51000);
+	exchange_end(&exchange, &event, 1, 51000);
+	CHECK_EQUAL(event.cpu, 50);
+	CHECK_EQUAL(event.duration, 99);
 }
 
 static void an_answer_in_two_writes_is_no_ticket(void)
 {
 	struct exchange exchange = with_request();
+	struct tlsprof_handshake_event event;
 
 	CHECK_EQUAL(exchange_tail(&exchange, OUT, 271, true), true);
 	CHECK_EQUAL(exchange_tail(&exchange, OUT, 4000, true), false);
-	exchange_end(&exchange, 1, 9);
-	CHECK_EQUAL(exchange.event.cpu, 0);
-	CHECK_EQUAL(exchange.event.finish_and_answer, 50);
+	exchange_end(&exchange, &event, 1, 9);
+	CHECK_EQUAL(event.cpu, 0);
+	CHECK_EQUAL(event.finish_and_answer, 50);
 }
 
 int main(void)
@@ -320,5 +356,7 @@ int main(void)
 	RUN(stretches_belong_to_the_flight_that_they_work_on);
 	RUN(tickets_are_told_from_an_answer);
 	RUN(an_answer_in_two_writes_is_no_ticket);
+	RUN(a_refused_client_certificate_is_a_failure);
+	RUN(work_on_the_request_is_not_handshake);
 	return summary();
 }

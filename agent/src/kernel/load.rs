@@ -125,10 +125,12 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
     let btf = kernel_types()?;
     let mode = options.mode.unwrap_or_else(best_mode);
     let (mut bpf, connections) = connections::attach(&btf, options.connections, |storage| {
-        open(&btf, mode, storage, options.handshakes_in_progress)
+        let mut bpf = open(&btf, mode, storage, options.handshakes_in_progress)?;
+        // Before anything that times a thread: the scheduler stops its clock.
+        load_tracepoints(&mut bpf, &btf)?;
+        Ok(bpf)
     })?;
     let (library, has_cookies) = load_uprobes(&mut bpf)?;
-    load_tracepoints(&mut bpf, &btf)?;
     let mut take = |name| take_map(&mut bpf, name);
     Ok(Loaded {
         events: RingBuf::try_from(take("events")?).map_err(maps)?,
