@@ -196,9 +196,8 @@ static __always_inline void handle_closing(struct sock *sk, int old, int new)
 	connection_step(connection, old, new, &end);
 	if (!connection->pid && in_states(new, 1U << BPF_TCP_FIN_WAIT1 | 1U << BPF_TCP_LAST_ACK))
 		claim(connection);
-	if (new == BPF_TCP_CLOSE_WAIT)
-		connection->peer_closed = 1; /* what it sent before is still to be read */
-	else
+	/* What the peer sent before its end is still to be read. */
+	if (new != BPF_TCP_CLOSE_WAIT)
 		end_handshake(connection);
 	if (new != BPF_TCP_CLOSE)
 		return;
@@ -306,9 +305,14 @@ static __always_inline void handle_call(const struct socket_call *call)
 		worked_on = leave_work(call, phase);
 	else if (call->length <= 0 || call->direction == TLSPROF_DIRECTION_OUT)
 		keep_up(timed);
-	if (call->length <= 0 || !call->tcp)
+	if (!call->tcp || call->length < 0)
 		return;
 	connection = find_connection(call->sock);
+	if (!call->length) {
+		if (connection && call->direction == TLSPROF_DIRECTION_IN)
+			connection->peer_closed = 1;
+		return;
+	}
 	if (!connection && is_open(call->sock))
 		connection = create_connection(call->sock);
 	if (!connection)

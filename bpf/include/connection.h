@@ -37,9 +37,9 @@ struct connection {
 	__u8 closed_by;
 	__u8 reset;
 	__u8 time_wait;
-	__u8 watch; /* enum watch */
-	__u8 tls;   /* enum tlsprof_tls */
-	__u8 peer_closed;
+	__u8 watch;       /* enum watch */
+	__u8 tls;         /* enum tlsprof_tls */
+	__u8 peer_closed; /* and the owner has read that */
 	/* Bytes up to the end of the TLS handshake. */
 	__u32 handshake_received;
 	__u32 handshake_sent;
