@@ -414,8 +414,8 @@ static __always_inline void finish(struct connection *connection, struct exchang
 	bool in = direction == TLSPROF_DIRECTION_IN;
 	__u64 now = bpf_ktime_get_ns();
 
-	connection->watch = WATCH_OVER;
 	if (exchange->event.outcome != TLSPROF_OUTCOME_COMPLETED) {
+		connection->watch = WATCH_OVER;
 		close_exchange(connection->id, exchange, now);
 		return;
 	}

@@ -3,7 +3,8 @@
  * Handshakes as socket calls show them, and the threads that are at work on one.
  *
  * A thread is in the phase of a handshake from the socket call that moved its
- * bytes until the thread's next socket call, until it sleeps, or until it ends.
+ * bytes until the thread's next socket call, until it sleeps for anything but a
+ * short lock, a disk or random numbers, or until it ends.
  * The time on the CPU in between is the handshake's. So no function of a TLS
  * library needs to be known.
  *
