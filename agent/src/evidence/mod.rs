@@ -1,7 +1,10 @@
 //! What the kernel side reports, decoded into the words of the design.
 
+pub mod activity;
 mod connection;
+pub mod cpu;
 pub mod decode;
+pub mod fingerprint;
 pub mod hello;
 pub mod join;
 #[cfg(test)]
