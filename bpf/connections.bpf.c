@@ -172,7 +172,7 @@ static __always_inline void end_handshake(struct connection *connection)
 	if (connection->watch == WATCH_NEW)
 		return;
 	connection->watch = WATCH_OVER;
-	if (phase_connection((__u32)bpf_get_current_pid_tgid()) == id)
+	if (current_phase_connection() == id)
 		end_phase(false);
 	exchange = bpf_map_lookup_elem(&exchanges, &id);
 	if (exchange)
@@ -231,42 +231,44 @@ static __always_inline void handle_state(struct sock *sk, int old, int new)
 }
 
 /* A server answers, or still makes tickets, see exchange_tail(). */
-static __always_inline __u64 follow_tail(struct exchange *exchange, __u64 id,
-					 const struct socket_call *call, struct phase *phase)
+static __always_inline struct exchange *follow_tail(struct exchange *exchange, struct timed *timed,
+						    const struct socket_call *call)
 {
+	struct clock *clock = &timed->at_work.clock;
 	__u8 before = exchange->tail;
-	__u64 now = bpf_ktime_get_ns();
 	bool goes_on = exchange_tail(exchange, call->direction, call->length, is_one_record(call));
 
 	/* What was done until now belongs to the state before. */
-	exchange_add(exchange, &phase->clock, before, now);
-	__builtin_memset(&phase->clock, 0, sizeof(phase->clock));
-	clock_begin(&phase->clock, now);
-	return goes_on ? id : end_phase(call->length <= 0);
+	exchange_add(exchange, clock, before, call->time);
+	__builtin_memset(clock, 0, sizeof(*clock));
+	clock_begin(clock, call->time);
+	return goes_on ? exchange : leave_phase(timed, exchange, call->length <= 0, call->time);
 }
 
 /*
  * A socket call ends what its thread was at work on, but for one that found
  * nothing more to read on the connection whose peer waits for an answer: some
- * servers read all there is before they begin. Returns the connection of that
- * work.
+ * servers read all there is before they begin. Returns the exchange of that work if
+ * it is the one of the call's connection and goes on.
  */
-static __always_inline __u64 leave_work(const struct socket_call *call, struct phase *phase)
+static __always_inline struct exchange *
+leave_work(const struct socket_call *call, struct timed *timed, const struct connection *connection)
 {
-	__u64 id = phase->connection;
+	__u64 id = timed->at_work.connection;
 	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &id);
-	struct connection *connection = find_connection(call->sock);
 	bool nothing = call->length <= 0;
 
-	if (!exchange || !connection || connection->id != id)
-		return end_phase(nothing);
+	if (!exchange || !connection || connection->id != id) {
+		leave_phase(timed, exchange, nothing, call->time);
+		return NULL;
+	}
 	if (exchange->request_came)
-		return follow_tail(exchange, id, call, phase);
+		return follow_tail(exchange, timed, call);
 	if (nothing && exchange->unanswered && exchange->stage == STAGE_HANDSHAKE)
-		return id;
+		return exchange;
 	if (call->direction == TLSPROF_DIRECTION_OUT && exchange->stage == STAGE_ENDING)
 		exchange_refusal(exchange, call->length, is_one_record(call));
-	return end_phase(nothing);
+	return leave_phase(timed, exchange, nothing, call->time);
 }
 
 /* The call of the library that this socket call is inside, if any, learns which
@@ -291,23 +293,28 @@ static __always_inline bool is_open(struct sock *sk)
 
 /* The current thread comes from a socket call, of whatever family. Runs at every one
  * of the host: leaves at once what is no TCP data. */
-static __always_inline void handle_call(const struct socket_call *call)
+static __always_inline void handle_call(struct socket_call *call)
 {
 	struct timed *timed = timed_here();
+	bool is_data = call->tcp && call->length >= 0;
 	struct connection *connection;
-	struct phase *phase;
-	__u64 worked_on = 0;
+	struct exchange *worked_on = NULL;
+	bool at_work;
 
 	if (!timed)
 		return;
-	phase = timed->phase ? current_phase(timed) : NULL;
-	if (phase)
-		worked_on = leave_work(call, phase);
-	else if (call->length <= 0 || call->direction == TLSPROF_DIRECTION_OUT)
+	at_work = timed->phase && current_phase(timed);
+	if (!at_work && (call->length <= 0 || call->direction == TLSPROF_DIRECTION_OUT))
 		keep_up(timed);
-	if (!call->tcp || call->length < 0)
+	if (!at_work && !is_data)
 		return;
-	connection = find_connection(call->sock);
+	connection = call->tcp ? find_connection(call->sock) : NULL;
+	if (at_work) {
+		call->time = bpf_ktime_get_ns();
+		worked_on = leave_work(call, timed, connection);
+	}
+	if (!is_data)
+		return;
 	if (!call->length) {
 		if (connection && call->direction == TLSPROF_DIRECTION_IN)
 			connection->peer_closed = 1;

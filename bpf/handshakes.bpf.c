@@ -139,7 +139,7 @@ static __always_inline void end_call(struct call *call, __u8 result, __u64 now)
 
 	/* A library over a memory BIO: the socket was read before the call. */
 	if (!call->socket)
-		call->phase = phase_connection(tid);
+		call->phase = current_phase_connection();
 	if (handshake) {
 		handshake_add_call(handshake, call, now);
 		if (result != CALL_RETRY)

@@ -105,6 +105,14 @@ static __always_inline bool find_payload(struct payload *payload, const struct s
 	}
 }
 
+/* When the call ended, about: asked for once. */
+static __always_inline __u64 call_time(struct socket_call *call)
+{
+	if (!call->time)
+		call->time = bpf_ktime_get_ns();
+	return call->time;
+}
+
 static __always_inline struct transfer *current_transfer(void)
 {
 	__u32 zero = 0;
@@ -316,7 +324,7 @@ static __always_inline __u8 follow_beginning(struct transfer *transfer, struct e
 
 /* Takes hold of this CPU's transfer for what a socket call has moved. */
 static __always_inline struct transfer *begin_transfer(const struct connection *connection,
-						       const struct socket_call *call)
+						       struct socket_call *call)
 {
 	struct transfer *transfer = current_transfer();
 	struct tlsprof_hello_event *event;
@@ -332,7 +340,7 @@ static __always_inline struct transfer *begin_transfer(const struct connection *
 	event = &transfer->event;
 	event->header.kind = TLSPROF_EVENT_HELLO;
 	event->header.pid = bpf_get_current_pid_tgid() >> 32;
-	event->header.time = bpf_ktime_get_ns();
+	event->header.time = call_time(call);
 	event->connection = connection->id;
 	event->direction = call->direction;
 	event->role = connection->role;
@@ -377,8 +385,10 @@ static __always_inline bool is_one_record(const struct socket_call *call)
 	       (header[3] << 8 | header[4]) == call->length - RECORD_HEADER;
 }
 
-/* The exchange of a connection that is watched. */
-static __always_inline struct exchange *find_exchange(struct connection *connection)
+/* The exchange of a connection that is watched; `known`: what the thread was at work
+ * on, if that is the same. */
+static __always_inline struct exchange *find_exchange(struct connection *connection,
+						      struct exchange *known)
 {
 	__u64 id = connection->id;
 	struct exchange *exchange;
@@ -390,7 +400,7 @@ static __always_inline struct exchange *find_exchange(struct connection *connect
 			connection->watch = WATCH_OVER;
 		return exchange;
 	}
-	exchange = bpf_map_lookup_elem(&exchanges, &id);
+	exchange = known ?: bpf_map_lookup_elem(&exchanges, &id);
 	/* Its thread found it complete when it turned to something else. */
 	if (!exchange || exchange->stage == STAGE_ENDING)
 		connection_established(connection, TLSPROF_DIRECTION_NONE);
@@ -409,17 +419,17 @@ static __always_inline void drop_exchange(struct connection *connection)
 /* The handshake has got its outcome by what this call moved; `more`: it moved more
  * than that. */
 static __always_inline void finish(struct connection *connection, struct exchange *exchange,
-				   __u8 direction, bool more)
+				   struct socket_call *call, bool more)
 {
-	bool in = direction == TLSPROF_DIRECTION_IN;
-	__u64 now = bpf_ktime_get_ns();
+	bool in = call->direction == TLSPROF_DIRECTION_IN;
+	__u64 now = call_time(call);
 
 	if (exchange->event.outcome != TLSPROF_OUTCOME_COMPLETED) {
 		connection->watch = WATCH_OVER;
 		close_exchange(connection->id, exchange, now);
 		return;
 	}
-	connection_established(connection, more ? direction : TLSPROF_DIRECTION_NONE);
+	connection_established(connection, more ? call->direction : TLSPROF_DIRECTION_NONE);
 	if (!in) {
 		close_exchange(connection->id, exchange, now);
 		return;
@@ -427,7 +437,7 @@ static __always_inline void finish(struct connection *connection, struct exchang
 	exchange->stage = STAGE_ENDING;
 	exchange->request_came = more;
 	exchange->ended = now;
-	begin_phase(connection->id);
+	begin_phase(connection->id, now);
 }
 
 static __always_inline void describe_exchange(struct exchange *exchange)
@@ -439,24 +449,26 @@ static __always_inline void describe_exchange(struct exchange *exchange)
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 }
 
-/* Handshake bytes have moved. `phase`: the connection that the thread was at work
- * on until now. */
+/* Handshake bytes have moved; `at_work`: the thread was at work on this handshake
+ * until now. */
 static __always_inline void advance(struct connection *connection, struct exchange *exchange,
-				    __u8 direction, bool more, __u64 phase)
+				    struct socket_call *call, bool more, bool at_work)
 {
+	__u8 direction = call->direction;
+
 	if (connection->tls == TLSPROF_TLS_NONE) {
 		connection->tls = TLSPROF_TLS_HANDSHAKE;
 		describe_exchange(exchange);
 	}
-	if (direction == TLSPROF_DIRECTION_OUT && exchange->unanswered && phase != connection->id)
+	if (direction == TLSPROF_DIRECTION_OUT && exchange->unanswered && !at_work)
 		exchange->event.offloaded = 1;
 	exchange_moved(exchange, direction);
 	connection->handshake_received = exchange->in.moved;
 	connection->handshake_sent = exchange->out.moved;
 	if (exchange->event.outcome)
-		finish(connection, exchange, direction, more);
+		finish(connection, exchange, call, more);
 	else
-		begin_phase(connection->id);
+		begin_phase(connection->id, call_time(call));
 }
 
 /* A client that has said hello gets something else than TLS for an answer. */
@@ -467,12 +479,13 @@ static __always_inline bool is_refused(const struct connection *connection,
 	       direction == TLSPROF_DIRECTION_IN;
 }
 
-/* A socket call of the owner moved bytes of a connection that is watched. Returns
- * whether they were part of a TLS handshake. */
-static __always_inline bool watch(struct connection *connection, const struct socket_call *call,
-				  __u64 phase)
+/* A socket call of the owner moved bytes of a connection that is watched; `worked_on`:
+ * its exchange, if the thread was at work on that. Returns whether they were part of a
+ * TLS handshake. */
+static __always_inline bool watch(struct connection *connection, struct socket_call *call,
+				  struct exchange *worked_on)
 {
-	struct exchange *exchange = find_exchange(connection);
+	struct exchange *exchange = find_exchange(connection, worked_on);
 	struct transfer *transfer;
 	__u8 followed = FOLLOWED_LOST;
 	bool more = false;
@@ -495,7 +508,7 @@ static __always_inline bool watch(struct connection *connection, const struct so
 	if (followed == FOLLOWED_NOT_TLS && is_refused(connection, exchange, call->direction)) {
 		connection->watch = WATCH_OVER;
 		exchange->event.outcome = TLSPROF_OUTCOME_FAILED;
-		close_exchange(connection->id, exchange, bpf_ktime_get_ns());
+		close_exchange(connection->id, exchange, call_time(call));
 		return false;
 	}
 	if (followed != FOLLOWED_ON) {
@@ -504,6 +517,6 @@ static __always_inline bool watch(struct connection *connection, const struct so
 	}
 	if (!exchange->began)
 		return false;
-	advance(connection, exchange, call->direction, more, phase);
+	advance(connection, exchange, call, more, worked_on);
 	return true;
 }

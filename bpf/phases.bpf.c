@@ -20,18 +20,13 @@
 #define LEAD_NS 100000
 #define EXCHANGES 32768 /* the agent's configuration may change it */
 
-struct phase {
-	__u64 connection;
-	struct clock clock;
-};
-
-/* Hashes, not task storage: 5.10 has none. */
+/* Of threads that are off the CPU. A hash, not task storage: 5.10 has none. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, THREADS_IN_PHASE);
 	__type(key, __u32); /* thread id */
 	__type(value, struct phase);
-} phases SEC(".maps");
+} parked_phases SEC(".maps");
 
 /* Connections whose TLS handshake is under way, or may begin. Not in the socket:
  * a phase ends where its socket is not at hand. */
@@ -42,10 +37,19 @@ struct {
 	__type(value, struct exchange);
 } exchanges SEC(".maps");
 
-/* The connection whose handshake a thread is at work on, 0 for none. */
-static __always_inline __u64 phase_connection(__u32 tid)
+/* What the current thread is at work on, if that is a handshake. */
+static __always_inline struct phase *current_phase(struct timed *timed)
 {
-	struct phase *phase = bpf_map_lookup_elem(&phases, &tid);
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	return timed->phase == tid ? &timed->at_work : NULL;
+}
+
+/* The connection whose handshake the current thread is at work on, 0 for none. */
+static __always_inline __u64 current_phase_connection(void)
+{
+	struct timed *timed = timed_here();
+	struct phase *phase = timed && timed->phase ? current_phase(timed) : NULL;
 
 	return phase ? phase->connection : 0;
 }
@@ -76,61 +80,56 @@ static __always_inline void close_exchange(__u64 connection, struct exchange *ex
 		bpf_ringbuf_submit(event, wakeup_flags());
 }
 
-/* The thread turns to something else; `idle`: because it waits for the peer. */
-static __always_inline void leave_phase(__u32 tid, struct phase *phase, bool idle, __u64 now)
+/* A stretch of work is over; `exchange`: of its connection, NULL if it has ended;
+ * `idle`: because the thread waits for the peer. Returns the exchange if it goes on. */
+static __always_inline struct exchange *add_phase(struct phase *phase, struct exchange *exchange,
+						  bool idle, __u64 now)
 {
-	__u64 connection = phase->connection;
-	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &connection);
-
-	if (exchange) {
-		exchange_add(exchange, &phase->clock, exchange->tail, now);
-		if (idle)
-			exchange_idle(exchange);
-		if (exchange->event.outcome)
-			close_exchange(connection, exchange, now);
-	}
-	bpf_map_delete_elem(&phases, &tid);
-}
-
-/* The phase of the current thread, if it is in one. */
-static __always_inline struct phase *current_phase(struct timed *timed)
-{
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
-
-	return timed->phase == tid ? bpf_map_lookup_elem(&phases, &tid) : NULL;
+	if (!exchange)
+		return NULL;
+	exchange_add(exchange, &phase->clock, exchange->tail, now);
+	if (idle)
+		exchange_idle(exchange);
+	if (!exchange->event.outcome)
+		return exchange;
+	close_exchange(phase->connection, exchange, now);
+	return NULL;
 }
 
 /* The current thread does something else than the handshake that it was at work
- * on. Returns the connection of that, 0 for none. */
-static __always_inline __u64 end_phase(bool idle)
+ * on. Returns its exchange if it goes on. */
+static __always_inline struct exchange *leave_phase(struct timed *timed, struct exchange *exchange,
+						    bool idle, __u64 now)
 {
-	struct timed *timed = timed_here();
-	struct phase *phase = timed ? current_phase(timed) : NULL;
-	__u64 connection, now;
-
-	if (!phase)
-		return 0;
-	connection = phase->connection;
-	now = bpf_ktime_get_ns();
 	timed->phase = 0;
 	timed->since = now;
-	leave_phase((__u32)bpf_get_current_pid_tgid(), phase, idle, now);
-	return connection;
+	return add_phase(&timed->at_work, exchange, idle, now);
 }
 
-static __always_inline void begin_phase(__u64 connection)
+/* The same where it is not known whether it is at work on one, nor which. */
+static __always_inline void end_phase(bool idle)
 {
 	struct timed *timed = timed_here();
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
-	struct phase phase = { .connection = connection };
-	__u64 now = bpf_ktime_get_ns();
+	struct phase *phase = timed && timed->phase ? current_phase(timed) : NULL;
+	__u64 connection;
+
+	if (!phase)
+		return;
+	connection = phase->connection;
+	leave_phase(timed, bpf_map_lookup_elem(&exchanges, &connection), idle, bpf_ktime_get_ns());
+}
+
+static __always_inline void begin_phase(__u64 connection, __u64 now)
+{
+	struct timed *timed = timed_here();
+	struct phase *phase;
 
 	if (!timed)
 		return;
+	phase = &timed->at_work;
 	timed->keep_up = KEEP_UP;
-	clock_begin(&phase.clock, now - timed->since <= LEAD_NS ? timed->since : now);
-	if (bpf_map_update_elem(&phases, &tid, &phase, BPF_ANY))
-		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
-	else
-		timed->phase = tid;
+	__builtin_memset(phase, 0, sizeof(*phase));
+	phase->connection = connection;
+	clock_begin(&phase->clock, now - timed->since <= LEAD_NS ? timed->since : now);
+	timed->phase = (__u32)bpf_get_current_pid_tgid();
 }

@@ -49,23 +49,62 @@ static __always_inline void unpark(struct clock *clock, __u64 now)
  * its handshake; one that waits for the network, or for anything else, may come
  * back for something else.
  */
-static __always_inline bool ends_phase(const struct phase *phase, __u8 reason)
+static __always_inline bool ends_phase(const struct exchange *exchange, __u8 reason)
 {
-	__u64 connection = phase->connection;
-	struct exchange *exchange;
-
 	if (reason == TLSPROF_WAIT_NETWORK || reason == TLSPROF_WAIT_OTHER)
 		return true;
 	if (reason != TLSPROF_WAIT_LOCK)
 		return false;
 	/* A thread of a pool waits for its next job in the same way: only one that
 	 * owes the peer an answer is taken to come back to this one. */
-	exchange = bpf_map_lookup_elem(&exchanges, &connection);
 	return !exchange || !exchange->unanswered || exchange->stage != STAGE_HANDSHAKE;
+}
+
+/* A thread that is at work on a handshake leaves the CPU. */
+static __always_inline void park_phase(struct timed *timed, __u64 now, __u8 reason)
+{
+	struct phase *phase = &timed->at_work;
+	__u64 connection = phase->connection;
+	__u32 tid = timed->phase;
+	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &connection);
+
+	if (ends_phase(exchange, reason)) {
+		add_phase(phase, exchange, true, now);
+		return;
+	}
+	clock_off_cpu(&phase->clock, now, reason);
+	if (bpf_map_update_elem(&parked_phases, &tid, phase, BPF_ANY))
+		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
+	else
+		__sync_fetch_and_add(&threads_parked, 1);
 }
 
 /* Waits for a lock inside a handshake are shorter. */
 #define LONG_LOCK_NS 10000000
+
+/* It is back on a CPU. */
+static __always_inline void unpark_phase(struct timed *timed, __u32 tid, __u64 now)
+{
+	struct phase *parked = bpf_map_lookup_elem(&parked_phases, &tid);
+	struct phase *phase = &timed->at_work;
+	__u64 connection, left;
+
+	if (!parked)
+		return;
+	*phase = *parked;
+	bpf_map_delete_elem(&parked_phases, &tid);
+	left = phase->clock.off_since;
+	unpark(&phase->clock, now);
+	if (phase->clock.off_reason != TLSPROF_WAIT_LOCK || now - left <= LONG_LOCK_NS) {
+		timed->phase = tid;
+		return;
+	}
+	/* For another job. */
+	phase->clock.wait[TLSPROF_WAIT_LOCK] -= now - left;
+	phase->clock.on_since = 0;
+	connection = phase->connection;
+	add_phase(phase, bpf_map_lookup_elem(&exchanges, &connection), false, left);
+}
 
 static __always_inline void handle_switch_out(struct task_struct *prev, struct timed *timed,
 					      __u64 now)
@@ -80,14 +119,8 @@ static __always_inline void handle_switch_out(struct task_struct *prev, struct t
 		if (call)
 			park(&call->clock, now, reason);
 	}
-	if (timed->phase == tid) {
-		struct phase *phase = bpf_map_lookup_elem(&phases, &tid);
-
-		if (phase && ends_phase(phase, reason))
-			leave_phase(tid, phase, true, now);
-		else if (phase)
-			park(&phase->clock, now, reason);
-	}
+	if (timed->phase == tid)
+		park_phase(timed, now, reason);
 	timed->call = 0;
 	timed->phase = 0;
 }
@@ -97,27 +130,12 @@ static __always_inline void handle_switch_in(struct task_struct *next, struct ti
 {
 	__u32 tid = BPF_CORE_READ(next, pid);
 	struct call *call = bpf_map_lookup_elem(&calls, &tid);
-	struct phase *phase = bpf_map_lookup_elem(&phases, &tid);
 
 	if (call) {
 		unpark(&call->clock, now);
 		timed->call = tid;
 	}
-	if (phase) {
-		bool another_job = !phase->clock.on_since &&
-				   phase->clock.off_reason == TLSPROF_WAIT_LOCK &&
-				   now - phase->clock.off_since > LONG_LOCK_NS;
-		__u64 left = phase->clock.off_since;
-
-		unpark(&phase->clock, now);
-		if (another_job) {
-			phase->clock.wait[TLSPROF_WAIT_LOCK] -= now - left;
-			phase->clock.on_since = 0;
-			leave_phase(tid, phase, false, left);
-		} else {
-			timed->phase = tid;
-		}
-	}
+	unpark_phase(timed, tid, now);
 }
 
 /* Fourth argument prev_state from 5.18 on; prev is the second everywhere. */

@@ -26,7 +26,7 @@
 
 struct msghdr;
 
-static __always_inline void handle_received(const struct socket_call *call, int flags)
+static __always_inline void handle_received(struct socket_call *call, int flags)
 {
 	if (flags & (MSG_PEEK | MSG_ERRQUEUE))
 		handle_look();

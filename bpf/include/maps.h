@@ -3,8 +3,7 @@
 #ifndef TLSPROF_MAPS_H
 #define TLSPROF_MAPS_H
 
-#include "kernel.h"
-#include "contract.h"
+#include "clock.h"
 
 #define EVENT_RING_BYTES (8 * 1024 * 1024)
 /* Wake the agent when this much waits for it; else it looks by itself. */
@@ -42,17 +41,27 @@ struct {
 	__type(value, __u64);
 } hits SEC(".maps");
 
+/* A thread's work on the handshake of a connection, see phases.bpf.c. */
+struct phase {
+	__u64 connection;
+	struct clock clock;
+};
+
 /* The thread on a CPU, where something of it is being timed; 0 for nothing. Keeps
  * scheduler switches and socket calls of all other threads cheap. */
 struct timed {
 	__u32 call;  /* inside a call of the library, see `calls` */
-	__u32 phase; /* at work on a handshake, see `phases` */
+	__u32 phase; /* at work on a handshake, see `at_work` */
 	/* When the thread last came to this CPU, wrote to a socket, or found nothing
 	 * to read: what it does after that, it does for something new. Not kept up
 	 * where no handshake is: reading the clock is most of what a socket call's
 	 * program costs. */
 	__u64 since;
 	__u32 keep_up; /* so many times more */
+	/* Of the thread `phase`. Here and not in a map by thread, as it is begun and ended
+	 * at each socket call of a handshake: only one that leaves the CPU meanwhile is put
+	 * there. */
+	struct phase at_work;
 };
 
 /* After a handshake `since` is kept up for so many socket calls and switches. */
