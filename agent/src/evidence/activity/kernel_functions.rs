@@ -90,16 +90,20 @@ pub(super) const ROWS: &[Row] = &[
         "handle_percpu_devid_irq", "hrtimer_interrupt",
     ]),
     since(V6_1, Interrupts, &["__common_interrupt"]),
-    // Probes, of this program or of another. The names of BPF programs say nothing:
+    // Probes, of this program or of another; breakpoints and single steps are theirs,
+    // or a debugger's. The names of BPF programs say nothing:
     // seccomp and XDP have some, too. What calls them does.
     always(Traces, &[
         "uprobe_notify_resume", "uprobe_pre_sstep_notifier", "uprobe_post_sstep_notifier",
-        "uprobe_dispatcher", "uretprobe_dispatcher", "exc_int3", "exc_debug",
+        "uprobe_dispatcher", "uretprobe_dispatcher", "asm_exc_int3", "exc_int3",
+        "asm_exc_debug", "exc_debug",
         "bpf_trace_run*", "__bpf_trace_*", "trace_call_bpf", "bpf_trampoline_*",
         "__bpf_prog_enter*", "__bpf_prog_exit*", "perf_syscall_enter", "perf_syscall_exit",
         "perf_trace_*",
     ]),
-    since(V6_12, Traces, &["uprobe_handle_trampoline", "uprobe_multi_link_handler"]),
+    since(V6_12, Traces, &[
+        "uprobe_handle_trampoline", "uprobe_multi_link_handler", "__x64_sys_uretprobe",
+    ]),
 
     // A connection is opened: SYN, SYN-ACK, ACK, accept, connect. do_accept and
     // __sys_accept4 also serve Unix sockets; a new socket's and file's allocation,
@@ -185,6 +189,7 @@ pub(super) const ROWS: &[Row] = &[
     until(V6_1, Hints(Application), &["run_rebalance_domains", "generic_file_splice_read"]),
     since(V6_12, Hints(Application), &[
         "sched_balance_softirq", "workqueue_softirq_action", "filemap_splice_read",
+        "shmem_file_splice_read",
     ]),
 ];
 

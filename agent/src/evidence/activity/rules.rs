@@ -36,15 +36,15 @@ impl KernelWork {
                 }
             }
         }
-        let (activity, basis) = decided
-            .or(hint)
-            .map_or((Activity::Application, Basis::Unclassified), |activity| {
-                (activity, Basis::KernelFunction)
-            });
+        let told = decided.or(hint);
         Self {
-            activity,
+            activity: told.unwrap_or(Activity::Application),
             mode,
-            basis,
+            basis: if told.is_some() || traced {
+                Basis::KernelFunction
+            } else {
+                Basis::Unclassified
+            },
             traced,
         }
     }

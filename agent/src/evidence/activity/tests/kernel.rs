@@ -7,7 +7,10 @@ use crate::evidence::activity::kernel_functions::{ESSENTIAL, KERNELS, ROWS};
 use crate::evidence::activity::kernel_symbols::KernelFunctions;
 use crate::evidence::activity::{Activity, Basis, Mode, Observed, Place, Tls, Verdict, classify};
 
-const STACKS: &str = include_str!("../testdata/stacks-6.18.txt");
+const STACKS: [&str; 2] = [
+    include_str!("../testdata/stacks-6.18.txt"),
+    include_str!("../testdata/stacks-6.12-ktls.txt"),
+];
 const FUNCTIONS: &str = include_str!("../testdata/functions.txt");
 
 /// A paragraph of [`STACKS`].
@@ -18,8 +21,8 @@ struct Case<'a> {
 }
 
 fn cases() -> impl Iterator<Item = Case<'static>> {
-    STACKS
-        .split("\n\n")
+    let paragraphs = STACKS.iter().flat_map(|text| text.split("\n\n"));
+    paragraphs
         .filter(|text| !text.starts_with('#'))
         .map(|text| {
             let (head, stack) = text.trim().split_once('\n').unwrap();
@@ -95,7 +98,7 @@ fn stacks_that_were_seen_count_for_what_they_are() {
         assert_eq!(label(verdict), case.expected, "{}", case.name);
         seen += 1;
     }
-    assert!(seen > 30, "{seen} stacks");
+    assert!(seen > 40, "{seen} stacks");
 }
 
 #[test]
