@@ -178,7 +178,7 @@ pub(super) const ROWS: &[Row] = &[
         "vfs_fsync_range", "do_nanosleep",
         "get_signal", "task_work_run", "__sys_setsockopt", "__sys_getsockopt",
         "__sys_socket", "eventpoll_release_file", "eventfd_write", "eventfd_read",
-        "generic_perform_write",
+        "generic_perform_write", "shmem_file_read_iter",
     ]),
     until(V6_1, Hints(Application), &["exit_to_user_mode_prepare"]),
     since(V6_12, Hints(Application), &["exit_to_user_mode_loop"]),
