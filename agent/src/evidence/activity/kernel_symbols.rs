@@ -36,8 +36,8 @@ pub enum Error {
 }
 
 /// What the functions of the running kernel mean, by address: ranges of functions
-/// that mean the same. Their names are not kept, so that it takes some kilobytes;
-/// [`names`] finds them again.
+/// that mean the same. Their names are not kept, so that it takes 60 KB where they
+/// would take 5 MB; [`names`] finds them again.
 ///
 /// As of the time when it was read: modules and BPF programs come and go, but only
 /// functions of the list matter.

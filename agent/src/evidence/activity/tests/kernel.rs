@@ -7,10 +7,11 @@ use crate::evidence::activity::kernel_functions::{ESSENTIAL, KERNELS, ROWS};
 use crate::evidence::activity::kernel_symbols::KernelFunctions;
 use crate::evidence::activity::{Activity, Basis, Mode, Observed, Place, Tls, Verdict, classify};
 
-const STACKS: [&str; 3] = [
+const STACKS: [&str; 4] = [
     include_str!("../testdata/stacks-5.10.txt"),
     include_str!("../testdata/stacks-6.18.txt"),
     include_str!("../testdata/stacks-6.12-ktls.txt"),
+    include_str!("../testdata/stacks-7.3.txt"),
 ];
 const FUNCTIONS: &str = include_str!("../testdata/functions.txt");
 
@@ -105,7 +106,7 @@ fn stacks_that_were_seen_count_for_what_they_are() {
         assert_eq!(label(verdict), case.expected, "{}", case.name);
         seen += 1;
     }
-    assert!(seen > 60, "{seen} stacks");
+    assert!(seen > 75, "{seen} stacks");
 }
 
 #[test]
