@@ -2,9 +2,10 @@
 //! it: a reviewed list.
 //!
 //! Each row was looked up in the symbols of Debian's kernels in [`KERNELS`] (x86-64,
-//! the module tls included) and says in which of them it is; a test compares. The
-//! callers were read in net/ipv4, net/ipv6, net/socket.c, net/tls, kernel/softirq.c,
-//! and seen on stacks.
+//! the module tls included) and says in which of them it is; a test compares. Of those
+//! that decide, 55 of 92 were seen on the stacks of nginx and ab. The others are their
+//! twins for IPv6, and rarer cases (SYN cookies, lost SYN-ACKs, resets, kernel TLS in
+//! workers and devices), placed by what net/ipv4, net/tls and net/socket.c call.
 //!
 //! A function is here only if all that happens in it belongs to one activity. So
 //! `tcp_write_xmit` and `tcp_ack` are not: they serve connections at any stage, and
@@ -77,8 +78,8 @@ const fn within(
 /// The list.
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    // Softirqs. handle_softirqs has the work since 6.10 (e68ac2b48849, also in stable
-    // kernels, 6.1 among them); __do_softirq is a shell around it there.
+    // Softirqs. handle_softirqs does the work since 1dd1eff161bd (May 2024, also in
+    // stable kernels, 6.1 among them); __do_softirq is a shell around it there.
     always(Interrupts, &["__do_softirq", "do_softirq", "run_ksoftirqd"]),
     since(V6_1, Interrupts, &["handle_softirqs", "napi_threaded_poll"]),
     since(V6_12, Interrupts, &["run_backlog_napi"]),
