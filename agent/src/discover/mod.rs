@@ -12,6 +12,7 @@ use std::path::PathBuf;
 pub mod elf;
 pub mod host;
 pub mod image;
+pub mod interrupts;
 pub mod library;
 pub mod ports;
 pub mod proc_root;
