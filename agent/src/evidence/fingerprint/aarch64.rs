@@ -153,8 +153,11 @@ fn lanes(marks: &mut Marks, word: u32) -> bool {
         // UMLAL .2d: the sum is in it.
         marks.lanes_added64 += 1;
         &mut marks.lanes_multiplied
-    } else if is(word, 0xffff_fc00, 0x4e20_0800) || is(word, 0xffff_fc00, 0x6e60_5800) {
-        &mut marks.shuffles // REV64 of bytes, RBIT
+    } else if is(word, 0xffe0_fc00, 0x6e00_4000)
+        || is(word, 0xffff_fc00, 0x5e18_0400)
+        || is(word, 0xffe0_fc00, 0x4ec0_6800)
+    {
+        &mut marks.halves_swapped // EXT by 8 bytes; MOV d, v.d[1]; TRN2 .2d
     } else {
         return false;
     };
@@ -173,8 +176,10 @@ fn arithmetic(marks: &mut Marks, word: u32) -> bool {
         marks.added32 += 1; // ADD of 32 bits
     } else if is(word, 0x7f20_0000, 0x4a00_0000) {
         marks.xored += 1; // EOR
-    } else if is(word, 0x7fe0_0c00, 0x1a80_0000) {
-        marks.selected += 1; // CSEL
+    } else if is(word, 0xffff_fc00, 0x9240_0400) || is(word, 0xffff_fc00, 0x927e_f400) {
+        marks.two_bits += 1; // AND with 3, and with -4
+    } else if is(word, 0xffff_fc00, 0xd342_fc00) || is(word, 0xffe0_fc00, 0x93c0_0800) {
+        marks.shifted_two += 1; // LSR by 2, EXTR by 2
     } else {
         return false;
     }

@@ -15,6 +15,9 @@ const CHACHA_RIGHT: [usize; 2] = [20, 25];
 const POLY1305: [usize; 1] = [26];
 const POLY1305_52: [usize; 4] = [44, 42, 24, 40];
 
+/// RSA in vectors has limbs of 29 bits.
+const RADIX_29: [usize; 1] = [29];
+
 /// Groups of rotations to the left by which the sigma functions of SHA-2 are told, as FIPS
 /// 180-4 (4.1.2, 4.1.3) has them, and one after the other as they are mostly written.
 const SHA256: [[usize; 3]; 4] = [
@@ -40,10 +43,10 @@ pub(super) fn judge(marks: &Marks) -> Kind {
         Kind::Aes
     } else if is_sha(marks) {
         Kind::Sha
-    } else if is_public_key(marks) {
-        Kind::PublicKey
     } else if is_poly1305(marks) {
         Kind::ChaCha
+    } else if is_public_key(marks) {
+        Kind::PublicKey
     } else if is_copy(marks) {
         Kind::Copy
     } else {
@@ -63,7 +66,7 @@ fn is_aes(marks: &Marks) -> bool {
 }
 
 fn is_chacha(marks: &Marks) -> bool {
-    let mixes = marks.lanes_added32 >= 2 && marks.lanes_xored >= 2;
+    let mixes = marks.lanes_added32 >= 2 && marks.lanes_xored + marks.laid_over >= 2;
     let shifts = marks.lanes_left32.count(&CHACHA_LEFT) > 0
         && marks.lanes_left32.count(&CHACHA_LEFT) + marks.lanes_right32.count(&CHACHA_RIGHT) >= 2
         && marks.lanes_right32.count(&CHACHA_LEFT) == 0;
@@ -72,21 +75,30 @@ fn is_chacha(marks: &Marks) -> bool {
         && marks.rotated32.count(&CHACHA) >= 4
         && marks.added32 >= 2
         && marks.xored >= 2;
-    (mixes && (shifts || rotates)) || scalar
+    (mixes && (shifts || rotates)) || scalar || is_key_stream(marks)
 }
 
-/// GHASH makes three or four products of one block: low, high, and one or two between. The
-/// folding of a CRC makes two, and CRCs take bytes as they come.
+/// Vectors of several blocks: the state is added, they are transposed into key streams, and
+/// these are laid over the data.
+fn is_key_stream(marks: &Marks) -> bool {
+    let transposed = marks.lanes_transposed >= 8 && marks.lanes_added32 >= 2;
+    let only = (marks.lanes_transposed + marks.lanes_added32) * 5 >= marks.instructions * 4;
+    let over = marks.laid_over >= 4
+        && marks.stores >= 3
+        && (marks.laid_over + marks.stores + marks.lanes_transposed) * 5 >= marks.instructions * 4;
+    (transposed && only) || over
+}
+
+/// GHASH makes four products of one block, of which two are of a low and a high half; or
+/// three, the third of the sums of the halves, for which it swaps them (Karatsuba). The
+/// folding of a CRC makes two, and only its end has a few that look like more.
 fn is_ghash(marks: &Marks) -> bool {
     let products = marks.carry_less;
-    if products.all() < 3 || marks.crc > 0 {
+    if products.all() < 3 || products.low == 0 || products.high == 0 || marks.crc > 0 {
         return false;
     }
-    let schoolbook =
-        products.low > 0 && products.high > 0 && products.crossed * 4 >= products.all();
-    let karatsuba = products.low >= products.high + 2 && products.high > 0;
-    let reordered = marks.shuffles > 0 && products.low > products.high && products.high > 0;
-    schoolbook || karatsuba || reordered
+    let four = products.crossed * 3 >= products.all() && products.high * 2 >= products.low;
+    four || marks.halves_swapped > 0
 }
 
 fn is_sha(marks: &Marks) -> bool {
@@ -101,7 +113,9 @@ fn is_sha(marks: &Marks) -> bool {
     marks.sha > 0 || sha256 || sha512 || sha1
 }
 
-/// Radix 2^26 needs 25 products and as many sums for a vector of blocks, and little else.
+/// Vectors in radix 2^26 need 25 products and as many sums for a set of blocks, and little
+/// else. Registers need two limbs of 64 bits, and two bits; what is above is multiplied by 5:
+/// once as it is, and once shifted by two bits.
 fn is_poly1305(marks: &Marks) -> bool {
     let arithmetic = marks.lanes_multiplied + marks.lanes_added64;
     let dense = marks.lanes_multiplied >= 4
@@ -109,14 +123,18 @@ fn is_poly1305(marks: &Marks) -> bool {
         && arithmetic * 5 >= marks.instructions * 2;
     let carries = marks.lanes_right64.count(&POLY1305) > 0 && arithmetic >= 3;
     let carries52 = marks.lanes_right64.distinct(&POLY1305_52) >= 2;
-    dense || carries || carries52 || marks.lanes_multiplied52 >= 2
+    let lanes52 = marks.lanes_multiplied52 >= 2 && marks.lanes_carried + marks.multiplied == 0;
+    let lanes29 = marks.lanes_right64.count(&RADIX_29) > 0;
+    let scalar = marks.multiplied > 0 && marks.two_bits > 0 && marks.shifted_two > 0;
+    scalar || ((dense || carries) && !lanes29) || carries52 || lanes52
 }
 
+/// Chains of additions with carry; or products of vectors (almost Montgomery multiplication
+/// in radix 2^52 and 2^29).
 fn is_public_key(marks: &Marks) -> bool {
     let scalar = marks.carried >= 3 || (marks.carried >= 2 && marks.multiplied >= 1);
-    // Almost Montgomery multiplication, in radix 2^52 and 2^29.
-    let lanes52 = marks.lanes_multiplied52 >= 2 && marks.lanes_carried + marks.multiplied > 0;
-    let lanes29 = marks.lanes_multiplied >= 2 && marks.lanes_right64.count(&[29]) > 0;
+    let lanes52 = marks.lanes_multiplied52 >= 2;
+    let lanes29 = marks.lanes_multiplied >= 2 && marks.lanes_right64.count(&RADIX_29) > 0;
     scalar || lanes52 || lanes29
 }
 

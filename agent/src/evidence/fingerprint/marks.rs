@@ -67,8 +67,8 @@ pub(super) struct Marks {
     pub aes_last: u16,
     /// Carry-less multiplication.
     pub carry_less: CarryLess,
-    /// The bytes or bits of vectors are put in another order.
-    pub shuffles: u16,
+    /// The halves of 128 bits change places.
+    pub halves_swapped: u16,
     /// CRC instructions.
     pub crc: u16,
     /// SHA-1 and SHA-2 instructions.
@@ -95,6 +95,10 @@ pub(super) struct Marks {
     pub lanes_added64: u16,
     /// Exclusive or of vectors.
     pub lanes_xored: u16,
+    /// Exclusive or of vectors with data in memory.
+    pub laid_over: u16,
+    /// Lanes of 32 bits and more put in another order, as for transposing a matrix.
+    pub lanes_transposed: u16,
     /// Multiplications of 32-bit lanes to 64 bits.
     pub lanes_multiplied: u16,
     /// Multiplications of 52-bit lanes, added up.
@@ -106,8 +110,10 @@ pub(super) struct Marks {
     pub multiplied: u16,
     /// Additions and subtractions of 64-bit registers with carry.
     pub carried: u16,
-    /// Conditional moves.
-    pub selected: u16,
+    /// The lowest two bits are taken, or taken off.
+    pub two_bits: u16,
+    /// 64-bit registers are shifted to the right by two bits.
+    pub shifted_two: u16,
     /// Loads of 16 bytes and more, but from the stack.
     pub loads: u16,
     /// Stores of 16 bytes and more, but to the stack.

@@ -10,6 +10,8 @@ use super::marks::{Amounts, Marks};
 /// Instructions are of different lengths, but decoding from a wrong place soon falls into step
 /// with the right one. So many bytes are not believed.
 const OUT_OF_STEP: usize = 32;
+/// The order of 32-bit lanes for `pshufd` that swaps halves.
+const SWAP: u32 = 0x4e;
 /// The longest instruction.
 const LONGEST: usize = 15;
 
@@ -133,15 +135,15 @@ fn mixes(round: &Instruction) -> bool {
 }
 
 fn rotation(marks: &mut Marks, instruction: &Instruction) -> bool {
-    let Some(bits) = last_immediate(instruction) else {
+    let Some(bits) = amount(instruction) else {
         return false;
     };
     let size = register_bits(instruction.op0_register());
     let left = match instruction.mnemonic() {
         M::Rol => bits,
         M::Ror | M::Rorx => size.wrapping_sub(bits),
-        M::Shld if is_rotation(instruction) => bits,
-        M::Shrd if is_rotation(instruction) => size.wrapping_sub(bits),
+        M::Shld if is_of_one(instruction) => bits,
+        M::Shrd if is_of_one(instruction) => size.wrapping_sub(bits),
         _ => return false,
     };
     match size {
@@ -152,8 +154,8 @@ fn rotation(marks: &mut Marks, instruction: &Instruction) -> bool {
     true
 }
 
-/// A double shift of one register is a rotation.
-fn is_rotation(instruction: &Instruction) -> bool {
+/// Of a register and itself. A double shift of one register is a rotation.
+fn is_of_one(instruction: &Instruction) -> bool {
     instruction.op0_register() == instruction.op1_register()
 }
 
@@ -167,7 +169,7 @@ fn lanes(marks: &mut Marks, instruction: &Instruction) -> bool {
         _ => None,
     };
     if let Some((amounts, width)) = amounts {
-        if let Some(bits) = last_immediate(instruction) {
+        if let Some(bits) = amount(instruction) {
             amounts.add(bits, width);
         }
         marks.lanes_computed += 1;
@@ -176,18 +178,50 @@ fn lanes(marks: &mut Marks, instruction: &Instruction) -> bool {
     let count = match instruction.mnemonic() {
         M::Paddd | M::Vpaddd => &mut marks.lanes_added32,
         M::Paddq | M::Vpaddq => &mut marks.lanes_added64,
-        M::Pxor | M::Vpxor | M::Vpxord | M::Vpxorq | M::Vpternlogd | M::Vpternlogq => {
-            &mut marks.lanes_xored
-        }
+        _ if is_laid_over(instruction) => &mut marks.laid_over,
+        M::Pxor | M::Vpxor | M::Vpxord | M::Vpxorq | M::Xorps | M::Vxorps => &mut marks.lanes_xored,
+        M::Vpternlogd | M::Vpternlogq => &mut marks.lanes_xored,
         M::Pmuludq | M::Vpmuludq => &mut marks.lanes_multiplied,
         M::Vpmadd52luq | M::Vpmadd52huq => &mut marks.lanes_multiplied52,
         M::Valignq => &mut marks.lanes_carried,
-        M::Pshufb | M::Vpshufb => &mut marks.shuffles,
+        _ if swaps_halves(instruction) => &mut marks.halves_swapped,
+        M::Punpckldq | M::Vpunpckldq | M::Punpckhdq | M::Vpunpckhdq => &mut marks.lanes_transposed,
+        M::Punpcklqdq | M::Vpunpcklqdq | M::Punpckhqdq | M::Vpunpckhqdq => {
+            &mut marks.lanes_transposed
+        }
+        M::Vshufi32x4 | M::Vperm2i128 => &mut marks.lanes_transposed,
         _ => return false,
     };
     *count += 1;
     marks.lanes_computed += 1;
     true
+}
+
+/// Exclusive or with data in memory, as a stream cipher does with its key stream.
+fn is_laid_over(instruction: &Instruction) -> bool {
+    let xor = matches!(
+        instruction.mnemonic(),
+        M::Pxor | M::Vpxor | M::Vpxord | M::Vpxorq
+    );
+    let data = instruction.memory_base() != Register::RSP;
+    xor && data
+        && instruction.memory_base() != Register::None
+        && !instruction.is_ip_rel_memory_operand()
+}
+
+/// The high half of a vector is brought to where it can be added to the low half.
+fn swaps_halves(instruction: &Instruction) -> bool {
+    match instruction.mnemonic() {
+        M::Pshufd | M::Vpshufd => amount(instruction) == Some(SWAP),
+        M::Palignr => is_of_one(instruction) && amount(instruction) == Some(8),
+        M::Punpckhqdq => is_of_one(instruction),
+        M::Vpunpckhqdq => instruction.op1_register() == instruction.op2_register(),
+        M::Vpalignr => {
+            instruction.op1_register() == instruction.op2_register()
+                && amount(instruction) == Some(8)
+        }
+        _ => false,
+    }
 }
 
 /// Arithmetic on general registers.
@@ -197,12 +231,14 @@ fn arithmetic(marks: &mut Marks, instruction: &Instruction) -> bool {
         (M::Mul | M::Mulx, 64) => marks.multiplied += 1,
         (M::Adc | M::Adcx | M::Adox, 64) => marks.carried += 1,
         // With itself it makes a mask of the carry, with a constant it counts.
-        (M::Sbb, 64) if !is_rotation(instruction) && last_immediate(instruction).is_none() => {
+        (M::Sbb, 64) if !is_of_one(instruction) && immediate(instruction).is_none() => {
             marks.carried += 1;
         }
+        (M::And, _) if immediate(instruction) == Some(3) => marks.two_bits += 1,
+        (M::And | M::Mov, _) if immediate(instruction) == Some(!3) => marks.two_bits += 1,
+        (M::Shr | M::Shrd, 64) if amount(instruction) == Some(2) => marks.shifted_two += 1,
         (M::Add, 32) => marks.added32 += 1,
-        (M::Xor, _) if !is_rotation(instruction) => marks.xored += 1,
-        (M::Cmovb | M::Cmovae | M::Cmove | M::Cmovne, _) => marks.selected += 1,
+        (M::Xor, _) if !is_of_one(instruction) => marks.xored += 1,
         _ => return false,
     }
     true
@@ -247,10 +283,14 @@ fn is_move(mnemonic: M) -> bool {
     legacy || vex || evex
 }
 
-fn last_immediate(instruction: &Instruction) -> Option<u32> {
+/// The last operand, if it is a constant; with its sign.
+fn immediate(instruction: &Instruction) -> Option<u64> {
     let last = instruction.op_count().checked_sub(1)?;
-    let immediate = instruction.try_immediate(last).ok()?;
-    u32::try_from(immediate).ok()
+    instruction.try_immediate(last).ok()
+}
+
+fn amount(instruction: &Instruction) -> Option<u32> {
+    u32::try_from(immediate(instruction)?).ok()
 }
 
 /// Width of the first operand, a register or memory.
