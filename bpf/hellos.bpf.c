@@ -444,10 +444,15 @@ static __always_inline void describe_exchange(struct exchange *exchange)
 static __always_inline void advance(struct connection *connection, struct exchange *exchange,
 				    __u8 direction, bool more, __u64 phase)
 {
-	if (connection->tls == TLSPROF_TLS_NONE) {
+	bool first = connection->tls == TLSPROF_TLS_NONE;
+
+	if (first) {
 		connection->tls = TLSPROF_TLS_HANDSHAKE;
 		describe_exchange(exchange);
 	}
+	if (!exchange->object)
+		join_exchange(exchange, connection->id,
+			      first && direction == TLSPROF_DIRECTION_OUT);
 	if (direction == TLSPROF_DIRECTION_OUT && exchange->unanswered && phase != connection->id)
 		exchange->event.offloaded = 1;
 	exchange_moved(exchange, direction);
