@@ -271,16 +271,6 @@ leave_work(const struct socket_call *call, struct timed *timed, const struct con
 	return leave_phase(timed, exchange, nothing, call->time);
 }
 
-/* The call of the library that this socket call is inside, if any, learns which
- * connection it is about. */
-static __always_inline void join_call(struct connection *connection)
-{
-	struct call *call = current_call();
-
-	if (call && !call->socket)
-		call->socket = connection->id;
-}
-
 static __always_inline bool is_open(struct sock *sk)
 {
 	const unsigned int not_open = 1U << BPF_TCP_CLOSE | 1U << BPF_TCP_SYN_SENT |
@@ -330,7 +320,7 @@ static __always_inline void handle_call(struct socket_call *call)
 		connection->watch =
 			WATCH_OVER; /* the kernel's own: it has no buffers of a process */
 	if (timed->call)
-		join_call(connection);
+		join_call(connection->id);
 	if (connection->watch == WATCH_OVER || !watch(connection, call, worked_on))
 		connection_data(connection, call->direction);
 }

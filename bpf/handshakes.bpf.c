@@ -13,25 +13,6 @@
 #include "include/handshake.h"
 #include "include/maps.h"
 
-#define CONCURRENT_CALLS 16384
-#define HANDSHAKES_IN_PROGRESS 32768 /* the agent's configuration may change it */
-
-/* Hashes, not task storage: 5.10 has none. Preallocated: programs that run in
- * tracing context must not allocate on old kernels (kernel commit 94dacdbd5d2d). */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, CONCURRENT_CALLS);
-	__type(key, __u32); /* thread id */
-	__type(value, struct call);
-} calls SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, HANDSHAKES_IN_PROGRESS);
-	__type(key, struct tlsprof_connection_object);
-	__type(value, struct tlsprof_handshake);
-} handshakes SEC(".maps");
-
 /*
  * Programs on uprobes may be preempted, and since 6.13 (kernel commit a76ab5731e32)
  * a program that uses 64 bytes of stack or more has one stack per CPU: two threads
@@ -51,13 +32,6 @@ static __always_inline void keep_own_stack(struct pt_regs *ctx)
 {
 	if (never)
 		bpf_tail_call(ctx, &no_programs, 0);
-}
-
-static __always_inline struct call *current_call(void)
-{
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
-
-	return bpf_map_lookup_elem(&calls, &tid);
 }
 
 /* The call that a probe was hit in, if any. */
@@ -137,9 +111,8 @@ static __always_inline void end_call(struct call *call, __u8 result, __u64 now)
 	struct tlsprof_handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 
-	/* A library over a memory BIO: the socket was read before the call. */
-	if (!call->socket)
-		call->phase = current_phase_connection();
+	if (!call->connection)
+		join_over_memory(call, handshake);
 	if (handshake) {
 		handshake_add_call(handshake, call, now);
 		if (result != CALL_RETRY)

@@ -455,11 +455,15 @@ static __always_inline void advance(struct connection *connection, struct exchan
 				    struct socket_call *call, bool more, bool at_work)
 {
 	__u8 direction = call->direction;
+	bool first = connection->tls == TLSPROF_TLS_NONE;
 
-	if (connection->tls == TLSPROF_TLS_NONE) {
+	if (first) {
 		connection->tls = TLSPROF_TLS_HANDSHAKE;
 		describe_exchange(exchange);
 	}
+	if (!exchange->object)
+		join_exchange(exchange, connection->id,
+			      first && direction == TLSPROF_DIRECTION_OUT);
 	if (direction == TLSPROF_DIRECTION_OUT && exchange->unanswered && !at_work)
 		exchange->event.offloaded = 1;
 	exchange_moved(exchange, direction);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /* All programs in one object, because they share maps. */
 #include "phases.bpf.c"
+#include "objects.bpf.c"
 #include "handshakes.bpf.c"
 #include "scheduler.bpf.c"
 #include "processes.bpf.c"

@@ -10,10 +10,9 @@
 
 struct call {
 	struct clock clock;
-	__u64 object; /* the library's connection object */
-	__u64 socket; /* the TCP connection whose socket was first used inside, 0 for none */
-	__u64 phase;  /* without that: the one that the thread was at work on, 0 for none */
-	__u64 stack;  /* where its return address lies, see is_inside() */
+	__u64 object;     /* the library's connection object */
+	__u64 connection; /* the TCP connection that it works on, 0 for not known, see object.h */
+	__u64 stack;      /* where its return address lies, see is_inside() */
 	__u64 step[TLSPROF_STEP_COUNT];
 	__u64 step_stack;       /* the same of the step's function, 0 outside steps */
 	__u64 step_began;       /* on-CPU clock at its entry */

@@ -185,9 +185,9 @@ struct tlsprof_handshake_event {
 	/* SOCKET, 1: a thread wrote that had not read just before. TLS is done
 	 * elsewhere than where the socket is read, and `cpu` is not the whole. */
 	__u8 offloaded;
-	/* LIBRARY, 1: a socket call inside its calls named `connection`; 0: it is the
-	 * one that the thread was at work on, and may be another. */
-	__u8 connection_used;
+	/* SOCKET, 1: a handshake of the library names `connection`, or will; no other
+	 * is the same. */
+	__u8 named;
 	__u32 probe_hits;         /* probes hit inside the calls: their cost is in `cpu` */
 	__u32 signature_bytes;    /* length of the own signature, 0 for none */
 	__u32 encapsulated_bytes; /* length of a KEM ciphertext, 0 for none */

@@ -48,6 +48,7 @@ enum stage {
 struct exchange {
 	struct tlsprof_handshake_event event;
 	__u64 began;
+	__u64 object; /* the library's connection object that does it, 0 for not known */
 	struct records in, out;
 	__u16 seen;
 	__u8 stage;
@@ -327,6 +328,7 @@ static inline void exchange_end(const struct exchange *exchange,
 	event->connection = connection;
 	event->duration = (exchange->ended ? exchange->ended : now) - exchange->began;
 	event->source = TLSPROF_SOURCE_SOCKET;
+	event->named = exchange->object != 0;
 	/* The tail was a ticket. */
 	if (!exchange->request_came) {
 		event->cpu += event->finish_and_answer;

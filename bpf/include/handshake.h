@@ -49,14 +49,8 @@ static inline void handshake_add_call(struct tlsprof_handshake *handshake, const
 	clock_add_to(&call->clock, event, now);
 	event->probe_hits += call->probe_hits;
 	event->cpu += clock_cpu(&call->clock, now);
-	/* Of guesses the last is best: a first call over a memory BIO may come while
-	 * the thread is still at work on another connection. */
-	if (call->socket) {
-		event->connection = call->socket;
-		event->connection_used = 1;
-	} else if (call->phase && !event->connection_used) {
-		event->connection = call->phase;
-	}
+	if (call->connection)
+		event->connection = call->connection;
 	for (int i = 0; i < TLSPROF_STEP_COUNT; i++) {
 		event->step[i] += call->step[i];
 		event->step_calls[i] = saturating_add(event->step_calls[i], call->step_calls[i]);

@@ -29,11 +29,9 @@ pub fn decode(record: &Record<'_>) -> Option<Evidence> {
 
 fn chunk(event: &HelloEvent<'_>) -> Chunk {
     let incoming = u32::from(event.head.direction) == TLSPROF_DIRECTION_IN;
-    let role = role(event.head.role);
-    let by_client = incoming == (role == Role::Server);
+    let by_client = incoming == (role(event.head.role) == Role::Server);
     Chunk {
         process: event.head.header.pid,
-        role,
         connection: event.head.connection,
         direction: if by_client {
             Direction::FromClient
@@ -146,7 +144,7 @@ fn handshake(event: &tlsprof_handshake_event) -> Handshake {
             Source::Library
         },
         connection: (event.connection != 0).then_some(event.connection),
-        connection_used: socket || event.connection_used != 0,
+        named: event.named != 0,
         outcome,
         resumption: work.map_or(Resumption::Unknown, |work| work.resumption(outcome)),
         version: "unknown",

@@ -184,9 +184,9 @@ pub struct Handshake {
     pub source: Source,
     /// The TCP connection that it took place on, where that is known.
     pub connection: Option<ConnectionId>,
-    /// `connection` is sure: a socket call named it. Without, the library worked
-    /// on memory, and it is the last that the thread was at work on.
-    pub connection_used: bool,
+    /// [`Source::Socket`]: a library handshake names this connection, or will; no
+    /// other is the same.
+    pub named: bool,
     /// How it ended.
     pub outcome: Outcome,
     /// Whether a session was resumed.
@@ -307,8 +307,6 @@ pub struct Comparison {
 pub struct Chunk {
     /// The process that read or wrote them.
     pub process: Pid,
-    /// Whether that process was connected to, or connected.
-    pub role: Role,
     /// The connection.
     pub connection: ConnectionId,
     /// Who sent them: the client is who opened the TCP connection.

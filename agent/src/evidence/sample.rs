@@ -17,7 +17,7 @@ pub(crate) fn handshake() -> Handshake {
         role: Role::Server,
         source: Source::Library,
         connection: None,
-        connection_used: false,
+        named: false,
         outcome: Outcome::Completed,
         resumption: Resumption::None,
         version: "TLS1.3",

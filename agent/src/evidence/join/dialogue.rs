@@ -1,7 +1,7 @@
 //! What one connection said in clear, until its handshake is booked.
 
+use crate::evidence::Chunk;
 use crate::evidence::hello::{Direction, Exchange, Facts, GaveUp, Late, State};
-use crate::evidence::{Chunk, Role};
 
 /// What a dialogue takes beside the bytes that it was fed, roughly.
 const OVERHEAD: usize = 1024;
@@ -12,8 +12,6 @@ const FACTS: usize = 6 * 1024;
 /// The hellos of one connection.
 #[derive(Debug)]
 pub(super) struct Dialogue {
-    /// The role of the process that has it, by who opened the TCP connection.
-    pub role: Role,
     /// Present until all that travels in clear was seen.
     exchange: Option<Box<Exchange>>,
     facts: Option<Box<Facts>>,
@@ -24,9 +22,8 @@ pub(super) struct Dialogue {
 }
 
 impl Dialogue {
-    pub(super) fn new(role: Role) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            role,
             exchange: Some(Box::default()),
             facts: None,
             late: Late::default(),

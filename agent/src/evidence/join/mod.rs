@@ -16,31 +16,30 @@
 //! 3. A socket handshake of a process without probes is booked at once. With
 //!    probes it waits for its twin, at most [`HOLD`]; even after the end of the
 //!    connection, since a library may hear of that later.
-//! 4. A library handshake that names no connection (its data passed through
-//!    memory) waits as long, if its process showed any socket evidence. At the
-//!    end of a wait the two are paired: same process, same role, under way at the
-//!    same time. Of several those that contradict each other least: in what was
-//!    negotiated, in whether they completed, in when they began or ended, which
-//!    both sources see on the same thread within one stretch of work. It is done
-//!    at the end of the wait so that twins that know their connection find each
-//!    other first. Where handshakes run in parallel, two that are alike may swap
-//!    their hellos: they are of one process, and none is counted twice.
-//! 5. A library over memory may name a wrong connection: the last one that the thread worked
-//!    on, before the data of this one passed through memory. And a connection has
-//!    one handshake in clear: a further one is a renegotiation, or TLS inside TLS.
-//!    So where the connection has its handshake already, was closed before, or
-//!    says otherwise in its hellos (the role, the group, resumed or not), rule 4
-//!    holds; the connection that it named is a hint.
+//! 4. A library handshake that names no connection waits as long, if its process
+//!    showed any socket evidence. The kernel names it where a socket call is made
+//!    inside the library's, and where data passes through memory, if the thread
+//!    that does TLS is the one that reads and writes (`bpf/include/object.h`); what
+//!    is left are servers that hand the work over to other threads, and threads
+//!    that slept in between. At the end of a wait the two are paired: same process,
+//!    same role, under way at the same time, and the socket's is not one that is
+//!    named. Of several those that contradict each other least: in what was
+//!    negotiated, in whether they completed, in when they began or ended. Where
+//!    handshakes run in parallel, two that are alike may swap their hellos, and of
+//!    those that are broken off some may find another's twin, and one be counted
+//!    twice.
+//! 5. A connection has one handshake in clear: a further one is a renegotiation, or
+//!    TLS inside TLS, and names no connection by rule 4.
 //! 6. A library handshake that comes after its twin was booked alone (objects
 //!    that a garbage collector frees) is dropped: for a minute, by connection;
-//!    where it names none, by time, if neither completed. One whose connection
-//!    was given to another by rule 4 changes places with that.
+//!    where it names none, by time, if neither completed.
 //!
 //! **Losses.** Bytes of hellos that are missing end an exchange: what was heard
-//! before stays valid. What a peer says that cannot be understood is no loss. A lost library record leaves the socket's to be booked
-//! alone; a lost socket record leaves the library's. What was evicted for want of
-//! room loses the facts, never the handshake; a twin that comes after an eviction
-//! may be counted twice, which [`Loss::ConnectionTableFull`] tells.
+//! before stays valid. What a peer says that cannot be understood is no loss. A lost
+//! library record leaves the socket's to be booked alone; a lost socket record leaves
+//! the library's. What was evicted for want of room loses the facts, never the
+//! handshake; a twin that comes after an eviction may be counted twice, which
+//! [`Loss::ConnectionTableFull`] tells.
 //!
 //! **Time** is that of the evidence. [`Joiner::advance`] may be called only when
 //! all evidence up to then was taken.

@@ -8,8 +8,8 @@ use crate::evidence::{ConnectionId, Handshake, Outcome, Resumption, Role};
 /// Number of a held handshake, in the order of arrival.
 pub(super) type Number = u64;
 
-/// Socket handshakes that are over and remembered for late library handshakes.
-const OVER: usize = 256;
+/// Socket handshakes that are remembered for late library handshakes.
+const ALONE: usize = 256;
 /// How late: garbage collectors free connection objects when they like.
 const LATE: Duration = Duration::from_secs(60);
 /// The sources see the end of a handshake at times that differ by the thread's
@@ -47,25 +47,16 @@ impl Span {
     }
 }
 
-/// A handshake of the source socket that is over, but whose library twin may be
-/// still to come.
+/// A handshake of the source socket that was booked alone, but whose library twin
+/// may be still to come.
 #[derive(Clone, Debug)]
-pub(super) struct Over {
+pub(super) struct Alone {
     pub connection: Option<ConnectionId>,
+    /// Its twin names the connection.
+    pub named: bool,
     pub role: Role,
     pub span: Span,
     pub completed: bool,
-    pub end: End,
-}
-
-/// What became of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// It was booked alone.
-    Alone,
-    /// It was paired by time with a library handshake that named no connection,
-    /// and was under way then.
-    Guessed(Span),
 }
 
 /// One process that showed evidence in socket calls.
@@ -73,10 +64,11 @@ pub(super) enum End {
 pub(super) struct Process {
     /// It has, or had, a TLS library with probes.
     pub probed: bool,
-    /// Held handshakes of either source that may be each other's twins.
+    /// Held handshakes of either source that may be each other's twins: those whose
+    /// twin names the connection find each other by that.
     pub sockets: BTreeSet<(Role, Number)>,
     pub libraries: BTreeSet<(Role, Number)>,
-    over: VecDeque<Over>,
+    alone: VecDeque<Alone>,
     last_parts: LastParts,
 }
 
@@ -85,34 +77,34 @@ impl Process {
         !self.sockets.is_empty() || !self.libraries.is_empty()
     }
 
-    pub(super) fn remember(&mut self, over: Over) {
-        while let Some(oldest) = self.over.front()
-            && (self.over.len() >= OVER || oldest.span.ended + LATE < over.span.ended)
+    pub(super) fn remember(&mut self, alone: Alone) {
+        while let Some(oldest) = self.alone.front()
+            && (self.alone.len() >= ALONE || oldest.span.ended + LATE < alone.span.ended)
         {
-            self.over.pop_front();
+            self.alone.pop_front();
         }
-        self.over.push_back(over);
+        self.alone.push_back(alone);
     }
 
-    /// What became of the socket's side of a library handshake, by connection.
-    pub(super) fn end_of(&mut self, connection: ConnectionId, span: Span) -> Option<End> {
-        let same = |over: &Over| over.connection == Some(connection) && over.span.overlaps(span);
-        let at = self.over.iter().position(same)?;
-        self.over.remove(at).map(|over| over.end)
+    /// Whether the socket's side of a library handshake was booked alone, by
+    /// connection.
+    pub(super) fn was_booked_on(&mut self, connection: ConnectionId, span: Span) -> bool {
+        self.forget(|alone| alone.connection == Some(connection) && alone.span.overlaps(span))
     }
 
-    /// Whether a library handshake was booked already, by time: where it did not
+    /// The same of one that names no connection, by time: where it did not
     /// complete, so that its object may have been freed late.
     pub(super) fn was_booked(&mut self, handshake: &Handshake, span: Span) -> bool {
-        if handshake.outcome == Outcome::Completed {
-            return false;
-        }
-        let twin = self.over.iter_mut().find(|over| {
-            let alone = over.end == End::Alone && !over.completed;
-            alone && over.role == handshake.role && over.span.overlaps(span)
-        });
-        // Should one come that names that connection, this was another's.
-        twin.map(|over| over.end = End::Guessed(span)).is_some()
+        handshake.outcome != Outcome::Completed
+            && self.forget(|alone| {
+                let broken_off = !alone.named && !alone.completed;
+                broken_off && alone.role == handshake.role && alone.span.overlaps(span)
+            })
+    }
+
+    fn forget(&mut self, same: impl Fn(&Alone) -> bool) -> bool {
+        let at = self.alone.iter().position(same);
+        at.and_then(|at| self.alone.remove(at)).is_some()
     }
 
     /// Learns from a handshake of the source socket whose end came alone, or

@@ -8,6 +8,7 @@
 
 mod any_order;
 mod hellos;
+mod memory;
 mod rules;
 
 use std::time::Duration;
@@ -184,7 +185,6 @@ fn chunk(
 ) -> Evidence {
     Evidence::Hello(Box::new(Chunk {
         process,
-        role: Role::Server,
         connection,
         direction,
         offset,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Joiner;
 use super::booking::Unpaired;
 use super::dialogue::Dialogue;
-use super::process::{End, Span};
+use super::process::Span;
 use super::waits::Why;
 use crate::evidence::{ConnectionId, Handshake, Outcome, Pid, Source};
 
@@ -23,51 +23,31 @@ impl Joiner {
                 let probed = process.is_some_and(|process| process.probed);
                 self.socket(handshake, span, probed);
             }
-            Source::Library => match handshake
-                .connection
-                .filter(|id| self.is_free(*id, &handshake))
-            {
+            Source::Library => match handshake.connection.filter(|id| self.is_free(*id)) {
                 Some(id) => self.library_on(id, handshake, span),
                 None => self.library_somewhere(handshake, span),
             },
         }
     }
 
-    /// Whether a library handshake may be that of the hellos of a connection.
-    fn is_free(&self, id: ConnectionId, handshake: &Handshake) -> bool {
+    /// Whether no library handshake has named a connection yet.
+    fn is_free(&self, id: ConnectionId) -> bool {
         let named = self.settled.get(id).is_some_and(|settled| settled.named);
-        if handshake.connection_used {
-            return !named && !self.unfinished.contains_key(&id);
-        }
-        let another = self.dialogues.get(id).is_some_and(|dialogue| {
-            dialogue.facts().is_some_and(|facts| {
-                let other_role = facts.offer.is_some() && dialogue.role != handshake.role;
-                other_role || facts.contradicts(handshake)
-            })
-        });
-        !named && !another && !self.unfinished.contains_key(&id)
+        !named && !self.unfinished.contains_key(&id)
     }
 
     fn library_on(&mut self, id: ConnectionId, handshake: Box<Handshake>, span: Span) {
         // Socket calls are seen, or it would know no connection.
         let process = self.process(handshake.process, |_| true);
-        match process.and_then(|process| process.end_of(id, span)) {
-            None => {}
-            Some(End::Guessed(other)) => return self.library_somewhere(handshake, other),
-            Some(End::Alone) => {
-                if let Some(settled) = self.settled.get_mut(id) {
-                    settled.named = true;
-                }
-                return;
+        if process.is_some_and(|process| process.was_booked_on(id, span)) {
+            if let Some(settled) = self.settled.get_mut(id) {
+                settled.named = true;
             }
+            return;
         }
         let twin = self.sockets.get(&id).copied();
         let twin = twin.and_then(|number| self.release(number));
         let speaking = self.dialogues.get(id).map(Dialogue::is_underway);
-        if twin.is_none() && speaking.is_none() && !handshake.connection_used {
-            // Closed before, or never heard of.
-            return self.library_somewhere(handshake, span);
-        }
         let closed = twin.as_ref().is_some_and(|twin| twin.closed);
         let compared = twin.is_some();
         if let Some(twin) = twin {
@@ -128,9 +108,9 @@ impl Joiner {
                 None => self.book(handshake, None),
             };
         }
-        let (pid, role) = (handshake.process, handshake.role);
+        let (pid, role, named) = (handshake.process, handshake.role, handshake.named);
         let number = self.hold(handshake, span, Why::Twin);
-        if let Some(process) = self.processes.get_mut(pid) {
+        if !named && let Some(process) = self.processes.get_mut(pid) {
             process.sockets.insert((role, number));
         }
         if let Some(id) = id {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::booking::Unpaired;
 use super::dialogue::Dialogue;
-use super::process::{End, Number, Over, Span};
+use super::process::{Alone, Number, Span};
 use super::{Joiner, Loss};
 use crate::evidence::{Handshake, Outcome, Source};
 
@@ -34,8 +34,6 @@ impl Held {
 /// How little two handshakes look alike: what counts most comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Likeness {
-    /// The library does not name the socket's connection.
-    other_connection: bool,
     /// What the library did is not what the hellos say.
     contradicted: bool,
     /// One completed, the other did not.
@@ -153,7 +151,6 @@ impl Joiner {
         let id = socket.handshake.connection;
         let facts = id.and_then(|id| self.dialogues.get(id)?.facts());
         let likeness = Likeness {
-            other_connection: id.is_none() || id != library.handshake.connection,
             contradicted: facts.is_some_and(|facts| facts.contradicts(&library.handshake)),
             other_end: socket.has_completed() != library.has_completed(),
             apart: socket.span.apart(library.span),
@@ -171,7 +168,6 @@ impl Joiner {
         let dialogue = self.dialogues.get(id);
         let known = dialogue.and_then(Dialogue::facts);
         let known = known.map(|facts| (facts.version(), facts.resumption()));
-        self.remember(&socket, End::Guessed(library.span));
         self.compare(unpaired, socket.handshake, known);
         let mut handshake = library.handshake;
         handshake.connection = Some(id);
@@ -179,23 +175,19 @@ impl Joiner {
     }
 
     fn book_alone(&mut self, socket: Held) {
-        self.remember(&socket, End::Alone);
-        match socket.handshake.connection {
-            Some(id) => self.book_on(id, socket.handshake, socket.closed, None),
-            None => self.book(socket.handshake, None),
-        }
-    }
-
-    fn remember(&mut self, socket: &Held, end: End) {
-        let over = Over {
+        let alone = Alone {
             connection: socket.handshake.connection,
+            named: socket.handshake.named,
             role: socket.handshake.role,
             span: socket.span,
             completed: socket.has_completed(),
-            end,
         };
         if let Some(process) = self.processes.get_mut(socket.handshake.process) {
-            process.remember(over);
+            process.remember(alone);
+        }
+        match socket.handshake.connection {
+            Some(id) => self.book_on(id, socket.handshake, socket.closed, None),
+            None => self.book(socket.handshake, None),
         }
     }
 }

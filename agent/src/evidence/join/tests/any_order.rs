@@ -68,23 +68,18 @@ impl Plan {
         let mut events = Vec::new();
         if self.hello {
             let chunks = fixture::read(FULL).chunks;
-            let server = usize::from(self.role == Role::Client);
-            // Of a client everything the other way round in time only.
             for (n, (direction, bytes)) in chunks.into_iter().take(2).enumerate() {
                 let at = self.began + 500 * (1 + n as u64);
-                let mut heard = chunk(self.process, id, direction, 0, bytes);
-                if let Evidence::Hello(chunk) = &mut heard
-                    && server == 1
-                {
-                    chunk.role = Role::Client;
-                }
-                events.push((at, heard));
+                events.push((at, chunk(self.process, id, direction, 0, bytes)));
             }
         }
         let make = |source: Source, at: u64, connection| {
             let base = match source {
                 Source::Library => library(connection),
-                Source::Socket => socket(id),
+                Source::Socket => Handshake {
+                    named: matches!(self.seen, Seen::Both | Seen::Late),
+                    ..socket(id)
+                },
             };
             let handshake = Handshake {
                 process: self.process,

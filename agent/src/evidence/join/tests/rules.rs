@@ -104,6 +104,25 @@ fn a_handshake_that_is_over_before_is_no_twin() {
 }
 
 #[test]
+fn a_handshake_that_names_no_connection_takes_no_twin_of_one_that_does() {
+    let mut bench = Bench::new();
+    let lasts = |handshake| Handshake {
+        named: true,
+        duration: millis(600),
+        ..handshake
+    };
+    bench.hears(PROBED, 7, FULL).ends(library(None));
+    bench.waits(millis(500)).ends(lasts(socket(7)));
+    // The first has waited long enough now.
+    bench.waits(millis(600)).ends(lasts(library(Some(7))));
+    let handshakes = bench.handshakes();
+    let connections: Vec<_> = handshakes.iter().map(|one| one.connection).collect();
+    assert_eq!(connections, [None, Some(7)]);
+    bench.waits(HOLDS).assert_idle();
+    assert_eq!(bench.handshakes().len(), 2);
+}
+
+#[test]
 fn client_and_server_of_one_process_are_not_paired() {
     let mut bench = Bench::new();
     let client = Handshake {
@@ -114,56 +133,6 @@ fn client_and_server_of_one_process_are_not_paired() {
     bench.waits(HOLDS);
     assert_eq!(bench.handshakes().len(), 2);
     assert!(bench.comparisons().is_empty());
-}
-
-#[test]
-fn a_client_handshake_is_not_taken_for_that_of_a_connection_it_serves() {
-    let mut bench = Bench::new();
-    let client = Handshake {
-        role: Role::Client,
-        ..library(Some(7))
-    };
-    bench.hears(PROBED, 7, FULL).ends(client);
-    bench.ends(library(Some(7))).ends(socket(7)).waits(HOLDS);
-    let versions: Vec<_> = bench.handshakes().iter().map(|one| one.version).collect();
-    assert_eq!(versions, ["TLS1.3", "unknown"]);
-}
-
-/// A server over memory BIOs begins a handshake while its thread is at work on
-/// another connection, which may be gone when this one ends.
-#[test]
-fn a_library_that_names_a_wrong_connection_is_paired_by_what_it_did() {
-    for gone in [true, false] {
-        let mut bench = Bench::new();
-        bench.hears(PROBED, 7, RESUMED).hears(PROBED, 8, FULL);
-        let resumed = |connection| Handshake {
-            resumption: Resumption::Psk,
-            ..library(Some(connection))
-        };
-        let full = |connection| Handshake {
-            resumption: Resumption::None,
-            ..library(Some(connection))
-        };
-        if gone {
-            bench.ends(resumed(7)).ends(socket(7)).closes(7);
-        }
-        bench.ends(full(7)).ends(socket(8));
-        if !gone {
-            bench.ends(resumed(7)).ends(socket(7));
-        }
-        bench.waits(HOLDS);
-        assert_eq!(bench.sources(), [Source::Library, Source::Library]);
-        let versions = bench.handshakes().iter().all(|one| one.version == "TLS1.3");
-        assert!(versions);
-        let mut means: Vec<_> = bench
-            .handshakes()
-            .iter()
-            .map(|one| one.resumption)
-            .collect();
-        means.sort();
-        assert_eq!(means, [Resumption::None, Resumption::Psk]);
-        assert_eq!(bench.comparisons().len(), 2);
-    }
 }
 
 #[test]
