@@ -1,5 +1,6 @@
 //! The kernel side: the only module that uses aya, system calls and `unsafe`.
 
+mod batch;
 mod btf;
 pub mod connections;
 pub mod contract;
@@ -11,5 +12,6 @@ pub mod mappings;
 mod object;
 pub mod probes;
 pub mod record;
+pub mod samples;
 mod skipped;
 pub mod socket_calls;
