@@ -10,6 +10,7 @@
 #include "include/maps.h"
 #include "include/sample.h"
 
+#define CODE_BYTES (2 * TLSPROF_CODE_SIDE)
 #define SAMPLES 1 /* the agent sets it by the number of CPUs and the frequency */
 
 /* Preallocated: programs on perf events may use no others before 6.1. Keyed by place
@@ -61,18 +62,26 @@ static __always_inline void count_first(const struct tlsprof_sample_key *key,
 		count_loss(TLSPROF_LOSS_SAMPLE_TABLE_FULL);
 }
 
-/* The page of the instruction is there, for it was being executed; the next one need
- * not be. Of 32-bit code nothing is taken: it would be read as something else. */
-static __always_inline __u32 copy_code(void *code, const struct interrupted *at)
+/* The page of the instruction is there, for it was being executed; those beside it
+ * need not be. Of 32-bit code nothing is taken: it would be read as something else. */
+static __always_inline void copy_code(struct tlsprof_sample *sample, const struct interrupted *at)
 {
-	const void *from = (const void *)at->instruction;
-	__u32 left = at_most(code_in_page(at->instruction), TLSPROF_CODE_LEN);
+	__u64 instruction = at->instruction;
+	__u32 length = at_most(code_before(instruction) + code_after(instruction), CODE_BYTES);
 
+	sample->length = 0;
+	sample->before = 0;
 	if (in_32_bit_code(at))
-		return 0;
-	if (!bpf_probe_read_user(code, TLSPROF_CODE_LEN, from))
-		return TLSPROF_CODE_LEN;
-	return bpf_probe_read_user(code, left, from) ? 0 : left;
+		return;
+	if (!bpf_probe_read_user(sample->data, CODE_BYTES,
+				 (const void *)(instruction - TLSPROF_CODE_SIDE))) {
+		sample->length = CODE_BYTES;
+		sample->before = TLSPROF_CODE_SIDE;
+	} else if (!bpf_probe_read_user(sample->data, length,
+					(const void *)(instruction - code_before(instruction)))) {
+		sample->length = length;
+		sample->before = code_before(instruction);
+	}
 }
 
 static __always_inline void handle_user(const struct interrupted *at,
@@ -83,7 +92,7 @@ static __always_inline void handle_user(const struct interrupted *at,
 	if (count_again(key))
 		return;
 	sample->instruction = at->instruction;
-	sample->length = copy_code(sample->data, at);
+	copy_code(sample, at);
 	count_first(key, sample);
 }
 
@@ -116,6 +125,7 @@ static __always_inline void handle_kernel(struct interrupted *at, struct tlsprof
 		return;
 	sample->instruction = left_user_mode_at();
 	sample->length = length;
+	sample->before = 0;
 	count_first(key, sample);
 }
 

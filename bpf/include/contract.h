@@ -15,7 +15,7 @@ enum tlsprof_limits {
 	TLSPROF_GROUP_LEN = 24,    /* longest name in libssl 3.x: "SecP384r1MLKEM1024" */
 	TLSPROF_PATH_LEN = 128,    /* executable of an exec event, cut beyond */
 	TLSPROF_HELLO_LEN = 4096,  /* most bytes of a connection in one event */
-	TLSPROF_CODE_LEN = 128,    /* most bytes of machine code in a sample */
+	TLSPROF_CODE_SIDE = 128,   /* most bytes of machine code on a side of a sample */
 	TLSPROF_STACK_DEPTH = 127, /* PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h */
 };
 
@@ -291,9 +291,10 @@ struct tlsprof_sample {
 	 * these left user mode, 0 if not known. */
 	__u64 instruction;
 	__u32 length; /* bytes of `data` that hold something */
-	__u32 reserved;
-	/* User mode: machine code from `instruction` on, at most TLSPROF_CODE_LEN bytes.
-	 * Kernel mode: addresses in the kernel, innermost first. */
+	__u32 before; /* user mode: how many of them lie before `instruction` */
+	/* User mode: machine code around `instruction`, at most TLSPROF_CODE_SIDE bytes
+	 * before it and as many from it on. Kernel mode: addresses in the kernel,
+	 * innermost first. */
 	__u64 data[TLSPROF_STACK_DEPTH];
 };
 

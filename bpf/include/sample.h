@@ -58,12 +58,20 @@ static inline bool in_32_bit_code(const struct interrupted *at)
 
 #define SMALLEST_PAGE 4096
 
-/* Bytes from an address to the end of its page, at most a sample's code. */
-static inline __u32 code_in_page(__u64 address)
+/* Bytes from the beginning of an address's page to it, at most a side of a sample. */
+static inline __u32 code_before(__u64 address)
 {
-	__u32 left = SMALLEST_PAGE - (address & (SMALLEST_PAGE - 1));
+	__u32 before = address & (SMALLEST_PAGE - 1);
 
-	return left < TLSPROF_CODE_LEN ? left : TLSPROF_CODE_LEN;
+	return before < TLSPROF_CODE_SIDE ? before : TLSPROF_CODE_SIDE;
+}
+
+/* Bytes from an address to the end of its page, likewise. */
+static inline __u32 code_after(__u64 address)
+{
+	__u32 after = SMALLEST_PAGE - (address & (SMALLEST_PAGE - 1));
+
+	return after < TLSPROF_CODE_SIDE ? after : TLSPROF_CODE_SIDE;
 }
 
 /*

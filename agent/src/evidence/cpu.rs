@@ -6,8 +6,8 @@ use crate::kernel::contract::{
     tlsprof_sample_key,
 };
 
-/// Most bytes of machine code in a sample.
-pub const CODE_LEN: usize = 128;
+/// Most bytes of machine code in a sample: as many before the instruction as from it on.
+pub const CODE_LEN: usize = 256;
 
 /// What a thread did when the clock struck, and how often the same was seen since the
 /// last time that samples were taken.
@@ -19,9 +19,11 @@ pub struct CpuSample {
     pub handshake: bool,
     /// Address in user space: of the next instruction, or of the system call.
     pub instruction: u64,
-    /// Machine code from `instruction` on, at most [`CODE_LEN`] bytes; empty in kernel
+    /// Machine code around `instruction`, at most [`CODE_LEN`] bytes; empty in kernel
     /// mode, and where it could not be read.
     pub code: Vec<u8>,
+    /// Where in `code` the instruction begins.
+    pub at: usize,
     /// Return addresses in the kernel, innermost first; empty in user mode.
     pub kernel_stack: Vec<u64>,
     /// How many samples were like this.
@@ -38,6 +40,7 @@ impl CpuSample {
         probed: impl FnOnce(Pid) -> bool,
     ) -> Option<Self> {
         let length = usize::try_from(sample.length).ok()?;
+        let at = usize::try_from(sample.before).ok()?;
         let in_kernel = key.state & TLSPROF_SAMPLE_KERNEL != 0;
         let (code, kernel_stack) = if in_kernel {
             let depth = length / size_of::<u64>();
@@ -46,13 +49,17 @@ impl CpuSample {
         } else {
             let bytes = sample.data.iter().flat_map(|word| word.to_ne_bytes());
             let code: Vec<u8> = bytes.take(CODE_LEN).take(length).collect();
-            (Some(code).filter(|code| code.len() == length)?, Vec::new())
+            (
+                Some(code).filter(|code| code.len() == length && at <= length)?,
+                Vec::new(),
+            )
         };
         Some(Self {
             process: key.pid,
             handshake: at_handshake(key, probed),
             instruction: sample.instruction,
             code,
+            at,
             kernel_stack,
             count: sample.count,
         })
@@ -91,7 +98,7 @@ mod tests {
             count: 3,
             instruction: 0x1000,
             length,
-            reserved: 0,
+            before: length.min(2),
             data: [u64::MAX; DEPTH],
         };
         sample.data[..data.len()].copy_from_slice(data);
@@ -106,14 +113,14 @@ mod tests {
     fn user_mode_has_code_and_no_stack() {
         let bytes = [0x48, 0x89, 0xe5, 0xc3, 1, 2, 3, 4];
         let found = decode(0, 4, &[u64::from_ne_bytes(bytes)]).unwrap();
-        assert_eq!(found.code, bytes[..4]);
+        assert_eq!((&found.code[..], found.at), (&bytes[..4], 2));
         assert_eq!(found.kernel_stack, [0_u64; 0]);
         assert_eq!(
             (found.process, found.instruction, found.count),
             (7, 0x1000, 3)
         );
         assert_eq!(decode(0, 0, &[]).unwrap().code, [0_u8; 0]);
-        assert_eq!(decode(0, 128, &[]).unwrap().code, [0xff; CODE_LEN]);
+        assert_eq!(decode(0, 256, &[]).unwrap().code, [0xff; CODE_LEN]);
     }
 
     #[test]
@@ -125,7 +132,12 @@ mod tests {
 
     #[test]
     fn what_is_not_of_the_contract_is_refused() {
-        assert_eq!(decode(0, 129, &[]), None);
+        assert_eq!(decode(0, 257, &[]), None);
+        let outside = tlsprof_sample {
+            before: 9,
+            ..sample(8, &[])
+        };
+        assert_eq!(CpuSample::decode(&key(0), &outside, |_| false), None);
         assert_eq!(decode(TLSPROF_SAMPLE_KERNEL, 0, &[]), None);
         let too_long = u32::try_from(DEPTH * 8 + 8).unwrap();
         assert_eq!(decode(TLSPROF_SAMPLE_KERNEL, too_long, &[]), None);

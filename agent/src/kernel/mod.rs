@@ -2,6 +2,7 @@
 
 mod batch;
 mod btf;
+mod clocks;
 pub mod connections;
 pub mod contract;
 mod cookies;

@@ -1,24 +1,19 @@
-//! Samples of the CPUs: a clock on each, and the samples that it left.
+//! Samples of the CPUs, as the kernel side counts them.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use aya::maps::{HashMap, Map, MapData, PerCpuArray};
-use aya::programs::PerfEvent;
-use aya::programs::perf_event::{
-    PerfEventConfig, PerfEventLink, PerfEventScope, SamplePolicy, SoftwareEvent,
-};
-use aya::util::{nr_cpus, online_cpus};
+use aya::maps::{HashMap, Map};
+use aya::util::nr_cpus;
 use aya::{Ebpf, Pod};
 
 use super::batch;
+use super::clocks::Clocks;
 use super::contract::{TLSPROF_STACK_DEPTH, tlsprof_sample, tlsprof_sample_key};
-use super::load::{LoadError, Loaded, program, refused, take_map};
+use super::load::{LoadError, Loaded, take_map};
 use crate::causes::one_line;
 
-const PROGRAM: &str = "cpu_sample";
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// Samples are taken from the kernel about once a second; there is room for those of
 /// two seconds, however different they are.
@@ -76,104 +71,30 @@ const EMPTY: Sample = Sample(tlsprof_sample {
     count: 0,
     instruction: 0,
     length: 0,
-    reserved: 0,
+    before: 0,
     data: [0; TLSPROF_STACK_DEPTH as usize],
 });
-
-/// The clock of one CPU. Dropped, it stops.
-struct Clock {
-    _link: PerfEventLink,
-    progress: Progress,
-}
-
-/// Whether a clock goes.
-#[derive(Clone, Copy, Debug)]
-struct Progress {
-    strikes: u64,
-    since: Instant,
-}
-
-impl Progress {
-    /// Takes note of the number of strikes; false if it has been the same for too long.
-    fn goes(&mut self, strikes: u64, now: Instant, patience: Duration) -> bool {
-        if strikes != self.strikes {
-            *self = Self {
-                strikes,
-                since: now,
-            };
-        }
-        now.duration_since(self.since) < patience
-    }
-}
 
 /// The samples of all CPUs.
 pub struct Samples {
     table: Map,
-    strikes: PerCpuArray<MapData, u64>,
-    sampling: Sampling,
-    clocks: BTreeMap<u32, Clock>,
+    /// Entries of the table.
+    room: usize,
+    clocks: Clocks,
     /// The kernel can hand over many at once.
     in_batches: bool,
 }
 
 fn start(bpf: &mut Ebpf, sampling: Sampling) -> Result<Samples, LoadError> {
-    program::<PerfEvent>(bpf, PROGRAM)?
-        .load()
-        .map_err(refused(PROGRAM))?;
-    let strikes = take_map(bpf, "clock_strikes")?;
-    let mut samples = Samples {
+    Ok(Samples {
         table: take_map(bpf, "samples")?,
-        strikes: PerCpuArray::try_from(strikes).map_err(|error| LoadError::Maps(error.into()))?,
-        sampling,
-        clocks: BTreeMap::new(),
+        room: sampling.room() as usize,
+        clocks: Clocks::start(bpf, sampling.period())?,
         in_batches: true,
-    };
-    // One CPU that goes off line in between is no reason; that none works is.
-    match samples.follow_cpus(bpf) {
-        Err(error) if samples.clocks.is_empty() => Err(error),
-        _ => Ok(samples),
-    }
+    })
 }
 
 impl Samples {
-    /// Starts the clocks of CPUs that came on line, and of those whose clock stopped
-    /// when they were off line in between; lets go of the others.
-    ///
-    /// # Errors
-    ///
-    /// The last reason why a clock could not be started. It is tried again next time.
-    fn follow_cpus(&mut self, bpf: &mut Ebpf) -> Result<(), LoadError> {
-        let cpus = online_cpus().map_err(|(_, error)| LoadError::Maps(error.into()))?;
-        self.clocks.retain(|cpu, _| cpus.contains(cpu));
-        let strikes = self.strikes.get(&0, 0).ok();
-        let patience = Duration::from_secs(1) + 3 * self.sampling.period();
-        let now = Instant::now();
-        let mut result = Ok(());
-        for cpu in cpus {
-            let strikes = strikes.as_ref().and_then(|all| all.get(cpu as usize));
-            let strikes = strikes.copied().unwrap_or_default();
-            if let Some(clock) = self.clocks.get_mut(&cpu)
-                && clock.progress.goes(strikes, now, patience)
-            {
-                continue;
-            }
-            self.clocks.remove(&cpu);
-            match attach(bpf, cpu, self.sampling) {
-                Ok(link) => {
-                    let since = now;
-                    let progress = Progress { strikes, since };
-                    let clock = Clock {
-                        _link: link,
-                        progress,
-                    };
-                    self.clocks.insert(cpu, clock);
-                }
-                Err(error) => result = Err(error),
-            }
-        }
-        result
-    }
-
     /// Takes all samples that are there.
     fn drain(&mut self, take: &mut impl FnMut(&tlsprof_sample_key, &tlsprof_sample)) {
         if self.in_batches
@@ -218,8 +139,11 @@ impl Samples {
             return;
         };
         // Bounded: a key that is removed under the iteration makes it begin again.
-        let most = self.sampling.room() as usize;
-        let keys: Vec<Key> = table.keys().take(most).filter_map(Result::ok).collect();
+        let keys: Vec<Key> = table
+            .keys()
+            .take(self.room)
+            .filter_map(Result::ok)
+            .collect();
         for key in keys {
             let Ok(value) = table.get(&key, 0) else {
                 continue;
@@ -229,21 +153,6 @@ impl Samples {
             }
         }
     }
-}
-
-fn attach(bpf: &mut Ebpf, cpu: u32, sampling: Sampling) -> Result<PerfEventLink, LoadError> {
-    let program: &mut PerfEvent = program(bpf, PROGRAM)?;
-    let period = NANOS_PER_SECOND / u64::from(sampling.frequency.max(1));
-    let attached = program.attach(
-        // The clock of the CPU, not of its tasks: no hardware counter is needed.
-        PerfEventConfig::Software(SoftwareEvent::CpuClock),
-        PerfEventScope::AllProcessesOneCpu { cpu },
-        SamplePolicy::Period(period),
-        false,
-    );
-    attached
-        .and_then(|id| program.take_link(id))
-        .map_err(refused(PROGRAM))
 }
 
 impl Loaded {
@@ -264,7 +173,7 @@ impl Loaded {
             return;
         };
         samples.drain(&mut take);
-        if let Err(error) = samples.follow_cpus(&mut self.bpf) {
+        if let Err(error) = samples.clocks.follow_cpus(&mut self.bpf) {
             tracing::debug!(error = one_line(&error), "a CPU is not sampled");
         }
     }
@@ -273,22 +182,6 @@ impl Loaded {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_clock_that_stands_still_is_found_out() {
-        let began = Instant::now();
-        let second = Duration::from_secs(1);
-        let mut progress = Progress {
-            strikes: 7,
-            since: began,
-        };
-        assert!(progress.goes(7, began + second / 2, second));
-        assert!(progress.goes(8, began + second * 5, second));
-        assert!(progress.goes(8, began + second * 5 + second / 2, second));
-        assert!(!progress.goes(8, began + second * 6, second));
-        // Counted from the beginning again by another program: it goes.
-        assert!(progress.goes(1, began + second * 7, second));
-    }
 
     #[test]
     fn room_is_for_two_seconds_within_the_limit() {
