@@ -124,6 +124,12 @@ class Profiling:
         assert self._process, "the profile has not begun"
         return self._process.pid
 
+    @property
+    def log(self) -> str:
+        """What tlsprof has logged so far."""
+        assert self._process, "the profile has not begun"
+        return self._process.stderr
+
     def wait_for_line(self, text: str) -> str:
         """What tlsprof says while it profiles."""
         assert self._process, "the profile has not begun"
