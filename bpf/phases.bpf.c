@@ -13,6 +13,7 @@
  */
 #include "include/exchange.h"
 #include "include/maps.h"
+#include "include/sampled.h"
 
 #define THREADS_IN_PHASE 16384
 /* A phase begins at most so long before its socket call. Making a connection
@@ -129,6 +130,7 @@ static __always_inline void begin_phase(__u64 connection)
 		return;
 	timed->keep_up = KEEP_UP;
 	clock_begin(&phase.clock, now - timed->since <= LEAD_NS ? timed->since : now);
+	claim_sample(phase.clock.began);
 	if (bpf_map_update_elem(&phases, &tid, &phase, BPF_ANY))
 		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
 	else

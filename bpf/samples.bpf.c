@@ -9,6 +9,7 @@
  */
 #include "include/maps.h"
 #include "include/sample.h"
+#include "include/sampled.h"
 
 #define CODE_BYTES (2 * TLSPROF_CODE_SIDE)
 #define SAMPLES 1 /* the agent sets it by the number of CPUs and the frequency */
@@ -129,6 +130,19 @@ static __always_inline void handle_kernel(struct interrupted *at, struct tlsprof
 	count_first(key, sample);
 }
 
+/* For a phase that has begun already, as will be known later. */
+static __always_inline void remember(const struct tlsprof_sample_key *key, __u32 tid)
+{
+	__u32 zero = 0;
+	struct last_sample *last = bpf_map_lookup_elem(&last_samples, &zero);
+
+	if (!last || !key->pid)
+		return;
+	last->key = *key;
+	last->time = bpf_ktime_get_ns();
+	last->tid = tid;
+}
+
 static __always_inline void handle_strike(struct interrupted *at)
 {
 	__u32 zero = 0;
@@ -146,6 +160,7 @@ static __always_inline void handle_strike(struct interrupted *at)
 		handle_user(at, &key, sample);
 	else
 		handle_kernel(at, &key, sample);
+	remember(&key, (__u32)pid_tgid);
 }
 
 /* The registers are those of what the clock interrupted. */

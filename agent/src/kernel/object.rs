@@ -70,6 +70,7 @@ pub(super) fn open(
         .map_max_entries("handshakes", tables.handshakes)
         .map_max_entries("exchanges", tables.handshakes)
         .map_max_entries("samples", tables.samples)
+        .map_max_entries("samples_in_lead", tables.samples)
         .override_global("remote_key", &key, true);
     if storage == Storage::Addresses {
         loader

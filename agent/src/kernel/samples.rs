@@ -1,5 +1,6 @@
 //! Samples of the CPUs, as the kernel side counts them.
 
+use std::collections;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
@@ -10,14 +11,16 @@ use aya::{Ebpf, Pod};
 
 use super::batch;
 use super::clocks::Clocks;
-use super::contract::{TLSPROF_STACK_DEPTH, tlsprof_sample, tlsprof_sample_key};
+use super::contract::{
+    TLSPROF_SAMPLE_IN_PHASE, TLSPROF_STACK_DEPTH, tlsprof_sample, tlsprof_sample_key,
+};
 use super::load::{LoadError, Loaded, take_map};
 use crate::causes::one_line;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// Samples are taken from the kernel about once a second; there is room for those of
-/// two seconds, however different they are.
-const SECONDS: u64 = 2;
+/// more, however different they are, for an agent that was kept from running.
+const SECONDS: u64 = 5;
 const LEAST_ROOM: u64 = 64;
 /// Taken by one system call: 256 KiB.
 const BATCH: usize = 256;
@@ -75,35 +78,32 @@ const EMPTY: Sample = Sample(tlsprof_sample {
     data: [0; TLSPROF_STACK_DEPTH as usize],
 });
 
-/// The samples of all CPUs.
-pub struct Samples {
-    table: Map,
-    /// Entries of the table.
+/// A hash of the kernel that is emptied now and then.
+struct Table<V> {
+    map: Map,
     room: usize,
-    clocks: Clocks,
-    /// The kernel can hand over many at once.
+    /// The kernel can hand over many elements at once.
     in_batches: bool,
+    empty: V,
 }
 
-fn start(bpf: &mut Ebpf, sampling: Sampling) -> Result<Samples, LoadError> {
-    Ok(Samples {
-        table: take_map(bpf, "samples")?,
-        room: sampling.room() as usize,
-        clocks: Clocks::start(bpf, sampling.period())?,
-        in_batches: true,
-    })
-}
+impl<V: Pod> Table<V> {
+    fn new(map: Map, room: u32, empty: V) -> Self {
+        Self {
+            map,
+            room: room as usize,
+            in_batches: true,
+            empty,
+        }
+    }
 
-impl Samples {
-    /// Takes all samples that are there.
-    fn drain(&mut self, take: &mut impl FnMut(&tlsprof_sample_key, &tlsprof_sample)) {
+    /// Takes all elements that are there.
+    fn drain(&mut self, mut take: impl FnMut(tlsprof_sample_key, &V)) {
         if self.in_batches
-            && let Err(error) = self.drain_in_batches(take)
+            && let Err(error) = self.drain_in_batches(&mut take)
         {
-            tracing::info!(
-                error = one_line(&error),
-                "the kernel hands over samples one by one"
-            );
+            let error = one_line(&error);
+            tracing::info!(error, "the kernel hands over samples one by one");
             self.in_batches = false;
         }
         if !self.in_batches {
@@ -111,20 +111,17 @@ impl Samples {
         }
     }
 
-    fn drain_in_batches(
-        &self,
-        take: &mut impl FnMut(&tlsprof_sample_key, &tlsprof_sample),
-    ) -> io::Result<()> {
-        let Map::HashMap(table) = &self.table else {
+    fn drain_in_batches(&self, take: &mut impl FnMut(tlsprof_sample_key, &V)) -> io::Result<()> {
+        let Map::HashMap(map) = &self.map else {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         };
         let mut keys = vec![Key::default(); BATCH];
-        let mut values = vec![EMPTY; BATCH];
+        let mut values = vec![self.empty; BATCH];
         let mut position = None;
         loop {
-            let taken = batch::take(table.fd().as_fd(), position, &mut keys, &mut values)?;
+            let taken = batch::take(map.fd().as_fd(), position, &mut keys, &mut values)?;
             for (key, value) in keys.iter().zip(&values).take(taken.count) {
-                take(&key.0, &value.0);
+                take(key.0, value);
             }
             position = taken.next;
             if position.is_none() {
@@ -134,24 +131,58 @@ impl Samples {
     }
 
     /// What is counted between reading and removing is lost: a few in a million.
-    fn drain_one_by_one(&mut self, take: &mut impl FnMut(&tlsprof_sample_key, &tlsprof_sample)) {
-        let Ok(mut table) = HashMap::<_, Key, Sample>::try_from(&mut self.table) else {
+    fn drain_one_by_one(&mut self, mut take: impl FnMut(tlsprof_sample_key, &V)) {
+        let Ok(mut map) = HashMap::<_, Key, V>::try_from(&mut self.map) else {
             return;
         };
         // Bounded: a key that is removed under the iteration makes it begin again.
-        let keys: Vec<Key> = table
-            .keys()
-            .take(self.room)
-            .filter_map(Result::ok)
-            .collect();
+        let keys: Vec<Key> = map.keys().take(self.room).filter_map(Result::ok).collect();
         for key in keys {
-            let Ok(value) = table.get(&key, 0) else {
+            let Ok(value) = map.get(&key, 0) else {
                 continue;
             };
-            if table.remove(&key).is_ok() {
-                take(&key.0, &value.0);
+            if map.remove(&key).is_ok() {
+                take(key.0, &value);
             }
         }
+    }
+}
+
+/// The samples of all CPUs.
+pub struct Samples {
+    table: Table<Sample>,
+    in_lead: Table<u64>,
+    clocks: Clocks,
+}
+
+fn start(bpf: &mut Ebpf, sampling: Sampling) -> Result<Samples, LoadError> {
+    let room = sampling.room();
+    Ok(Samples {
+        table: Table::new(take_map(bpf, "samples")?, room, EMPTY),
+        in_lead: Table::new(take_map(bpf, "samples_in_lead")?, room, 0),
+        clocks: Clocks::start(bpf, sampling.period())?,
+    })
+}
+
+impl Samples {
+    /// Takes all samples that are there, those apart that turned out to be in a phase.
+    fn drain(&mut self, mut take: impl FnMut(&tlsprof_sample_key, &tlsprof_sample)) {
+        let mut in_lead = collections::HashMap::new();
+        self.in_lead.drain(|key, count| {
+            in_lead.insert((key.place, key.pid, key.state), *count);
+        });
+        self.table.drain(|mut key, Sample(sample)| {
+            let moved = in_lead.get(&(key.place, key.pid, key.state));
+            let moved = moved.copied().unwrap_or_default().min(sample.count);
+            let part = |count| tlsprof_sample { count, ..*sample };
+            if moved < sample.count {
+                take(&key, &part(sample.count - moved));
+            }
+            if moved > 0 {
+                key.state |= TLSPROF_SAMPLE_IN_PHASE;
+                take(&key, &part(moved));
+            }
+        });
     }
 }
 
@@ -184,15 +215,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_for_two_seconds_within_the_limit() {
+    fn room_is_for_some_seconds_within_the_limit() {
         let cpus = nr_cpus().map_or(1, std::num::NonZeroU32::get);
         let sampling = |frequency, different| Sampling {
             frequency,
             different,
         };
-        assert_eq!(sampling(99, u32::MAX).room(), (198 * cpus).max(64));
+        assert_eq!(sampling(99, u32::MAX).room(), (495 * cpus).max(64));
         assert_eq!(sampling(99, 16).room(), 16);
-        assert_eq!(sampling(1, u32::MAX).room(), (2 * cpus).max(64));
+        assert_eq!(sampling(1, u32::MAX).room(), (5 * cpus).max(64));
         assert_eq!(sampling(0, u32::MAX).room(), 1);
     }
 

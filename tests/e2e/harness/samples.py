@@ -52,6 +52,12 @@ class Samples:
         return "\n".join(f"{count:6} {shown}" for shown, count in sorted(self.counts.items()))
 
 
+def cpu_seconds(pid: int) -> float:
+    """What a process and its ended children used (proc_pid_stat(5), fields 14 to 17)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
 @dataclass
 class Hog:
     """A program that uses CPU time in a known way."""
@@ -61,9 +67,8 @@ class Hog:
     cpu_seconds: float = 0.0
 
     def used(self) -> float:
-        """CPU seconds so far, ended children included (proc_pid_stat(5), fields 14 to 17)."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        """CPU seconds so far, ended children included."""
+        return cpu_seconds(self.process.pid)
 
     def finish(self) -> None:
         """Ends it; `cpu_seconds` is then what the kernel accounted to it and its children."""
