@@ -1,13 +1,15 @@
 """CPU samples against programs that know what CPU time they used."""
 
 import os
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
+from typing import Sequence
 
 import pytest
 
-from harness import servers
+from harness import servers, without_batches
 from harness.load import Load, run_load
 from harness.processes import Argument
 from harness.profiler import Profiling
@@ -41,11 +43,18 @@ def configured(folder: Path, profile: str = "", limits: str = "") -> list[Argume
 class HogsRun:
     """Hogs of each form, all at once, under one profile."""
 
-    def __init__(self, folder: Path, *options: Argument, cpu_seconds: float = CPU_SECONDS):
+    def __init__(
+        self,
+        folder: Path,
+        *options: Argument,
+        cpu_seconds: float = CPU_SECONDS,
+        launcher: Sequence[Argument] = (),
+    ):
         with ExitStack() as stack:
             self.hogs = [stack.enter_context(hog(folder, name, *form)) for name, form in HOGS.items()]
             # This process and its descendants.
-            with Profiling(folder, "--pid", os.getpid(), *options) as profiling:
+            target = ["--pid", os.getpid(), *options]
+            with Profiling(folder, *target, launcher=launcher) as profiling:
                 for one in self.hogs:
                     one.process.say("go")
                 wait_until(
@@ -56,7 +65,8 @@ class HogsRun:
                 for one in self.hogs:
                     one.finish()
         self.report = profiling.report
-        self.samples = Samples.parse(profiling.log)
+        self.log = profiling.log
+        self.samples = Samples.parse(self.log)
 
     def share_of_samples(self, name: str, **labels: str) -> float:
         everything = sum(self.samples.count(service=one.name) for one in self.hogs)
@@ -110,6 +120,15 @@ def test_samples_without_room_are_counted(tmp_path):
     assert lost > counted
     # Lost samples are of the whole host, idle CPUs included.
     assert lost + counted > 0.8 * used * FREQUENCY
+
+
+def test_a_kernel_without_batches(tmp_path):
+    """Samples are taken one by one; as many come."""
+    launcher = [sys.executable, without_batches.__file__]
+    options = configured(tmp_path, f"sample_frequency = {FREQUENCY}")
+    run = HogsRun(tmp_path, *options, cpu_seconds=2.0, launcher=launcher)
+    assert "hands over samples one by one" in run.log
+    test_samples_stand_for_the_cpu_time(run)
 
 
 def test_no_samples_where_they_are_switched_off(tmp_path):

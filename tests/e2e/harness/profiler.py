@@ -106,7 +106,15 @@ class Profiling:
 
     COMMAND = 'echo started; read -r _ < "$1"'
 
-    def __init__(self, folder: Path, *options: Argument, timeout: float = ATTACH_SECONDS):
+    def __init__(
+        self,
+        folder: Path,
+        *options: Argument,
+        timeout: float = ATTACH_SECONDS,
+        launcher: Sequence[Argument] = (),
+    ):
+        """`launcher`: a command that runs tlsprof, given as its arguments."""
+        self._launcher = launcher
         self._output = folder / "report.json"
         self._fifo = folder / "finish"
         self._options = options
@@ -140,7 +148,7 @@ class Profiling:
         os.mkfifo(self._fifo)
         command = ["sh", "-c", self.COMMAND, "sh", self._fifo]
         self._process = Process(
-            [TLSPROF, "report", "--format", "json", "--output", self._output]
+            [*self._launcher, TLSPROF, "report", "--format", "json", "--output", self._output]
             + [*self._options, "--", *command]
         )
         try:
