@@ -13,6 +13,7 @@
  */
 #include "include/exchange.h"
 #include "include/maps.h"
+#include "include/sampled.h"
 
 #define THREADS_IN_PHASE 16384
 /* A phase begins at most so long before its socket call. Making a connection
@@ -131,5 +132,6 @@ static __always_inline void begin_phase(__u64 connection, __u64 now)
 	__builtin_memset(phase, 0, sizeof(*phase));
 	phase->connection = connection;
 	clock_begin(&phase->clock, now - timed->since <= LEAD_NS ? timed->since : now);
+	claim_sample(phase->clock.began);
 	timed->phase = (__u32)bpf_get_current_pid_tgid();
 }

@@ -8,6 +8,7 @@
 #include "hellos.bpf.c"
 #include "connections.bpf.c"
 #include "sockets.bpf.c"
+#include "samples.bpf.c"
 
 /* "Dual MIT/GPL" opens the helpers that ask for a GPL-compatible licence. */
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -127,6 +127,9 @@ pub struct Profile {
     /// With `auto`: how often they are attached, from begin to begin.
     #[serde(deserialize_with = "duration")]
     pub key_derivation_interval: Duration,
+    /// CPU samples a second on each CPU; 0 for none.
+    #[serde(deserialize_with = "frequency")]
+    pub sample_frequency: u32,
     /// Whether TLS ports are asked for the kind of key in their certificate.
     pub ask_certificates: bool,
 }
@@ -140,6 +143,9 @@ impl Default for Profile {
             connections: ConnectionHooks::default(),
             key_derivation_window: Duration::from_secs(1),
             key_derivation_interval: Duration::from_secs(20),
+            // A prime, not 100: work that a timer starts is not always, nor
+            // never, seen.
+            sample_frequency: 97,
             ask_certificates: false,
         }
     }
@@ -158,6 +164,9 @@ pub struct Limits {
     /// Handshakes in progress at once, on the whole host.
     #[serde(deserialize_with = "at_least_one")]
     pub handshakes_in_progress: u32,
+    /// Different CPU samples in one second, on the whole host.
+    #[serde(deserialize_with = "at_least_one")]
+    pub samples: u32,
 }
 
 impl Default for Limits {
@@ -166,6 +175,7 @@ impl Default for Limits {
             services: 200,
             label_sets: 300,
             handshakes_in_progress: 32_768,
+            samples: 8192,
         }
     }
 }
@@ -303,6 +313,18 @@ fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     }
 }
 
+/// More would cost the targets more than the default budget allows.
+const HIGHEST_FREQUENCY: u32 = 1000;
+
+fn frequency<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        number if number <= HIGHEST_FREQUENCY => Ok(number),
+        _ => Err(D::Error::custom(format!(
+            "must be at most {HIGHEST_FREQUENCY}, and best a prime such as 97; 0 for no samples"
+        ))),
+    }
+}
+
 fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     match u32::deserialize(deserializer)? {
         0 => Err(D::Error::custom("must be at least 1")),
@@ -350,7 +372,7 @@ mod tests {
         assert_eq!(parsed, Config::default());
         // It shows every key, so that none is undocumented.
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 12);
+        assert_eq!(keys, 14);
     }
 
     #[test]

@@ -11,10 +11,12 @@
 #define TLSPROF_CONTRACT_H
 
 enum tlsprof_limits {
-	TLSPROF_COMM_LEN = 16,    /* TASK_COMM_LEN */
-	TLSPROF_GROUP_LEN = 24,   /* longest name in libssl 3.x: "SecP384r1MLKEM1024" */
-	TLSPROF_PATH_LEN = 128,   /* executable of an exec event, cut beyond */
-	TLSPROF_HELLO_LEN = 4096, /* most bytes of a connection in one event */
+	TLSPROF_COMM_LEN = 16,     /* TASK_COMM_LEN */
+	TLSPROF_GROUP_LEN = 24,    /* longest name in libssl 3.x: "SecP384r1MLKEM1024" */
+	TLSPROF_PATH_LEN = 128,    /* executable of an exec event, cut beyond */
+	TLSPROF_HELLO_LEN = 4096,  /* most bytes of a connection in one event */
+	TLSPROF_CODE_SIDE = 128,   /* most bytes of machine code on a side of a sample */
+	TLSPROF_STACK_DEPTH = 127, /* PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h */
 };
 
 /* What a record in the `events` ring buffer is. */
@@ -120,7 +122,11 @@ enum tlsprof_loss {
 	/* The first bytes of a connection could not be read or followed: moved by
 	 * io_uring or splice, or in very many small records. */
 	TLSPROF_LOSS_HELLO_NOT_FOLLOWED = 7,
-	TLSPROF_LOSS_COUNT = 8,
+	/* Samples of the CPUs: too many different ones since they were last taken. */
+	TLSPROF_LOSS_SAMPLE_TABLE_FULL = 8,
+	/* A kernel stack could not be walked. */
+	TLSPROF_LOSS_SAMPLE_WITHOUT_STACK = 9,
+	TLSPROF_LOSS_COUNT = 10,
 };
 
 /* Who ended a connection: who sent FIN or RST first. */
@@ -259,6 +265,37 @@ struct tlsprof_hello_event {
 	__u8 direction; /* enum tlsprof_direction */
 	__u8 role;      /* enum tlsprof_role of the TCP connection */
 	__u8 bytes[TLSPROF_HELLO_LEN];
+};
+
+/* What a CPU did when it was sampled: bits of `state` in a sample's key. */
+enum tlsprof_sample_state {
+	TLSPROF_SAMPLE_KERNEL = 1, /* it ran in kernel mode, else in user mode */
+	/* What the thread was at work on, as the sources of handshakes see it. */
+	TLSPROF_SAMPLE_IN_CALL = 2,  /* inside a call of the library's state machine */
+	TLSPROF_SAMPLE_IN_PHASE = 4, /* in the phase of a handshake on a socket */
+};
+
+/* Samples that are alike: key of the `samples` hash. */
+struct tlsprof_sample_key {
+	/* User mode: address of the next instruction. Kernel mode: a hash of the
+	 * kernel stack. */
+	__u64 place;
+	__u32 pid;   /* 0: the idle task */
+	__u32 state; /* enum tlsprof_sample_state */
+};
+
+/* Its value. The agent takes entries away, and with them their counts. */
+struct tlsprof_sample {
+	__u64 count;
+	/* User mode: address of the next instruction. Kernel mode: where the first of
+	 * these left user mode, 0 if not known. */
+	__u64 instruction;
+	__u32 length; /* bytes of `data` that hold something */
+	__u32 before; /* user mode: how many of them lie before `instruction` */
+	/* User mode: machine code around `instruction`, at most TLSPROF_CODE_SIDE bytes
+	 * before it and as many from it on. Kernel mode: addresses in the kernel,
+	 * innermost first. */
+	__u64 data[TLSPROF_STACK_DEPTH];
 };
 
 #endif

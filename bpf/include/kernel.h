@@ -192,6 +192,11 @@ static __always_inline bool is_compat(struct pt_regs *regs)
 	return (__u16)BPF_CORE_READ(regs, cs) == __USER32_CS;
 }
 
+static __always_inline __u64 instruction_of(struct pt_regs *regs)
+{
+	return BPF_CORE_READ(regs, ip);
+}
+
 /* By a pointer that the verifier trusts. */
 #define SYSCALL_NUMBER(regs) ((long)(regs)->orig_ax)
 #define SYSCALL_PARM1(regs) ((regs)->di)
@@ -209,6 +214,11 @@ static __always_inline long syscall_number(struct pt_regs *regs)
 static __always_inline bool is_compat(struct pt_regs *regs)
 {
 	return BPF_CORE_READ(regs, pstate) & PSR_MODE32_BIT;
+}
+
+static __always_inline __u64 instruction_of(struct pt_regs *regs)
+{
+	return BPF_CORE_READ(regs, pc);
 }
 
 #define SYSCALL_NUMBER(regs) ((long)(regs)->syscallno)

@@ -9,6 +9,7 @@ import pytest
 
 from harness.load import Seen
 from harness.profiler import Report, Service
+from harness.samples import Samples
 from harness.servers import Measured
 from matrix.expected import EXPECTED, TIERS, Expected
 from matrix.guest import Guest
@@ -173,6 +174,15 @@ def test_handshakes_are_exactly_those_of_library_and_sockets(guest, workload):
     outcomes = found.service("loadgen").outcomes("client")
     assert client.agrees_with(outcomes), outcomes
     assert other_losses(found) == {}
+
+
+def test_samples_show_user_code_and_the_kernel(guest):
+    """Of both: code that is copied, and stacks that are walked."""
+    report(guest)
+    samples = Samples.parse(guest.checks["best_profile"].errors)
+    for mode in ("User", "System"):
+        assert samples.count(service="selftimed", mode=mode), samples
+    assert samples.count(service="selftimed", activity="Handshake"), samples
 
 
 @forced_tiers

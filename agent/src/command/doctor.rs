@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
-use super::follow;
+use super::{follow, sampling};
 use crate::cli::Format;
 use crate::config::Config;
 use crate::outlet::doctor::{self, Diagnosis};
@@ -31,5 +31,6 @@ pub(super) fn diagnose(config: &Config) -> Diagnosis {
     diagnosis::diagnose(
         config.limits.handshakes_in_progress,
         follow(config.profile.connections),
+        sampling(config),
     )
 }

@@ -19,6 +19,7 @@ use crate::config::{Config, ConnectionHooks, LibraryProbes, StepProbes, UprobeLi
 use crate::discover::selection::Selection;
 use crate::kernel::connections::Follow;
 use crate::kernel::load::UprobeMode;
+use crate::kernel::samples::Sampling;
 use crate::kernel::socket_calls::Tier;
 use crate::ledger::{Ledger, SharedLedger};
 use crate::session::{Duty, Options};
@@ -78,7 +79,15 @@ fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -
         },
         handshakes_in_progress: config.limits.handshakes_in_progress,
         connections: follow(profile.connections),
+        sampling: sampling(config),
         ask_certificates: profile.ask_certificates,
+    }
+}
+
+const fn sampling(config: &Config) -> Sampling {
+    Sampling {
+        frequency: config.profile.sample_frequency,
+        different: config.limits.samples,
     }
 }
 

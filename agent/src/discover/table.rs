@@ -1,6 +1,7 @@
 //! The processes of this host, followed as they come and go.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use super::service::{Cgroup, ServiceName, service_name};
 use crate::evidence::{Pid, ProcessEvent};
 
 mod accounts;
+mod code;
 mod select;
 mod source;
 mod upkeep;
@@ -40,6 +42,8 @@ struct Entry {
     executable: Arc<Path>,
     /// Shared only with processes of the same `selected`; empty when dead.
     images: ImageSet,
+    /// Dead: where code of TLS libraries lay, for samples that come late.
+    tls_code: Box<[Range<u64>]>,
     cpu: ProcessCpu,
     selected: bool,
     alive: bool,

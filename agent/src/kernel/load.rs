@@ -17,7 +17,8 @@ use super::contract::{
     tlsprof_connection_object, tlsprof_control, tlsprof_handshake, tlsprof_handshake_event,
 };
 use super::limits;
-use super::object::{best_mode, load_uprobes, open};
+use super::object::{Tables, best_mode, load_uprobes, open};
+use super::samples::{Samples, Sampling};
 use super::socket_calls::Tier;
 use crate::causes::one_line;
 
@@ -56,6 +57,9 @@ pub struct Loaded {
     pub mode: UprobeMode,
     /// What of TCP connections is followed.
     pub connections: Connections,
+    /// Samples of the CPUs; the reason if there are none.
+    pub samples: Result<Samples, String>,
+    pub(super) sampling: Sampling,
     /// Whether probes in TLS libraries can be placed; the kernel's reason if not.
     pub library: Result<(), String>,
     /// Attached probes have cookies (Linux 5.15); else programs stand for them.
@@ -111,6 +115,8 @@ pub struct Options {
     pub handshakes_in_progress: u32,
     /// How much of TCP connections is followed.
     pub connections: Follow,
+    /// How the CPUs are sampled.
+    pub sampling: Sampling,
 }
 
 /// Loads all programs and attaches those that follow processes, the scheduler
@@ -124,8 +130,12 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
     limits::raise();
     let btf = kernel_types()?;
     let mode = options.mode.unwrap_or_else(best_mode);
+    let tables = Tables {
+        handshakes: options.handshakes_in_progress,
+        samples: options.sampling.room(),
+    };
     let (mut bpf, connections) = connections::attach(&btf, options.connections, |storage| {
-        let mut bpf = open(&btf, mode, storage, options.handshakes_in_progress)?;
+        let mut bpf = open(&btf, mode, storage, tables)?;
         // Before anything that times a thread: the scheduler stops its clock.
         load_tracepoints(&mut bpf, &btf)?;
         Ok(bpf)
@@ -141,6 +151,8 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
         bpf,
         mode,
         connections,
+        samples: Err("not started".to_owned()),
+        sampling: options.sampling,
         library,
         has_cookies,
     })
@@ -155,7 +167,7 @@ pub fn try_tier(tier: Tier) -> Result<(), String> {
     limits::raise();
     let tried = kernel_types().and_then(|btf| {
         connections::try_tier(&btf, tier, |storage| {
-            open(&btf, UprobeMode::Single, storage, 1)
+            open(&btf, UprobeMode::Single, storage, Tables::SMALLEST)
         })
     });
     tried.unwrap_or_else(|error| Err(one_line(&error)))
@@ -177,7 +189,7 @@ fn maps(error: MapError) -> LoadError {
     LoadError::Maps(error.into())
 }
 
-fn take_map(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadError> {
+pub(super) fn take_map(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadError> {
     bpf.take_map(name)
         .ok_or_else(|| LoadError::Maps(anyhow::anyhow!("no map {name} in the object")))
 }

@@ -1,6 +1,8 @@
 //! The kernel side: the only module that uses aya, system calls and `unsafe`.
 
+mod batch;
 mod btf;
+mod clocks;
 pub mod connections;
 pub mod contract;
 mod cookies;
@@ -11,5 +13,6 @@ pub mod mappings;
 mod object;
 pub mod probes;
 pub mod record;
+pub mod samples;
 mod skipped;
 pub mod socket_calls;

@@ -39,19 +39,38 @@ const UPROBES: &[&str] = &[
 /// bytes each; in the sockets themselves there is no limit.
 const CONNECTIONS_BY_ADDRESS: u32 = 131_072;
 
+/// How large the kernel's tables are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tables {
+    /// Handshakes at once.
+    pub handshakes: u32,
+    /// Different samples until they are taken.
+    pub samples: u32,
+}
+
+impl Tables {
+    /// For what is only tried.
+    pub(super) const SMALLEST: Self = Self {
+        handshakes: 1,
+        samples: 1,
+    };
+}
+
 /// Makes the maps; no program is loaded yet.
 pub(super) fn open(
     btf: &Btf,
     mode: UprobeMode,
     storage: Storage,
-    handshakes_in_progress: u32,
+    tables: Tables,
 ) -> Result<Ebpf, LoadError> {
     let key = random_key();
     let mut loader = EbpfLoader::new();
     loader
         .btf(btf)
-        .map_max_entries("handshakes", handshakes_in_progress)
-        .map_max_entries("exchanges", handshakes_in_progress)
+        .map_max_entries("handshakes", tables.handshakes)
+        .map_max_entries("exchanges", tables.handshakes)
+        .map_max_entries("samples", tables.samples)
+        .map_max_entries("samples_in_lead", tables.samples)
         .override_global("remote_key", &key, true);
     if storage == Storage::Addresses {
         loader

@@ -138,6 +138,7 @@ impl Session {
         let mut names = self.services_worth_booking();
         // Services without live processes may have ended since the last time.
         names.extend(self.cpu_booked.keys().cloned());
+        self.book_samples(&names);
         let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
         for name in names {
             let total = self.table.cpu_since_start(&name);

@@ -9,35 +9,43 @@ use crate::kernel::connections::{Connections, Follow};
 use crate::kernel::cost::calibrate;
 use crate::kernel::load::{Loaded, Options, UprobeMode, load, try_tier};
 use crate::kernel::mappings::Watch;
+use crate::kernel::samples::Sampling;
 use crate::kernel::socket_calls::Tier;
 use crate::outlet::doctor::{Capability, Diagnosis, HostFact, State};
 
 /// Loads everything once, attaches to nothing but this process itself, and lets
 /// go again.
-pub fn diagnose(handshakes_in_progress: u32, connections: Follow) -> Diagnosis {
+pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Sampling) -> Diagnosis {
     let loaded = load(Options {
         mode: None,
         handshakes_in_progress,
         connections,
+        sampling,
     });
     let mappings = Watch::start();
     let mut capabilities = Vec::new();
-    let (handshakes, multi, trap, [life_cycle, calls], tier) = match loaded {
-        Ok(mut loaded) => (
-            state(&loaded.library),
-            multi(&loaded),
-            trap(&mut loaded),
-            connection_states(&loaded.connections),
-            loaded.connections.calls.ok(),
-        ),
+    let (handshakes, multi, trap, [life_cycle, calls], tier, samples) = match loaded {
+        Ok(mut loaded) => {
+            loaded.start_samples();
+            let samples = state(&loaded.samples);
+            (
+                state(&loaded.library),
+                multi(&loaded),
+                trap(&mut loaded),
+                connection_states(&loaded.connections),
+                loaded.connections.calls.ok(),
+                samples,
+            )
+        }
         Err(error) => {
             let unavailable = State::Unavailable(one_line(&error));
             (
                 unavailable.clone(),
                 unavailable.clone(),
                 unavailable.clone(),
-                [unavailable.clone(), unavailable],
+                [unavailable.clone(), unavailable.clone()],
                 None,
+                unavailable,
             )
         }
     };
@@ -71,6 +79,11 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow) -> Diagnosis {
         };
         add(tier_name(one), state, sees(one, tier == Some(one)));
     }
+    add(
+        "cpu_samples",
+        samples,
+        "what the CPU time of services is spent on: TLS, TCP, the application",
+    );
     add(
         "mapping_events",
         match mappings {

@@ -18,7 +18,7 @@ use crate::outlet::terminal::units::counted;
 const PROBES: [u32; 2] = [TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN];
 
 /// Reasons of `enum tlsprof_loss`, in its order.
-const LOSSES: [&str; 8] = [
+const LOSSES: [&str; 10] = [
     "event_ring_full",
     "handshake_table_full",
     "thread_table_full",
@@ -27,6 +27,8 @@ const LOSSES: [&str; 8] = [
     "connection_no_memory",
     "exchange_table_full",
     "hello_not_followed",
+    "sample_table_full",
+    "sample_without_stack",
 ];
 
 impl Session {
@@ -222,6 +224,9 @@ impl Session {
                 "{} on this host ended before any process read, wrote or closed them; they belong to no service.",
                 counted(ownerless, "TCP connection", "TCP connections")
             ));
+        }
+        if let Err(reason) = &self.loaded.samples {
+            notes.push(format!("CPUs were not sampled: {reason}."));
         }
         notes.extend(self.notes_on_asking());
         notes

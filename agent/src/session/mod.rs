@@ -7,6 +7,7 @@ pub mod diagnosis;
 mod facts;
 pub mod governor;
 mod images;
+mod sampling;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -32,10 +33,12 @@ use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
 use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
 use crate::kernel::mappings::Watch;
 use crate::kernel::record::{self, Record};
+use crate::kernel::samples::Sampling;
 use crate::ledger::{Ledger, SharedLedger};
 use asking::Asking;
 use booking::Desk;
 use budget::Budget;
+use sampling::SampleDesk;
 use windows::StepProbes;
 
 pub use governor::Duty;
@@ -59,6 +62,8 @@ pub struct Options {
     pub handshakes_in_progress: u32,
     /// How much of TCP connections is followed.
     pub connections: Follow,
+    /// How the CPUs are sampled.
+    pub sampling: Sampling,
     /// Whether TLS ports are asked for the kind of key in their certificate,
     /// where handshakes hide it.
     pub ask_certificates: bool,
@@ -84,6 +89,7 @@ pub struct Session {
     /// The user named what to profile, so that all of it is worth showing.
     named: bool,
     step_probes: StepProbes,
+    samples: SampleDesk,
     budget: Option<Budget>,
     meter: RunMeter,
     trap: TrapCost,
@@ -108,6 +114,7 @@ impl Session {
             mode: options.uprobe_mode,
             handshakes_in_progress: options.handshakes_in_progress,
             connections: options.connections,
+            sampling: options.sampling,
         })?;
         let trap = calibrate(&mut loaded).unwrap_or_default();
         // Watch first, scan then: what happens in between is seen twice, not never.
@@ -137,6 +144,7 @@ impl Session {
             ledger,
             named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
+            samples: SampleDesk::default(),
             budget: options.budget.map(Budget::new),
             meter: RunMeter::default(),
             trap,
@@ -150,6 +158,7 @@ impl Session {
             .step_probes
             .begin(&mut session.loaded, &mut session.registry)?;
         session.follow_images();
+        session.begin_sampling();
         session.began = Instant::now();
         Ok(session)
     }
@@ -170,6 +179,7 @@ impl Session {
             .turn(&mut self.loaded, &mut self.registry)?;
         self.meter.tick(&self.loaded);
         if self.cpu_read.elapsed() >= CPU_PERIOD {
+            self.take_samples();
             self.book_cpu();
             self.keep_budget();
             self.bound_time_wait();
@@ -199,6 +209,7 @@ impl Session {
             })?;
         }
         self.flush(&mut see);
+        self.take_samples();
         self.book_cpu();
         self.bound_time_wait();
         Ok(())

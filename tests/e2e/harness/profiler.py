@@ -106,7 +106,15 @@ class Profiling:
 
     COMMAND = 'echo started; read -r _ < "$1"'
 
-    def __init__(self, folder: Path, *options: Argument, timeout: float = ATTACH_SECONDS):
+    def __init__(
+        self,
+        folder: Path,
+        *options: Argument,
+        timeout: float = ATTACH_SECONDS,
+        launcher: Sequence[Argument] = (),
+    ):
+        """`launcher`: a command that runs tlsprof, given as its arguments."""
+        self._launcher = launcher
         self._output = folder / "report.json"
         self._fifo = folder / "finish"
         self._options = options
@@ -124,6 +132,12 @@ class Profiling:
         assert self._process, "the profile has not begun"
         return self._process.pid
 
+    @property
+    def log(self) -> str:
+        """What tlsprof has logged so far."""
+        assert self._process, "the profile has not begun"
+        return self._process.stderr
+
     def wait_for_line(self, text: str) -> str:
         """What tlsprof says while it profiles."""
         assert self._process, "the profile has not begun"
@@ -134,7 +148,7 @@ class Profiling:
         os.mkfifo(self._fifo)
         command = ["sh", "-c", self.COMMAND, "sh", self._fifo]
         self._process = Process(
-            [TLSPROF, "report", "--format", "json", "--output", self._output]
+            [*self._launcher, TLSPROF, "report", "--format", "json", "--output", self._output]
             + [*self._options, "--", *command]
         )
         try:

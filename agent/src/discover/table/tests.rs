@@ -4,6 +4,7 @@
     reason = "a failed test should stop"
 )]
 
+mod code;
 mod unselected;
 
 use std::cell::RefCell;

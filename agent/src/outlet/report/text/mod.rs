@@ -184,6 +184,12 @@ fn loss_in_words(reason: &str) -> String {
                                  (io_uring, sendfile): if they are TLS, socket calls do not \
                                  show their handshakes"
             .to_owned(),
+        "sample_table_full" => "CPU samples found no room: more were different in a second than \
+                                limits.samples allows; what they show is in no activity"
+            .to_owned(),
+        "sample_without_stack" => {
+            "CPU samples in the kernel have no stack; what they show is in no activity".to_owned()
+        }
         "connection_no_memory" => "TCP connections found no room for their state".to_owned(),
         "program_skipped" => "times the kernel left a program out, because a thread had been \
                               preempted inside it on the same CPU"

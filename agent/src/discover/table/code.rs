@@ -1,0 +1,90 @@
+//! Which image an address in a process belongs to.
+
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use super::{ProcessSource, ProcessTable};
+use crate::discover::image::Mapping;
+use crate::evidence::Pid;
+
+/// Libraries that do nothing but TLS and its cryptography, by the beginnings of their
+/// file names. What follows is a version, or a hash in a Python wheel:
+/// `libssl.so.3`, `libcrypto-0a1b.so.1.1`, `libgsk8ssl_64.so`.
+const TLS_LIBRARIES: [&[u8]; 14] = [
+    // OpenSSL and its relatives.
+    b"libssl.",
+    b"libssl-",
+    b"libcrypto.",
+    b"libcrypto-",
+    b"libnetty_tcnative",
+    b"libconscrypt_",
+    // GnuTLS.
+    b"libgnutls.",
+    b"libnettle.",
+    b"libhogweed.",
+    // NSS.
+    b"libssl3.",
+    b"libsoftokn3.",
+    b"libfreebl",
+    // IBM GSKit, in Domino up to 10.
+    b"libgsk8ssl",
+    b"libgsk8iccs",
+];
+
+fn is_tls_library(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    TLS_LIBRARIES.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Where code of TLS libraries lies.
+pub(super) fn tls_code(images: &[Mapping]) -> Box<[Range<u64>]> {
+    let those = images.iter().filter(|image| is_tls_library(&image.path));
+    those.map(|image| image.start..image.end).collect()
+}
+
+impl<S: ProcessSource> ProcessTable<S> {
+    /// Whether an address in a process, which lives or has ended lately, lies in the
+    /// code of a library that does nothing but TLS and its cryptography. False where
+    /// that is not known.
+    pub fn is_in_tls_library(&self, pid: Pid, address: u64) -> bool {
+        let Some(entry) = self.entries.get(&pid) else {
+            return false;
+        };
+        let mut images = entry.images.iter();
+        let holds = |image: &Mapping| (image.start..image.end).contains(&address);
+        images.any(|image| holds(image) && is_tls_library(&image.path))
+            || entry.tls_code.iter().any(|code| code.contains(&address))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_known_by_name() {
+        let known = [
+            "/usr/lib/x86_64-linux-gnu/libssl.so.3",
+            "/usr/lib/libcrypto.so.1.1",
+            "/venv/cryptography.libs/libcrypto-0a1b2c3d.so.1.1",
+            "/usr/lib/libgnutls.so.30.34.3",
+            "/usr/lib/libfreeblpriv3.so",
+            "/tmp/libnetty_tcnative_linux_x86_64123.so",
+        ];
+        for path in known {
+            assert!(is_tls_library(Path::new(path)), "{path}");
+        }
+        let others = [
+            "/usr/sbin/nginx",
+            "/usr/lib/libcryptsetup.so.12",
+            "/usr/lib/libc.so.6",
+            "/libssl.so.3/app",
+            "/",
+            "",
+        ];
+        for path in others {
+            assert!(!is_tls_library(Path::new(path)), "{path}");
+        }
+    }
+}
