@@ -6,6 +6,7 @@
 #include "processes.bpf.c"
 #include "hellos.bpf.c"
 #include "connections.bpf.c"
+#include "accept.bpf.c"
 #include "sockets.bpf.c"
 
 /* "Dual MIT/GPL" opens the helpers that ask for a GPL-compatible licence. */

@@ -228,6 +228,7 @@ struct tlsprof_connection_event {
 	struct tlsprof_event_header header; /* pid: the owner, 0 if nobody read, wrote or closed */
 	__u64 connection;                   /* tells connections apart; never reused */
 	__u64 duration;       /* ESTABLISHED to CLOSE, 0 if its opening was not seen */
+	__u64 accept_wait;    /* SERVER: ESTABLISHED to accept, at least 1; 0 if not seen */
 	__u64 bytes_received; /* payload in order, read by the owner or not */
 	__u64 bytes_sent;     /* payload, each byte once */
 	/* Parts of the two that moved after the TLS handshake, 0 without TLS. */

@@ -13,6 +13,7 @@ pub mod elf;
 pub mod host;
 pub mod image;
 pub mod library;
+mod listen_overflows;
 pub mod ports;
 pub mod proc_root;
 pub mod process;

@@ -71,6 +71,8 @@ fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
                 role,
                 port: event.port,
                 remote,
+                accept_wait: (event.accept_wait != 0)
+                    .then(|| Duration::from_nanos(event.accept_wait)),
             })
         });
     }

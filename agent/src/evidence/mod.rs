@@ -1,5 +1,6 @@
 //! What the kernel side reports, decoded into the words of the design.
 
+pub mod accept_queue;
 pub mod activity;
 mod connection;
 pub mod cpu;

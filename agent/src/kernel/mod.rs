@@ -1,5 +1,6 @@
 //! The kernel side: the only module that uses aya, system calls and `unsafe`.
 
+mod accept;
 mod btf;
 pub mod connections;
 pub mod contract;
@@ -12,4 +13,5 @@ mod object;
 pub mod probes;
 pub mod record;
 mod skipped;
+pub mod sock_diag;
 pub mod socket_calls;

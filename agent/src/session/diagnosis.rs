@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::queues;
 use crate::causes::one_line;
 use crate::discover::host::Host;
 use crate::kernel::connections::{Connections, Follow};
@@ -22,7 +23,7 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow) -> Diagnosis {
     });
     let mappings = Watch::start();
     let mut capabilities = Vec::new();
-    let (handshakes, multi, trap, [life_cycle, calls], tier) = match loaded {
+    let (handshakes, multi, trap, [life_cycle, calls, accepts], tier) = match loaded {
         Ok(mut loaded) => (
             state(&loaded.library),
             multi(&loaded),
@@ -36,7 +37,7 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow) -> Diagnosis {
                 unavailable.clone(),
                 unavailable.clone(),
                 unavailable.clone(),
-                [unavailable.clone(), unavailable],
+                [unavailable.clone(), unavailable.clone(), unavailable],
                 None,
             )
         }
@@ -72,6 +73,16 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow) -> Diagnosis {
         add(tier_name(one), state, sees(one, tier == Some(one)));
     }
     add(
+        "accept_wait",
+        accepts,
+        "how long connections wait to be accepted",
+    );
+    add(
+        "accept_queues",
+        queues::works(),
+        "how full accept queues are, and what the kernel drops because they are full",
+    );
+    add(
         "mapping_events",
         match mappings {
             Ok(_) => State::Available,
@@ -101,8 +112,12 @@ fn state<T>(works: &Result<T, String>) -> State {
     }
 }
 
-fn connection_states(connections: &Connections) -> [State; 2] {
-    [state(&connections.life_cycle), state(&connections.calls)]
+fn connection_states(connections: &Connections) -> [State; 3] {
+    [
+        state(&connections.life_cycle),
+        state(&connections.calls),
+        state(&connections.accepts),
+    ]
 }
 
 const fn tier_name(tier: Tier) -> &'static str {

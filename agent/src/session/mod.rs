@@ -7,6 +7,7 @@ pub mod diagnosis;
 mod facts;
 pub mod governor;
 mod images;
+mod queues;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -36,6 +37,7 @@ use crate::ledger::{Ledger, SharedLedger};
 use asking::Asking;
 use booking::Desk;
 use budget::Budget;
+use queues::Queues;
 use windows::StepProbes;
 
 pub use governor::Duty;
@@ -80,6 +82,7 @@ pub struct Session {
     dangers: Dangers,
     joiner: Joiner,
     asking: Option<Asking>,
+    queues: Queues,
     ledger: SharedLedger,
     /// The user named what to profile, so that all of it is worth showing.
     named: bool,
@@ -134,6 +137,7 @@ impl Session {
             dangers,
             joiner: Joiner::default(),
             asking,
+            queues: Queues::new(),
             ledger,
             named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
@@ -150,6 +154,8 @@ impl Session {
             .step_probes
             .begin(&mut session.loaded, &mut session.registry)?;
         session.follow_images();
+        // What later readings are compared with.
+        session.read_accept_queues(true);
         session.began = Instant::now();
         Ok(session)
     }
@@ -169,6 +175,7 @@ impl Session {
         self.step_probes
             .turn(&mut self.loaded, &mut self.registry)?;
         self.meter.tick(&self.loaded);
+        self.read_accept_queues(false);
         if self.cpu_read.elapsed() >= CPU_PERIOD {
             self.book_cpu();
             self.keep_budget();
@@ -201,6 +208,7 @@ impl Session {
         self.flush(&mut see);
         self.book_cpu();
         self.bound_time_wait();
+        self.read_accept_queues(true);
         Ok(())
     }
 
