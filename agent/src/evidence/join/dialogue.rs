@@ -24,10 +24,11 @@ pub(super) struct Dialogue {
 }
 
 impl Dialogue {
-    pub(super) fn new(role: Role) -> Self {
+    /// Of the connection of this chunk, its first.
+    pub(super) fn new(chunk: &Chunk) -> Self {
         Self {
-            role,
-            exchange: Some(Box::default()),
+            role: chunk.role,
+            exchange: Some(Box::new(Exchange::after(chunk.opening))),
             facts: None,
             late: Late::default(),
             next: [0; 2],
