@@ -2,12 +2,7 @@
 /*
  * The first bytes of connections: copied out in both directions as long as they
  * are TLS in clear, for the agent to parse, and followed record by record to the
- * end of the handshake. What is not TLS, nor leads to it, is left alone after its
- * first eight bytes.
- *
- * The kernel's hooks on socket calls do not pass the data. It lies in the buffers
- * that the process gave to its system call, and is in memory: the kernel has just
- * copied it.
+ * end of the handshake.
  */
 #include "include/connection.h"
 #include "include/exchange.h"
@@ -16,94 +11,10 @@
 
 /* Headers, bodies and pieces of them that one socket call may move. */
 #define UNITS_A_CALL 32
-/* Bytes before TLS that are looked at. A client says little before STARTTLS; a
- * server lists what it can do. */
-#define CLIENT_PRELUDE 512
-#define SERVER_PRELUDE 2048
-/* Socket calls of both sides before TLS: a greeting, what the server can do, the
- * request to switch and the consent, in pieces. */
-#define CALLS_BEFORE_TLS 24
 /* Bytes in one direction in which a handshake must be over. */
 #define HANDSHAKE_BYTES (128 * 1024)
 
-/* What a socket call moved, and where its bytes are put together to be sent. */
-struct transfer {
-	__u32 busy;
-	__u32 length; /* of what was not looked at yet */
-	__u32 used;   /* of event.bytes */
-	__u8 direction;
-	struct payload payload;
-	struct tlsprof_hello_event event;
-	__u8 slack[TLSPROF_HELLO_LEN]; /* the verifier adds the largest offset and length */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct transfer);
-} transfers SEC(".maps");
-
 static const struct exchange new_exchange = {};
-
-enum followed {
-	FOLLOWED_ON = 0,
-	FOLLOWED_NOT_TLS,
-	FOLLOWED_LOST,       /* it cannot be read, or is no end of it */
-	FOLLOWED_TO_ITS_END, /* meanwhile the connection was closed elsewhere */
-};
-
-static __always_inline struct pt_regs *syscall_registers(const struct socket_call *call)
-{
-	/* 5.10 has no other way to them. */
-	if (connections_by_address)
-		return call->registers;
-	return (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-}
-
-static __always_inline bool next_piece(struct payload *payload)
-{
-	struct user_iovec piece;
-
-	if (payload->left)
-		return true;
-	if (!payload->iov_left || bpf_probe_read_user(&piece, sizeof(piece), (void *)payload->iov))
-		return false;
-	payload->base = piece.base;
-	payload->left = piece.length;
-	payload->iov += sizeof(piece);
-	payload->iov_left--;
-	return true;
-}
-
-/* Finds the buffer of the system call that the current thread is in. */
-static __always_inline bool find_payload(struct payload *payload, const struct socket_call *call)
-{
-	struct pt_regs *regs = syscall_registers(call);
-	struct user_message message;
-	__u64 address = SYSCALL_PARM2(regs);
-
-	if (is_compat(regs))
-		return false;
-	switch (buffer_of_syscall(syscall_number(regs))) {
-	case BUFFER_PLAIN:
-		payload->base = address;
-		payload->left = call->length;
-		return true;
-	case BUFFER_VECTOR:
-		payload->iov = address;
-		payload->iov_left = SYSCALL_PARM3(regs);
-		return next_piece(payload);
-	case BUFFER_MESSAGE:
-		if (bpf_probe_read_user(&message, sizeof(message), (void *)address))
-			return false;
-		payload->iov = message.iov;
-		payload->iov_left = message.iov_count;
-		return next_piece(payload);
-	default:
-		return false;
-	}
-}
 
 /* When the call ended, about: asked for once. */
 static __always_inline __u64 call_time(struct socket_call *call)
@@ -111,13 +22,6 @@ static __always_inline __u64 call_time(struct socket_call *call)
 	if (!call->time)
 		call->time = bpf_ktime_get_ns();
 	return call->time;
-}
-
-static __always_inline struct transfer *current_transfer(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&transfers, &zero);
 }
 
 /* Sends what was put together. */
@@ -133,16 +37,16 @@ static __always_inline void send_hello(struct transfer *transfer)
 	transfer->used = 0;
 }
 
-/* Copies `take` bytes to the end of what is put together; `moved`: where the stream
- * stands before them. */
-static __always_inline bool copy_out(struct transfer *transfer, __u32 take, __u32 moved)
+/* Copies `take` bytes to the end of what is put together; `offset`: where they stand in
+ * TLS. */
+static __always_inline bool copy_out(struct transfer *transfer, __u32 take, __u32 offset)
 {
 	__u64 used, length;
 
 	if (transfer->used + take > TLSPROF_HELLO_LEN)
 		send_hello(transfer);
 	if (!transfer->used)
-		transfer->event.offset = moved;
+		transfer->event.offset = offset;
 	used = at_most(transfer->used, TLSPROF_HELLO_LEN);
 	length = at_most(take, TLSPROF_HELLO_LEN);
 	if (bpf_probe_read_user(transfer->event.bytes + used, length,
@@ -150,14 +54,6 @@ static __always_inline bool copy_out(struct transfer *transfer, __u32 take, __u3
 		return false;
 	transfer->used = used + take;
 	return true;
-}
-
-static __always_inline void pass(struct transfer *transfer, struct records *records, __u32 count)
-{
-	transfer->payload.base += count;
-	transfer->payload.left -= count;
-	transfer->length -= count;
-	records->moved += count;
 }
 
 /* Reads up to the end of a header; it may come in pieces. */
@@ -173,7 +69,7 @@ static __always_inline bool take_header(struct transfer *transfer, struct record
 		if (i < take)
 			records_header_byte(records, bytes[i]);
 	}
-	return records->opaque || copy_out(transfer, take, records->moved);
+	return records->opaque || copy_out(transfer, take, records_offset(records));
 }
 
 /* An alert in clear is the last that was copied, as far as it came at once. One that
@@ -207,7 +103,7 @@ static __always_inline __u8 take_unit(struct transfer *transfer, struct exchange
 	} else if (!records->opaque) {
 		if (take > TLSPROF_HELLO_LEN)
 			take = TLSPROF_HELLO_LEN;
-		if (!copy_out(transfer, take, records->moved))
+		if (!copy_out(transfer, take, records_offset(records)))
 			return FOLLOWED_LOST;
 	}
 	pass(transfer, records, take);
@@ -264,64 +160,6 @@ static __always_inline __u8 follow_records(struct transfer *transfer, struct exc
 	return records->moved > HANDSHAKE_BYTES ? FOLLOWED_LOST : followed;
 }
 
-/* Copies bytes that come before TLS, as many as are looked at. */
-static __always_inline __u8 follow_prelude(struct transfer *transfer, struct records *records,
-					   bool by_client)
-{
-	__u32 most = by_client ? CLIENT_PRELUDE : SERVER_PRELUDE;
-	__u64 take = transfer->length;
-
-	if (take > transfer->payload.left || records->moved + take > most)
-		return FOLLOWED_NOT_TLS;
-	if (take > SERVER_PRELUDE || !copy_out(transfer, take, records->moved))
-		return FOLLOWED_LOST;
-	pass(transfer, records, take);
-	send_hello(transfer);
-	return FOLLOWED_ON;
-}
-
-/* The first eight bytes of a call, the first highest; `count` is how many. */
-static __always_inline bool peek(struct transfer *transfer, __u64 *first, __u32 *count)
-{
-	__u64 take = transfer->length, bytes = 0;
-
-	if (take > transfer->payload.left)
-		take = transfer->payload.left;
-	if (take > sizeof(bytes))
-		take = sizeof(bytes);
-	if (bpf_probe_read_user(&bytes, at_most(take, sizeof(bytes)),
-				(void *)transfer->payload.base))
-		return false;
-	*first = bpf_be64_to_cpu(bytes);
-	*count = take;
-	return true;
-}
-
-/* Before TLS: decides whether it begins here, may begin later, or will not. */
-static __always_inline __u8 follow_beginning(struct transfer *transfer, struct exchange *exchange)
-{
-	struct records *records = exchange_side(exchange, transfer->direction);
-	bool by_client = is_from_client(exchange, transfer->direction);
-	bool first = !exchange->in.moved && !exchange->out.moved;
-	__u32 count = 0;
-	__u64 bytes = 0;
-
-	if (!peek(transfer, &bytes, &count))
-		return FOLLOWED_LOST;
-	/* The rest of the header is checked when it has come. */
-	if (by_client && begins_with(bytes, count, 0x1603000000000000ULL, 2)) {
-		records_begin(&exchange->in);
-		records_begin(&exchange->out);
-		exchange->stage = STAGE_RECORDS;
-		return follow_records(transfer, exchange);
-	}
-	if (first && !may_lead_to_tls(bytes, count, by_client))
-		return FOLLOWED_NOT_TLS;
-	if (++exchange->calls_before_tls > CALLS_BEFORE_TLS)
-		return FOLLOWED_NOT_TLS;
-	return follow_prelude(transfer, records, by_client);
-}
-
 /* Takes hold of this CPU's transfer for what a socket call has moved. */
 static __always_inline struct transfer *begin_transfer(const struct connection *connection,
 						       struct socket_call *call)
@@ -352,8 +190,15 @@ static __always_inline __u8 follow(struct transfer *transfer, struct exchange *e
 {
 	if (!find_payload(&transfer->payload, call))
 		return FOLLOWED_LOST;
-	return exchange->stage == STAGE_BEFORE_TLS ? follow_beginning(transfer, exchange)
-						   : follow_records(transfer, exchange);
+	if (exchange->stage == STAGE_BEFORE_TLS) {
+		__u8 followed = follow_prelude(transfer, exchange);
+
+		if (followed != FOLLOWED_ON || exchange->stage == STAGE_BEFORE_TLS)
+			return followed;
+	}
+	transfer->event.upgrade = exchange->prelude.upgrade;
+	transfer->event.proxied = exchange->prelude.proxied;
+	return follow_records(transfer, exchange);
 }
 
 static __always_inline struct exchange *open_exchange(struct connection *connection)

@@ -148,6 +148,14 @@ static __always_inline int receive_flags(struct pt_regs *regs, long nr)
 	}
 }
 
+static __always_inline void handle_accepted_file(__u32 number)
+{
+	struct sock *sk = sock_of(number);
+
+	if (sk && BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP)
+		handle_accept(sk);
+}
+
 static __always_inline void handle_syscall(struct pt_regs *regs, long nr, long returned)
 {
 	struct socket_call call = { .registers = regs,
@@ -155,6 +163,8 @@ static __always_inline void handle_syscall(struct pt_regs *regs, long nr, long r
 				    .direction = direction_of_syscall(nr) };
 	struct sock *sk;
 
+	if (accepts(nr) && returned >= 0 && !is_compat(regs))
+		handle_accepted_file(returned);
 	if (!call.direction || returned == -TLSPROF_EBADF)
 		return;
 	sk = sock_of(SYSCALL_PARM1(regs));

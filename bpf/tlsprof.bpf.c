@@ -5,8 +5,11 @@
 #include "handshakes.bpf.c"
 #include "scheduler.bpf.c"
 #include "processes.bpf.c"
+#include "transfers.bpf.c"
+#include "prelude.bpf.c"
 #include "hellos.bpf.c"
 #include "connections.bpf.c"
+#include "accept.bpf.c"
 #include "sockets.bpf.c"
 #include "samples.bpf.c"
 

@@ -27,8 +27,9 @@ enum watch {
 
 struct connection {
 	__u64 id;
-	__u64 opened; /* 0: it was open before the watch began, or is not open yet */
-	__u32 pid;    /* the owner, 0 until it is known */
+	__u64 opened;   /* 0: it was open before the watch began, or is not open yet */
+	__u64 accepted; /* 0: it was not accepted, or that was not seen, see accept.bpf.c */
+	__u32 pid;      /* the owner, 0 until it is known */
 	__u32 turns;
 	char comm[TLSPROF_COMM_LEN];
 	__u16 port;
@@ -151,6 +152,18 @@ static inline void connection_established(struct connection *connection, __u8 la
 	connection->last = last;
 }
 
+/*
+ * How long it waited in the accept queue, at least 1; 0 if that was not seen. A thread
+ * that looks for connections all the time may get one before the state is ESTABLISHED.
+ */
+static inline __u64 accept_wait(const struct connection *connection)
+{
+	if (!connection->opened || !connection->accepted)
+		return 0;
+	return connection->accepted > connection->opened ? connection->accepted - connection->opened
+							 : 1;
+}
+
 /* What is known of it at any time. */
 static inline void connection_describe(const struct connection *connection,
 				       struct tlsprof_connection_event *event)
@@ -159,6 +172,7 @@ static inline void connection_describe(const struct connection *connection,
 	event->connection = connection->id;
 	event->turns = connection->tls == TLSPROF_TLS_HANDSHAKE ? 0 : connection->turns;
 	event->tls = connection->tls;
+	event->accept_wait = accept_wait(connection);
 	event->remote = connection->remote;
 	event->local_ports = connection->local_ports;
 	event->port = connection->port;

@@ -53,6 +53,18 @@ enum tlsprof_flight {
 	TLSPROF_FLIGHT_COUNT = 2,
 };
 
+/* A protocol that switches to TLS on the client's word. */
+enum tlsprof_upgrade {
+	TLSPROF_UPGRADE_NONE = 0,
+	TLSPROF_UPGRADE_SMTP = 1,
+	TLSPROF_UPGRADE_FTP = 2,
+	TLSPROF_UPGRADE_IMAP = 3,
+	TLSPROF_UPGRADE_POP3 = 4,
+	TLSPROF_UPGRADE_LDAP = 5,
+	TLSPROF_UPGRADE_POSTGRESQL = 6,
+	TLSPROF_UPGRADE_MYSQL = 7,
+};
+
 /* What a connection carries. */
 enum tlsprof_tls {
 	TLSPROF_TLS_NONE = 0,        /* no TLS, or its beginning was not seen */
@@ -234,6 +246,7 @@ struct tlsprof_connection_event {
 	struct tlsprof_event_header header; /* pid: the owner, 0 if nobody read, wrote or closed */
 	__u64 connection;                   /* tells connections apart; never reused */
 	__u64 duration;       /* ESTABLISHED to CLOSE, 0 if its opening was not seen */
+	__u64 accept_wait;    /* SERVER: ESTABLISHED to accept, at least 1; 0 if not seen */
 	__u64 bytes_received; /* payload in order, read by the owner or not */
 	__u64 bytes_sent;     /* payload, each byte once */
 	/* Parts of the two that moved after the TLS handshake, 0 without TLS. */
@@ -253,9 +266,9 @@ struct tlsprof_connection_event {
 };
 
 /*
- * The next bytes in clear at the beginning of a connection, in one direction.
- * Sent as long as the array is filled. `offset` is where they stand in the
- * stream: what is missing in between could not be read.
+ * The next bytes in clear at the beginning of TLS on a connection, in one direction.
+ * Sent as long as the array is filled. `offset` is where they stand in TLS: what is
+ * missing in between could not be read. Of what came before TLS there is only its kind.
  */
 struct tlsprof_hello_event {
 	struct tlsprof_event_header header; /* pid: who read or wrote */
@@ -264,6 +277,9 @@ struct tlsprof_hello_event {
 	__u16 length;   /* of `bytes` */
 	__u8 direction; /* enum tlsprof_direction */
 	__u8 role;      /* enum tlsprof_role of the TCP connection */
+	__u8 upgrade;   /* enum tlsprof_upgrade: the protocol that came before */
+	__u8 proxied;   /* 1: a PROXY header came before */
+	__u8 reserved[6];
 	__u8 bytes[TLSPROF_HELLO_LEN];
 };
 

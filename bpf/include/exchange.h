@@ -8,6 +8,7 @@
 #define TLSPROF_EXCHANGE_H
 
 #include "clock.h"
+#include "prelude.h"
 #include "records.h"
 
 /* What was seen of it. Client and server are those of TLS. */
@@ -50,6 +51,7 @@ struct exchange {
 	__u64 began;
 	__u64 object; /* the library's connection object that does it, 0 for not known */
 	struct records in, out;
+	struct prelude prelude; /* in STAGE_BEFORE_TLS */
 	__u16 seen;
 	__u8 stage;
 	__u8 flight;     /* enum tlsprof_flight */
@@ -59,7 +61,6 @@ struct exchange {
 	__u8 request_came;
 	__u8 tail; /* enum tail */
 	__u8 peer_closed;
-	__u8 calls_before_tls;
 	__u64 ended; /* when its last stretch ended, as far as that is known */
 	__u32 tail_length;
 };
@@ -340,34 +341,14 @@ static inline void exchange_end(const struct exchange *exchange,
 		event->outcome = TLSPROF_OUTCOME_ABANDONED;
 }
 
-/*
- * Whether the first bytes of a connection may lead to TLS without being TLS: the
- * PROXY protocol, or a protocol with STARTTLS. `bytes` is the first eight, the
- * first of the stream highest; `count` how many there are.
- */
-static inline bool begins_with(__u64 bytes, unsigned int count, __u64 pattern, unsigned int length)
+/* TLS begins here, in both directions. */
+static inline void exchange_tls_begins(struct exchange *exchange)
 {
-	unsigned int shorter = count < length ? count : length;
-
-	if (!shorter)
-		return false;
-	return (bytes ^ pattern) >> (64 - 8 * shorter) == 0;
-}
-
-static inline bool may_lead_to_tls(__u64 bytes, unsigned int count, bool by_client)
-{
-	if (!by_client)
-		return begins_with(bytes, count, 0x3232300000000000ULL, 3) || /* 220: SMTP, FTP */
-		       begins_with(bytes, count, 0x2a204f4b00000000ULL, 4) || /* * OK: IMAP */
-		       begins_with(bytes, count, 0x2b4f4b0000000000ULL, 3) || /* +OK: POP3 */
-		       /* MySQL: packet number 0, protocol 10. */
-		       (count >= 5 && (bytes >> 24 & 0xffff) == 0x000a);
-	return begins_with(bytes, count, 0x50524f5859200000ULL, 6) || /* PROXY, version 1 */
-	       begins_with(bytes, count, 0x0d0a0d0a000d0a51ULL, 8) || /* PROXY, version 2 */
-	       begins_with(bytes, count, 0x0000000804d2162fULL, 8) || /* PostgreSQL SSLRequest */
-	       begins_with(bytes, count, 0x0000000804d21630ULL, 8) || /* and GSSENCRequest */
-	       /* LDAP: an extended request with a short message id. */
-	       (count >= 6 && (bytes & 0xff00ffff00ff0000ULL) == 0x3000020100770000ULL);
+	exchange->in.before = exchange->in.moved;
+	exchange->out.before = exchange->out.moved;
+	records_begin(&exchange->in);
+	records_begin(&exchange->out);
+	exchange->stage = STAGE_RECORDS;
 }
 
 #endif

@@ -47,10 +47,12 @@ enum {
 	NR_READV = 19,
 	NR_WRITEV = 20,
 	NR_SENDFILE = 40,
+	NR_ACCEPT = 43,
 	NR_SENDTO = 44,
 	NR_RECVFROM = 45,
 	NR_SENDMSG = 46,
 	NR_RECVMSG = 47,
+	NR_ACCEPT4 = 288,
 	NR_RECVMMSG = 299,
 	NR_SENDMMSG = 307,
 };
@@ -61,10 +63,12 @@ enum {
 	NR_READV = 65,
 	NR_WRITEV = 66,
 	NR_SENDFILE = 71,
+	NR_ACCEPT = 202,
 	NR_SENDTO = 206,
 	NR_RECVFROM = 207,
 	NR_SENDMSG = 211,
 	NR_RECVMSG = 212,
+	NR_ACCEPT4 = 242,
 	NR_RECVMMSG = 243,
 	NR_SENDMMSG = 269,
 };
@@ -120,6 +124,12 @@ static inline __u8 direction_of_syscall(long nr)
 	default:
 		return TLSPROF_DIRECTION_NONE;
 	}
+}
+
+/* Whether a system call returns the number of an accepted connection. */
+static inline bool accepts(long nr)
+{
+	return nr == NR_ACCEPT || nr == NR_ACCEPT4;
 }
 
 /* Which argument of a system call, from 1, holds the flags of a receive; 0 for none. */

@@ -26,12 +26,19 @@ enum content_type {
 struct records {
 	__u64 header; /* its bytes so far, as one number */
 	__u32 moved;  /* bytes of the stream so far, before TLS too */
+	__u32 before; /* those before TLS */
 	__u16 left;   /* bytes to come of this header or body */
 	__u16 length; /* of the record's body */
 	__u8 type;    /* enum content_type */
 	__u8 in_body;
 	__u8 opaque; /* 1: nothing more that the agent would read is to come */
 };
+
+/* Where the stream stands in TLS. */
+static inline __u32 records_offset(const struct records *records)
+{
+	return records->moved - records->before;
+}
 
 static inline void records_begin(struct records *records)
 {

@@ -151,8 +151,24 @@ static void application_data_is_never_less_than_nothing(void)
 	CHECK_EQUAL(bytes_after(599, 600), 0);
 }
 
+static void the_wait_in_the_accept_queue_is_told_if_both_ends_were_seen(void)
+{
+	struct connection connection = { .opened = 1000, .accepted = 1700 };
+
+	CHECK_EQUAL(accept_wait(&connection), 700);
+	connection.accepted = 0;
+	CHECK_EQUAL(accept_wait(&connection), 0);
+	/* Taken out of the queue before its state had changed. */
+	connection.accepted = 900;
+	CHECK_EQUAL(accept_wait(&connection), 1);
+	/* Open before the watch began. */
+	connection.opened = 0;
+	CHECK_EQUAL(accept_wait(&connection), 0);
+}
+
 int main(void)
 {
+	RUN(the_wait_in_the_accept_queue_is_told_if_both_ends_were_seen);
 	RUN(requests_and_answers_are_turns_on_both_sides);
 	RUN(the_number_of_calls_does_not_matter);
 	RUN(a_request_without_an_answer_is_no_turn);

@@ -212,20 +212,6 @@ static void the_first_record_is_a_handshake(void)
 	CHECK_EQUAL(exchange.stage, STAGE_HANDSHAKE);
 }
 
-static void what_may_lead_to_tls_is_told_by_its_first_bytes(void)
-{
-	CHECK_EQUAL(may_lead_to_tls(0x50524f5859205443ULL, 8, true), true);  /* PROXY TC */
-	CHECK_EQUAL(may_lead_to_tls(0x504f5354202f2048ULL, 8, true), false); /* POST / H */
-	CHECK_EQUAL(may_lead_to_tls(0x474554202f204854ULL, 8, true), false); /* GET / HT */
-	CHECK_EQUAL(may_lead_to_tls(0x0000000804d2162fULL, 8, true), true);
-	CHECK_EQUAL(may_lead_to_tls(0x301d020101771880ULL, 8, true), true);
-	CHECK_EQUAL(may_lead_to_tls(0x300c020101600702ULL, 8, true), false);  /* a bind */
-	CHECK_EQUAL(may_lead_to_tls(0x323230206d61696cULL, 8, false), true);  /* 220 mail */
-	CHECK_EQUAL(may_lead_to_tls(0x4a0000000a352e35ULL, 8, false), true);  /* MySQL */
-	CHECK_EQUAL(may_lead_to_tls(0x5353482d322e302dULL, 8, false), false); /* SSH-2.0- */
-	CHECK_EQUAL(may_lead_to_tls(0, 0, true), false);
-}
-
 static void stretches_belong_to_the_flight_that_they_work_on(void)
 {
 	struct exchange exchange = fresh(TLSPROF_ROLE_SERVER);
@@ -352,7 +338,6 @@ int main(void)
 	RUN(half_a_handshake_has_no_outcome);
 	RUN(only_tls_records_are_records);
 	RUN(the_first_record_is_a_handshake);
-	RUN(what_may_lead_to_tls_is_told_by_its_first_bytes);
 	RUN(stretches_belong_to_the_flight_that_they_work_on);
 	RUN(tickets_are_told_from_an_answer);
 	RUN(an_answer_in_two_writes_is_no_ticket);

@@ -38,8 +38,21 @@ static void only_receives_have_flags_that_matter(void)
 	CHECK_EQUAL(receive_flags_of_syscall(NR_READ), 0);
 }
 
+static void only_accepts_return_connections(void)
+{
+	int found = 0;
+
+	for (long nr = -1; nr < 512; nr++) {
+		found += accepts(nr);
+		if (accepts(nr))
+			CHECK_EQUAL(direction_of_syscall(nr), TLSPROF_DIRECTION_NONE);
+	}
+	CHECK_EQUAL(found, 2);
+}
+
 int main(void)
 {
+	RUN(only_accepts_return_connections);
 	RUN(calls_that_move_data_have_a_direction);
 	RUN(a_buffer_is_only_in_calls_that_move_data);
 	RUN(only_receives_have_flags_that_matter);

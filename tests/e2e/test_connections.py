@@ -3,13 +3,13 @@
 import re
 import socket
 import struct
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import pytest
 
 from harness import metrics, plain_nginx
+from harness.namespaces import namespace
 from harness.plain_nginx import request, unique
 from harness.processes import run
 from harness.profiler import Profiling, Report, start_agent
@@ -157,18 +157,6 @@ def test_without_hooks_on_socket_calls_the_life_cycle_is_still_exact(tmp_path):
     assert figures["time_wait_created"] == made
     assert turns(figures) == {}
     assert any("Turns" in note for note in profiling.report.data["notes"])
-
-
-@contextmanager
-def namespace(name: str) -> Iterator[list[str]]:
-    """A network namespace; yields the command that runs others in it."""
-    inside = ["ip", "netns", "exec", name]
-    assert run(["ip", "netns", "add", name]).child.returncode == 0
-    try:
-        assert run([*inside, "ip", "link", "set", "lo", "up"]).child.returncode == 0
-        yield inside
-    finally:
-        run(["ip", "netns", "delete", name])
 
 
 def time_wait_standing(pid: int) -> int:

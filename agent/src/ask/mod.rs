@@ -12,7 +12,6 @@
 mod client;
 mod conclusion;
 mod key;
-mod netlink;
 pub mod own;
 pub mod ports;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::net::TcpStream;
 use std::sync::{Mutex, PoisonError};
 
-use super::netlink::cookie_of;
 use crate::evidence::ConnectionId;
+use crate::kernel::sock_diag::SockDiag;
 
 /// Most sockets that are remembered: those of some hours. Cookies grow, so that
 /// the smallest is the oldest, but for the little that CPUs have in stock.
@@ -26,7 +26,10 @@ impl OwnConnections {
             .ok()
             .zip(connection.peer_addr().ok());
         // The far socket is that between the same addresses, seen from there.
-        let far = ends.and_then(|(near, far)| cookie_of(far, near).ok().flatten());
+        let far = ends.and_then(|(near, far)| {
+            let cookie = SockDiag::open().and_then(|diag| diag.cookie_of(far, near));
+            cookie.ok().flatten()
+        });
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.extend(near.into_iter().chain(far));
         while known.len() > MOST {

@@ -14,6 +14,7 @@ pub mod host;
 pub mod image;
 pub mod interrupts;
 pub mod library;
+mod listen_overflows;
 pub mod ports;
 pub mod proc_root;
 pub mod process;

@@ -10,6 +10,7 @@ use super::{Error, ProcRoot};
 use crate::evidence::Pid;
 
 mod addresses;
+mod holders;
 
 pub use addresses::{Listening, listening_addresses};
 

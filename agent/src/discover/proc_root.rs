@@ -65,7 +65,7 @@ impl ProcRoot {
     }
 
     /// The network namespace of this process; None where /proc does not tell.
-    pub(super) fn own_network_namespace(&self) -> Option<PathBuf> {
+    pub fn own_network_namespace(&self) -> Option<PathBuf> {
         fs::read_link(self.path.join("self/ns/net")).ok()
     }
 }

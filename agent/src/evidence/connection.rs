@@ -72,6 +72,8 @@ pub struct Opening {
     pub port: u16,
     /// Where it leads, if the owner connected.
     pub remote: Option<Remote>,
+    /// From the end of the TCP handshake to accept; None if no accept was seen.
+    pub accept_wait: Option<Duration>,
 }
 
 /// A connection that has ended.

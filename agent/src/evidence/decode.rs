@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use super::hello::Direction;
+use super::hello::{Direction, Opening, Upgrade};
 use super::{
-    Carries, Chunk, Closer, Connection, Evidence, Handshake, Opening, Outcome, Owner, ProcessEvent,
-    Remote, Resumption, Role, Source, Step, Steps, Whole,
+    Carries, Chunk, Closer, Connection, Evidence, Handshake, Outcome, Owner, ProcessEvent, Remote,
+    Resumption, Role, Source, Step, Steps, Whole,
 };
 use crate::kernel::contract::{
     TLSPROF_CLOSER_REMOTE, TLSPROF_CLOSER_TIMEOUT, TLSPROF_DIRECTION_IN,
     TLSPROF_EVENT_CONNECTION_OPENED, TLSPROF_EVENT_EXEC, TLSPROF_EVENT_EXIT, TLSPROF_EVENT_FORK,
     TLSPROF_OUTCOME_COMPLETED, TLSPROF_OUTCOME_FAILED, TLSPROF_ROLE_CLIENT, TLSPROF_SOURCE_SOCKET,
-    TLSPROF_TLS_ESTABLISHED, TLSPROF_TLS_HANDSHAKE, tlsprof_connection_event,
-    tlsprof_handshake_event, tlsprof_process_event,
+    TLSPROF_TLS_ESTABLISHED, TLSPROF_TLS_HANDSHAKE, TLSPROF_UPGRADE_FTP, TLSPROF_UPGRADE_IMAP,
+    TLSPROF_UPGRADE_LDAP, TLSPROF_UPGRADE_MYSQL, TLSPROF_UPGRADE_POP3, TLSPROF_UPGRADE_POSTGRESQL,
+    TLSPROF_UPGRADE_SMTP, tlsprof_connection_event, tlsprof_handshake_event, tlsprof_process_event,
 };
 use crate::kernel::record::{HelloEvent, Record};
 
@@ -38,8 +39,25 @@ fn chunk(event: &HelloEvent<'_>) -> Chunk {
         } else {
             Direction::FromServer
         },
+        opening: Opening {
+            proxy_protocol: event.head.proxied != 0,
+            upgrade: upgrade(event.head.upgrade),
+        },
         offset: event.head.offset,
         bytes: event.bytes.to_vec(),
+    }
+}
+
+fn upgrade(upgrade: u8) -> Option<Upgrade> {
+    match u32::from(upgrade) {
+        TLSPROF_UPGRADE_SMTP => Some(Upgrade::Smtp),
+        TLSPROF_UPGRADE_FTP => Some(Upgrade::Ftp),
+        TLSPROF_UPGRADE_IMAP => Some(Upgrade::Imap),
+        TLSPROF_UPGRADE_POP3 => Some(Upgrade::Pop3),
+        TLSPROF_UPGRADE_LDAP => Some(Upgrade::Ldap),
+        TLSPROF_UPGRADE_POSTGRESQL => Some(Upgrade::Postgresql),
+        TLSPROF_UPGRADE_MYSQL => Some(Upgrade::Mysql),
+        _ => None,
     }
 }
 
@@ -63,12 +81,14 @@ fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
     });
     if event.header.kind == TLSPROF_EVENT_CONNECTION_OPENED {
         return owner.map(|owner| {
-            Evidence::Opened(Opening {
+            Evidence::Opened(super::Opening {
                 id: event.connection,
                 owner,
                 role,
                 port: event.port,
                 remote,
+                accept_wait: (event.accept_wait != 0)
+                    .then(|| Duration::from_nanos(event.accept_wait)),
             })
         });
     }
@@ -352,6 +372,16 @@ mod tests {
             seen_open: 1,
             ..Default::default()
         }
+    }
+
+    #[test]
+    fn a_protocol_is_named_by_its_number() {
+        let names: Vec<&str> = (TLSPROF_UPGRADE_SMTP..=TLSPROF_UPGRADE_MYSQL)
+            .map(|number| upgrade(number as u8).unwrap().label())
+            .collect();
+        let expected = ["smtp", "ftp", "imap", "pop3", "ldap", "postgresql", "mysql"];
+        assert_eq!(names, expected);
+        assert_eq!(upgrade(0), None);
     }
 
     #[test]

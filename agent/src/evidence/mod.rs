@@ -1,5 +1,6 @@
 //! What the kernel side reports, decoded into the words of the design.
 
+pub mod accept_queue;
 pub mod activity;
 mod connection;
 pub mod cpu;
@@ -301,7 +302,7 @@ pub struct Comparison {
     pub socket: Duration,
 }
 
-/// The next bytes in clear at the beginning of a connection, in one direction.
+/// The next bytes in clear at the beginning of TLS on a connection, in one direction.
 /// Kept only until they are parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
@@ -311,8 +312,10 @@ pub struct Chunk {
     pub connection: ConnectionId,
     /// Who sent them: the client is who opened the TCP connection.
     pub direction: hello::Direction,
-    /// Where they stand in this direction's stream; what is missing before them
-    /// could not be read.
+    /// What came before TLS.
+    pub opening: hello::Opening,
+    /// Where they stand in this direction of TLS; what is missing before them could not
+    /// be read.
     pub offset: u32,
     /// The bytes, at most 4096.
     pub bytes: Vec<u8>,

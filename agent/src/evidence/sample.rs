@@ -77,5 +77,6 @@ pub(crate) fn opening(role: Role) -> Opening {
         role,
         port: 443,
         remote: None,
+        accept_wait: (role == Role::Server).then_some(Duration::from_micros(85)),
     }
 }

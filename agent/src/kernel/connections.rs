@@ -4,6 +4,7 @@
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf};
 
+use super::accept;
 use super::load::{LoadError, program};
 use super::socket_calls::Tier;
 use crate::causes::one_line as reason;
@@ -54,6 +55,8 @@ pub struct Connections {
     /// Socket calls, and how they are seen: turns, owners from the first call on,
     /// TLS from its records.
     pub calls: Result<Tier, String>,
+    /// Accepts: how long connections wait for them.
+    pub accepts: Result<(), String>,
 }
 
 const STATE: &str = "tcp_state";
@@ -74,7 +77,13 @@ pub(super) fn attach(
     for tier in follow.tiers() {
         let mut bpf = open(tier.storage())?;
         match attach_tier(&mut bpf, btf, *tier) {
-            Ok(()) => return Ok((bpf, followed(Ok(*tier)))),
+            Ok(()) => {
+                let accepts = match tier {
+                    Tier::RawSyscalls => Ok(()),
+                    Tier::Tracepoint | Tier::Fentry => accept::attach(&mut bpf, btf),
+                };
+                return Ok((bpf, followed(Ok(*tier), accepts)));
+            }
             Err(reason) => refusals.push(reason),
         }
     }
@@ -87,6 +96,7 @@ pub(super) fn attach(
         let connections = Connections {
             life_cycle: switched_off(),
             calls,
+            accepts: switched_off(),
         };
         return Ok((open(Storage::Sockets)?, connections));
     }
@@ -111,10 +121,11 @@ fn switched_off<T>() -> Result<T, String> {
     Err("switched off by profile.connections".to_owned())
 }
 
-fn followed(calls: Result<Tier, String>) -> Connections {
+const fn followed(calls: Result<Tier, String>, accepts: Result<(), String>) -> Connections {
     Connections {
         life_cycle: Ok(()),
         calls,
+        accepts,
     }
 }
 
@@ -137,15 +148,16 @@ fn attach_life_cycle(
         let attached = load_state(&mut bpf, btf).and_then(|()| start_state(&mut bpf));
         Ok((bpf, attached))
     };
-    let (bpf, attached) = match attach(Storage::Sockets)? {
+    let (mut bpf, attached) = match attach(Storage::Sockets)? {
         (_, Err(_)) => attach(Storage::Addresses)?,
         attached => attached,
     };
     let connections = match attached {
-        Ok(()) => followed(calls),
+        Ok(()) => followed(calls, accept::attach(&mut bpf, btf)),
         Err(reason) => Connections {
             life_cycle: Err(reason.clone()),
-            calls: Err(reason),
+            calls: Err(reason.clone()),
+            accepts: Err(reason),
         },
     };
     Ok((bpf, connections))

@@ -1,5 +1,6 @@
 //! The kernel side: the only module that uses aya, system calls and `unsafe`.
 
+mod accept;
 mod batch;
 mod btf;
 mod clocks;
@@ -15,4 +16,5 @@ pub mod probes;
 pub mod record;
 pub mod samples;
 mod skipped;
+pub mod sock_diag;
 pub mod socket_calls;

@@ -49,6 +49,11 @@ pub struct HelloHead {
     pub direction: u8,
     /// `enum tlsprof_role` of the TCP connection.
     pub role: u8,
+    /// `enum tlsprof_upgrade`: the protocol that came before TLS.
+    pub upgrade: u8,
+    /// Whether a PROXY header came before TLS.
+    pub proxied: u8,
+    reserved: [u8; 6],
 }
 
 const _: () = {
@@ -59,6 +64,8 @@ const _: () = {
     assert!(offset_of!(HelloHead, length) == offset_of!(tlsprof_hello_event, length));
     assert!(offset_of!(HelloHead, direction) == offset_of!(tlsprof_hello_event, direction));
     assert!(offset_of!(HelloHead, role) == offset_of!(tlsprof_hello_event, role));
+    assert!(offset_of!(HelloHead, upgrade) == offset_of!(tlsprof_hello_event, upgrade));
+    assert!(offset_of!(HelloHead, proxied) == offset_of!(tlsprof_hello_event, proxied));
 };
 
 impl Record<'_> {

@@ -128,22 +128,32 @@ fn start_exits(bpf: &mut Ebpf) -> Result<(), String> {
 /// The result of a function comes after its parameters, so that there is a program
 /// for each number of them.
 fn exits() -> Result<[Hook; 2], String> {
-    let types = fs::read(Path::new(KERNEL_TYPES))
-        .map_err(|error| format!("cannot read {KERNEL_TYPES}: {error}"))?;
-    let program = match parameters(&types, RECEIVE) {
-        Some(6) => "tcp_received_6",
-        Some(5) => "tcp_received_5",
-        Some(4) => "tcp_received_4",
-        Some(other) => {
-            return Err(format!("the kernel's {RECEIVE}() has {other} parameters"));
-        }
-        None => return Err(format!("the kernel does not describe {RECEIVE}()")),
-    };
     let received = Hook {
-        program,
+        program: by_parameters(
+            RECEIVE,
+            &[
+                (6, "tcp_received_6"),
+                (5, "tcp_received_5"),
+                (4, "tcp_received_4"),
+            ],
+        )?,
         target: RECEIVE,
     };
     Ok([received, SENT])
+}
+
+/// The program for the number of parameters that a function of this kernel has.
+pub(super) fn by_parameters(
+    function: &str,
+    programs: &[(u32, &'static str)],
+) -> Result<&'static str, String> {
+    let types = fs::read(Path::new(KERNEL_TYPES))
+        .map_err(|error| format!("cannot read {KERNEL_TYPES}: {error}"))?;
+    let count = parameters(&types, function)
+        .ok_or_else(|| format!("the kernel does not describe {function}()"))?;
+    let fits = programs.iter().find(|(parameters, _)| *parameters == count);
+    fits.map(|(_, program)| *program)
+        .ok_or_else(|| format!("the kernel's {function}() has {count} parameters"))
 }
 
 fn refused(kind: &str, hook: &Hook, error: &ProgramError) -> String {

@@ -92,6 +92,9 @@ impl Ledger {
         let account = self.account_mut(service);
         let kept = account.connections.entry(opening.role).or_default();
         kept.opened += 1;
+        if let Some(wait) = opening.accept_wait {
+            account.accept_queue.wait.record(wait);
+        }
         if let Some(remote) = opening.remote {
             account.remotes.opened(remote, now);
         }

@@ -4,6 +4,7 @@
 //! Pure bookkeeping: no clock, no system call. Every sum only grows, so that it
 //! can be exported as a counter, and memory is bounded by [`Limits`].
 
+mod accept_queue;
 mod connections;
 mod distribution;
 mod handshakes;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use crate::evidence::{Handshake, Outcome, Role, Source, WaitReason};
 
+pub use accept_queue::AcceptQueueAccount;
 pub use connections::{Closed, ConnectionAccount, Turns};
 pub use distribution::Distribution;
 use distribution::bounded_nanos;
@@ -69,6 +71,8 @@ pub struct ServiceAccount {
     pub connections: BTreeMap<Role, ConnectionAccount>,
     /// TCP connections that ended, but had been open before the watch began.
     pub connections_from_before: u64,
+    /// What waited, and waits, to be accepted.
+    pub accept_queue: AcceptQueueAccount,
     remotes: Remotes,
 }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::handshakes::REASONS;
 use super::*;
 use crate::evidence::hello::tests::fixture;
-use crate::evidence::hello::{Attempt, Facts};
+use crate::evidence::hello::{Attempt, Facts, Upgrade};
 use crate::evidence::{Carries, Closer, Comparison, Connection, Resumption, Step, Steps, sample};
 
 const GROUPS: [&str; 3] = ["x25519", "secp384r1", "none"];
@@ -347,11 +347,14 @@ fn hellos_are_counted_by_what_they_say() {
         "openssl30-tls13-psk-resumed",
         "openssl30-tls13-psk-refused",
         "openssl30-tls13-hrr",
-        "starttls-smtp-tls13",
         "openssl30-no-common-cipher",
     ] {
         ledger.record("mail", &with_hello(fixture, Role::Server));
     }
+    let mut upgraded = with_hello("starttls-smtp-tls13", Role::Server);
+    let facts: &mut Facts = upgraded.hello.as_mut().unwrap();
+    facts.opening.upgrade = Some(Upgrade::Smtp);
+    ledger.record("mail", &upgraded);
     ledger.record("mail", &handshake());
     let hellos = &ledger.service("mail").unwrap().roles[&Role::Server].hellos;
     assert_eq!(hellos.hellos, 6);

@@ -154,7 +154,7 @@ impl Session {
     /// Services with a TLS library, and those that have an account already, by
     /// handshakes or connections: on a whole host the rest would only fill the
     /// ledger. Of what the user named, all.
-    fn services_worth_booking(&self) -> BTreeSet<String> {
+    pub(super) fn services_worth_booking(&self) -> BTreeSet<String> {
         let services = self.table.services();
         let ledger = self.ledger();
         let worth = services.iter().filter(|service| {

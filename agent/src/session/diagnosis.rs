@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::queues;
 use crate::causes::one_line;
 use crate::discover::host::Host;
 use crate::kernel::connections::{Connections, Follow};
@@ -24,7 +25,7 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Samp
     });
     let mappings = Watch::start();
     let mut capabilities = Vec::new();
-    let (handshakes, multi, trap, [life_cycle, calls], tier, samples) = match loaded {
+    let (handshakes, multi, trap, [life_cycle, calls, accepts], tier, samples) = match loaded {
         Ok(mut loaded) => {
             loaded.start_samples();
             let samples = state(&loaded.samples);
@@ -43,7 +44,11 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Samp
                 unavailable.clone(),
                 unavailable.clone(),
                 unavailable.clone(),
-                [unavailable.clone(), unavailable.clone()],
+                [
+                    unavailable.clone(),
+                    unavailable.clone(),
+                    unavailable.clone(),
+                ],
                 None,
                 unavailable,
             )
@@ -85,6 +90,16 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Samp
         "what the CPU time of services is spent on: TLS, TCP, the application",
     );
     add(
+        "accept_wait",
+        accepts,
+        "how long connections wait to be accepted",
+    );
+    add(
+        "accept_queues",
+        queues::works(),
+        "how full accept queues are, and what the kernel drops because they are full",
+    );
+    add(
         "mapping_events",
         match mappings {
             Ok(_) => State::Available,
@@ -114,8 +129,12 @@ fn state<T>(works: &Result<T, String>) -> State {
     }
 }
 
-fn connection_states(connections: &Connections) -> [State; 2] {
-    [state(&connections.life_cycle), state(&connections.calls)]
+fn connection_states(connections: &Connections) -> [State; 3] {
+    [
+        state(&connections.life_cycle),
+        state(&connections.calls),
+        state(&connections.accepts),
+    ]
 }
 
 const fn tier_name(tier: Tier) -> &'static str {

@@ -131,7 +131,9 @@ impl Session {
                 self.named
                     || !facts.tls_libraries.is_empty()
                     || self.ledger().service(name).is_some_and(|account| {
-                        account.handshake_count() > 0 || account.connection_count() > 0
+                        account.handshake_count() > 0
+                            || account.connection_count() > 0
+                            || account.accept_queue.is_known()
                     })
             })
             .collect()
@@ -228,6 +230,7 @@ impl Session {
         if let Err(reason) = &self.loaded.samples {
             notes.push(format!("CPUs were not sampled: {reason}."));
         }
+        notes.extend(self.note_on_accept_queues());
         notes.extend(self.notes_on_asking());
         notes
     }

@@ -7,6 +7,7 @@ pub mod diagnosis;
 mod facts;
 pub mod governor;
 mod images;
+mod queues;
 mod sampling;
 mod windows;
 
@@ -38,6 +39,7 @@ use crate::ledger::{Ledger, SharedLedger};
 use asking::Asking;
 use booking::Desk;
 use budget::Budget;
+use queues::Queues;
 use sampling::SampleDesk;
 use windows::StepProbes;
 
@@ -85,6 +87,7 @@ pub struct Session {
     dangers: Dangers,
     joiner: Joiner,
     asking: Option<Asking>,
+    queues: Queues,
     ledger: SharedLedger,
     /// The user named what to profile, so that all of it is worth showing.
     named: bool,
@@ -141,6 +144,7 @@ impl Session {
             dangers,
             joiner: Joiner::default(),
             asking,
+            queues: Queues::new(),
             ledger,
             named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
@@ -158,6 +162,8 @@ impl Session {
             .step_probes
             .begin(&mut session.loaded, &mut session.registry)?;
         session.follow_images();
+        // What later readings are compared with.
+        session.read_accept_queues(true);
         session.begin_sampling();
         session.began = Instant::now();
         Ok(session)
@@ -178,6 +184,7 @@ impl Session {
         self.step_probes
             .turn(&mut self.loaded, &mut self.registry)?;
         self.meter.tick(&self.loaded);
+        self.read_accept_queues(false);
         if self.cpu_read.elapsed() >= CPU_PERIOD {
             self.take_samples();
             self.book_cpu();
@@ -212,6 +219,7 @@ impl Session {
         self.take_samples();
         self.book_cpu();
         self.bound_time_wait();
+        self.read_accept_queues(true);
         Ok(())
     }
 

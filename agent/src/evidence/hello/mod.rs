@@ -4,8 +4,8 @@
 //! chunks of any size; an [`Exchange`] takes them and says what was offered,
 //! what was chosen, and when it needs no more.
 //!
-//! `opening` finds where TLS begins, `records` puts records and handshake
-//! messages together, `client` and `server` read the messages, `facts` draws
+//! `opening` says how it began, `records` puts records and handshake messages
+//! together, `client` and `server` read the messages, `facts` draws
 //! the conclusions. TLS over TCP only: no DTLS, no SSL 2.0.
 
 mod client;
@@ -27,7 +27,7 @@ pub use late::Late;
 pub use opening::{Opening, Upgrade};
 pub use server::{Choice, KeyExchange, Signature};
 
-use opening::Prelude;
+use opening::Beginning;
 use records::{Item, Records};
 
 /// Bytes of TLS that are read in one direction before giving up. A server's
@@ -91,7 +91,7 @@ pub enum State {
     NeedMore,
     /// All that travels in clear was seen.
     Complete,
-    /// Another protocol, or one whose switch to TLS did not come.
+    /// Another protocol.
     NotTls,
     /// It could not be followed to its end.
     GaveUp(GaveUp),
@@ -111,8 +111,7 @@ pub struct Progress {
 /// One direction of a connection.
 #[derive(Debug, Default)]
 struct Side {
-    /// Present until TLS begins.
-    prelude: Prelude,
+    beginning: Beginning,
     records: Records,
     /// Bytes of TLS taken in.
     taken: usize,
@@ -125,9 +124,7 @@ impl Side {
         if self.done {
             return 0;
         }
-        self.prelude
-            .useful()
-            .unwrap_or(TLS_LIMIT.saturating_sub(self.taken))
+        TLS_LIMIT.saturating_sub(self.taken)
     }
 }
 
@@ -152,11 +149,20 @@ impl Default for Exchange {
 impl Exchange {
     /// A connection of which nothing has been seen.
     pub fn new() -> Self {
+        Self::after(Opening::default())
+    }
+
+    /// One of which this came before TLS.
+    pub fn after(opening: Opening) -> Self {
+        let facts = Facts {
+            opening,
+            ..Facts::default()
+        };
         Self {
             state: State::NeedMore,
             client: Side::default(),
             server: Side::default(),
-            facts: Facts::default(),
+            facts,
         }
     }
 
@@ -218,11 +224,8 @@ impl Exchange {
     }
 
     fn advance(&mut self, direction: Direction, bytes: &[u8]) -> State {
-        let prelude = match direction {
-            Direction::FromClient => &mut self.client.prelude,
-            Direction::FromServer => &mut self.server.prelude,
-        };
-        let result = match prelude.read(direction, bytes, &mut self.facts.opening) {
+        let read = self.side(direction).beginning.read(direction, bytes);
+        let result = match read {
             opening::Read::More => return State::NeedMore,
             opening::Read::NotTls => return State::NotTls,
             opening::Read::Underway => return State::GaveUp(GaveUp::Underway),

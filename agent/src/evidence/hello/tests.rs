@@ -11,5 +11,4 @@
 pub(crate) mod fixture;
 mod fixtures;
 mod hostile;
-mod prelude;
 mod rules;

@@ -13,7 +13,7 @@ impl Joiner {
         }
         if self.dialogues.get(id).is_none() {
             self.process(chunk.process, probed);
-            let new = Dialogue::new();
+            let new = Dialogue::new(chunk);
             self.charged += new.charge();
             let evicted = self.dialogues.insert(id, new);
             self.evicted(evicted);

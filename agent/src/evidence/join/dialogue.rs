@@ -22,9 +22,10 @@ pub(super) struct Dialogue {
 }
 
 impl Dialogue {
-    pub(super) fn new() -> Self {
+    /// Of the connection of this chunk, its first.
+    pub(super) fn new(chunk: &Chunk) -> Self {
         Self {
-            exchange: Some(Box::default()),
+            exchange: Some(Box::new(Exchange::after(chunk.opening))),
             facts: None,
             late: Late::default(),
             next: [0; 2],

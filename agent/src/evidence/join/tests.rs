@@ -14,8 +14,8 @@ mod rules;
 use std::time::Duration;
 
 use super::{Joiner, Limits, Loss};
-use crate::evidence::hello::Direction;
 use crate::evidence::hello::tests::fixture;
+use crate::evidence::hello::{Direction, Opening};
 use crate::evidence::{
     Carries, Chunk, Comparison, Connection, ConnectionId, Evidence, Handshake, Outcome, Pid,
     ProcessEvent, Resumption, Role, Source, sample,
@@ -187,6 +187,7 @@ fn chunk(
         process,
         connection,
         direction,
+        opening: Opening::default(),
         offset,
         bytes,
     }))

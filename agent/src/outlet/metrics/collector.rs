@@ -11,7 +11,7 @@ use prometheus_client::metrics::MetricType;
 use crate::evidence::{Step, WaitReason};
 use crate::ledger::{Ledger, ServiceAccount};
 
-use super::{AgentStatus, SharedLedger, connections, hellos, sources};
+use super::{AgentStatus, SharedLedger, accept_queue, connections, hellos, sources};
 
 /// Label names and values.
 pub(super) type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
@@ -74,6 +74,7 @@ impl Collector for LedgerCollector {
         sources::encode(&mut encoder, &ledger)?;
         hellos::encode(&mut encoder, &ledger)?;
         connections::encode(&mut encoder, &ledger)?;
+        accept_queue::encode(&mut encoder, &ledger)?;
         cpu(&mut encoder, &ledger)
     }
 }

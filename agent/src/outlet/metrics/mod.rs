@@ -3,6 +3,7 @@
 //! Counters are read from the ledger when a scrape comes, so that the two can
 //! never disagree. Only the histograms are kept here.
 
+mod accept_queue;
 mod collector;
 mod connections;
 pub mod format;
@@ -18,7 +19,7 @@ use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::histogram::{Histogram, NativeHistogramConfig};
 use prometheus_client::registry::Registry;
 
-use crate::evidence::{Connection, Evidence, Handshake, Outcome};
+use crate::evidence::{Connection, Evidence, Handshake, Opening, Outcome};
 
 use super::doctor::Capability;
 use collector::{AgentCollector, LedgerCollector};
@@ -55,6 +56,12 @@ const TURN_BUCKETS: [f64; 14] = [
 /// from 1 ms (one request on a local network) to an hour.
 const CONNECTION_BUCKETS: [f64; 14] = [
     1e-3, 3e-3, 10e-3, 30e-3, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0,
+];
+
+/// Classic buckets of the wait in the accept queue, in seconds: two to a decade, from
+/// 10 µs (a thread that waits in accept) to 30 s (no client waits longer).
+const ACCEPT_BUCKETS: [f64; 14] = [
+    10e-6, 30e-6, 100e-6, 300e-6, 1e-3, 3e-3, 10e-3, 30e-3, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0,
 ];
 
 /// Native buckets grow by at most 10%. From 100 µs to 60 s that makes 154 of
@@ -97,6 +104,11 @@ struct CostLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ServiceLabels {
+    service_name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ConnectionLabels {
     service_name: String,
     role: &'static str,
@@ -114,6 +126,7 @@ impl MetricConstructor<Histogram> for Buckets {
 }
 
 type CostFamily = Family<CostLabels, Histogram, Buckets>;
+type ServiceFamily = Family<ServiceLabels, Histogram, Buckets>;
 type ConnectionFamily = Family<ConnectionLabels, Histogram, Buckets>;
 
 /// All metrics of the agent.
@@ -124,6 +137,7 @@ pub struct Metrics {
     duration: CostFamily,
     turns: ConnectionFamily,
     connection_duration: ConnectionFamily,
+    accept_wait: ServiceFamily,
 }
 
 impl fmt::Debug for Metrics {
@@ -141,6 +155,7 @@ impl Metrics {
         let turns = ConnectionFamily::new_with_constructor(Buckets(&TURN_BUCKETS));
         let connection_duration =
             ConnectionFamily::new_with_constructor(Buckets(&CONNECTION_BUCKETS));
+        let accept_wait = ServiceFamily::new_with_constructor(Buckets(&ACCEPT_BUCKETS));
         let mut registry = Registry::default();
         registry.register_collector(Box::new(LedgerCollector(Arc::clone(ledger))));
         registry.register(
@@ -163,6 +178,11 @@ impl Metrics {
             "Time of one TCP connection from its opening to the end of the socket",
             connection_duration.clone(),
         );
+        registry.register(
+            "tlsprof_accept_wait_seconds",
+            "Time of one TCP connection from its opening to accept",
+            accept_wait.clone(),
+        );
         registry.register_collector(Box::new(AgentCollector(Arc::clone(&agent))));
         Self {
             registry,
@@ -171,6 +191,7 @@ impl Metrics {
             duration,
             turns,
             connection_duration,
+            accept_wait,
         }
     }
 
@@ -180,11 +201,20 @@ impl Metrics {
         match evidence {
             Evidence::Handshake(handshake) => self.observe_handshake(service_name, handshake),
             Evidence::Closed(connection) => self.observe_connection(service_name, connection),
-            Evidence::Opened(_)
-            | Evidence::Process(_)
-            | Evidence::Hello(_)
-            | Evidence::Compared(_) => {}
+            Evidence::Opened(opening) => self.observe_opening(service_name, opening),
+            Evidence::Process(_) | Evidence::Hello(_) | Evidence::Compared(_) => {}
         }
+    }
+
+    fn observe_opening(&self, service_name: &str, opening: &Opening) {
+        let Some(wait) = opening.accept_wait else {
+            return;
+        };
+        let labels = ServiceLabels {
+            service_name: service_name.to_owned(),
+        };
+        let wait = bounded(wait).as_secs_f64();
+        self.accept_wait.get_or_create(&labels).observe(wait);
     }
 
     fn observe_connection(&self, service_name: &str, connection: &Connection) {

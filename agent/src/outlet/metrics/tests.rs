@@ -55,6 +55,10 @@ fn counters_and_histograms_have_the_documented_names() {
         "tlsprof_connection_turns_bucket{le=\"5.0\",service_name=\"nginx.service\",\
          role=\"server\"} 3",
         "tlsprof_time_wait_created_total{service_name=\"nginx.service\",role=\"server\"} 3",
+        "tlsprof_listen_overflows_total{service_name=\"nginx.service\"} 6",
+        "tlsprof_accept_queue_length{service_name=\"nginx.service\"} 7",
+        "tlsprof_accept_queue_limit{service_name=\"nginx.service\"} 511",
+        "tlsprof_accept_wait_seconds_bucket{le=\"0.0001\",service_name=\"nginx.service\"} 3",
         "tlsprof_agent_events_lost_total{reason=\"event_ring_full\"} 0",
         "tlsprof_agent_capability{capability=\"handshakes\",state=\"available\"} 1",
         "# EOF",

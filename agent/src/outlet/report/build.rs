@@ -12,7 +12,7 @@ use super::model::{
     AgentCost, Command, CpuSeconds, ErrorCount, HandshakeCost, HandshakeGroup, Host, Loss,
     Quantiles, Report, SCHEMA_VERSION, Service, StepCost, TlsLibrary, Wait,
 };
-use super::{connections, reasons, tls};
+use super::{accept_queue, connections, reasons, tls};
 
 /// What the ledger does not know about a profile.
 #[derive(Clone, Debug)]
@@ -148,6 +148,7 @@ fn service(
         connections: connections::of(account, now),
         connections_from_before: account.connections_from_before,
         ephemeral_ports: connections::ephemeral_ports(account, now),
+        accept_queue: accept_queue::of(&account.accept_queue),
         hellos: per_role(account, tls::hellos),
         alerts: per_role(account, tls::alerts),
         application_bytes: per_role(account, tls::application),

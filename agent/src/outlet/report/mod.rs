@@ -1,5 +1,6 @@
 //! The report of one profile: text for people, JSON for programs.
 
+mod accept_queue;
 mod build;
 mod connections;
 pub mod json;

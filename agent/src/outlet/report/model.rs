@@ -4,12 +4,14 @@
 //! types. [`SCHEMA_VERSION`] rises when a field is removed, renamed or changes
 //! its meaning; new fields may come without that.
 
+mod accept_queue;
 mod connections;
 mod tls;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use accept_queue::{AcceptQueue, AcceptWait, ListeningQueues, QueueLength};
 pub use connections::{ClosedConnections, Connections, EphemeralPorts, TurnCount};
 pub use tls::{
     Agreement, AlertCount, ApplicationBytes, AttemptCount, Hellos, NameCount, SocketHandshakes,
@@ -87,6 +89,8 @@ pub struct Service {
     /// Ephemeral ports toward the remote endpoint that took up the most of them
     /// at the end; null if the service connected nowhere.
     pub ephemeral_ports: Option<EphemeralPorts>,
+    /// What waited to be accepted; null if nothing is known of it.
+    pub accept_queue: Option<AcceptQueue>,
     /// What hellos said in clear, by role.
     #[serde(default)]
     pub hellos: Vec<Hellos>,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, PoisonError};
 use std::time::Duration;
 
+use crate::evidence::accept_queue::{AcceptQueues, Queue};
 use crate::evidence::hello::tests::fixture;
 use crate::evidence::sample::opening;
 pub(crate) use crate::evidence::sample::{connection, handshake};
@@ -36,6 +37,7 @@ fn book_connections(ledger: &mut Ledger) {
         ledger.record_opening("nginx.service", &opening(Role::Server));
         ledger.record_connection("nginx.service", &one);
     }
+    record_queues(ledger, "nginx.service", 512, 34);
     let from_before = Connection {
         whole: None,
         ..connection()
@@ -43,6 +45,15 @@ fn book_connections(ledger: &mut Ledger) {
     for _ in 0..3 {
         ledger.record_connection("nginx.service", &from_before);
     }
+}
+
+/// A reading of the accept queues of one service, for 511 connections.
+fn record_queues(ledger: &mut Ledger, service: &str, length: u32, overflows: u64) {
+    let mut queues = AcceptQueues::default();
+    let limit = 511;
+    queues.add(Queue { length: 3, limit }, 0);
+    queues.add(Queue { length, limit }, overflows);
+    ledger.record_accept_queues(&BTreeMap::from([(service.to_owned(), queues)]));
 }
 
 fn hello(fixture: &str) -> Option<Box<hello::Facts>> {
@@ -298,6 +309,9 @@ pub(crate) fn book(ledger: &SharedLedger, metrics: &Metrics, service: &str) {
     let evidence = Evidence::Handshake(Box::new(handshake()));
     metrics.observe(ledger.booked_name(service), &evidence);
     ledger.record_opening(service, &opening(Role::Server));
+    let evidence = Evidence::Opened(opening(Role::Server));
+    metrics.observe(ledger.booked_name(service), &evidence);
+    record_queues(&mut ledger, service, 7, 2);
     ledger.record_connection(service, &connection());
     let evidence = Evidence::Closed(Box::new(connection()));
     metrics.observe(ledger.booked_name(service), &evidence);

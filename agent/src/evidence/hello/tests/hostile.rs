@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::fixture::{all, bytes, fed, read, summary};
-use crate::evidence::hello::{Direction, Exchange, State, TLS_LIMIT};
+use crate::evidence::hello::{Direction, Exchange, Opening, State, TLS_LIMIT, Upgrade};
 
 const C: Direction = Direction::FromClient;
 const S: Direction = Direction::FromServer;
@@ -93,6 +93,36 @@ fn a_connection_joined_late_is_not_taken_for_another_protocol() {
         summary(&fed([(C, finished.as_slice())])),
         "gave_up:underway"
     );
+}
+
+#[test]
+fn other_protocols_are_recognised_within_five_bytes() {
+    let state = |way, first: &[u8]| fed([(way, first)]).progress().state;
+    for first in [
+        &b"GET /"[..],
+        b"SSH-2",
+        b"\x16\x03\x09\x00\x01",
+        b"\x16\x03\x01\xff\xff",
+    ] {
+        assert_eq!(state(C, first), State::NotTls, "{}", first.escape_ascii());
+    }
+    for first in [&b"HTTP/"[..], b"-ERR "] {
+        assert_eq!(state(S, first), State::NotTls, "{}", first.escape_ascii());
+    }
+}
+
+#[test]
+fn what_came_before_is_among_the_facts() {
+    let opening = Opening {
+        proxy_protocol: true,
+        upgrade: Some(Upgrade::Smtp),
+    };
+    let mut exchange = Exchange::after(opening);
+    for (direction, bytes) in read("starttls-smtp-tls13").whole() {
+        exchange.received(direction, bytes);
+    }
+    assert_eq!(exchange.progress().state, State::Complete);
+    assert_eq!(exchange.facts().unwrap().opening, opening);
 }
 
 fn direction() -> impl Strategy<Value = Direction> {

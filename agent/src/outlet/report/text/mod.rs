@@ -1,5 +1,6 @@
 //! The report as text for a terminal: the answer first, then its evidence.
 
+mod accept_queue;
 mod connections;
 mod costs;
 mod hellos;

@@ -7,6 +7,7 @@ use crate::outlet::terminal::table::Table;
 use crate::outlet::terminal::units::{count, counted, percent, rate, time};
 use crate::outlet::terminal::{Paint, Style, bar, printable, shorten, wrap};
 
+use super::accept_queue::accept_queue;
 use super::connections::connections;
 use super::costs::{costs, negotiated, steps};
 use super::hellos::hellos;
@@ -24,6 +25,7 @@ pub(super) fn render(service: &Service, seconds: f64, style: Style) -> String {
         out.push_str(&section(service, style));
     }
     out.push_str(&connections(service, seconds, style));
+    out.push_str(&accept_queue(service, style));
     out
 }
 

@@ -1,0 +1,273 @@
+//! Accept queues of the services: read from the kernel every second, in each of their
+//! network namespaces.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use super::Session;
+use crate::causes::one_line;
+use crate::discover::ProcRoot;
+use crate::discover::table::ServiceView;
+use crate::evidence::Pid;
+use crate::evidence::accept_queue::{AcceptQueues, Overflows};
+use crate::kernel::sock_diag::{ListeningSocket, SockDiag};
+use crate::outlet::doctor::State;
+
+/// Time between two readings, at least. The kernel walks through a table of all its
+/// listening sockets for each network namespace.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Who has a socket open is looked up again after this time: it may be handed on.
+const OWNERS_PERIOD: Duration = Duration::from_secs(60);
+/// So many times as long as it took must pass before it is done again: it may use
+/// half a percent of a CPU.
+const REST: u32 = 200;
+
+/// What is read of accept queues.
+#[derive(Debug)]
+pub(super) struct Queues {
+    namespaces: BTreeMap<PathBuf, Namespace>,
+    owners: Owners,
+    next: Instant,
+    /// Why a namespace could not be read, the last time.
+    refusal: Option<String>,
+}
+
+/// One network namespace.
+#[derive(Debug, Default)]
+struct Namespace {
+    diag: Option<SockDiag>,
+    overflows: Overflows,
+    /// The kernel will not change its mind.
+    refused: bool,
+}
+
+/// Which service has a listening socket, by its cookie; None for none that is
+/// profiled.
+#[derive(Debug)]
+struct Owners {
+    services: BTreeMap<u64, Option<String>>,
+    looked_up: Option<Instant>,
+    /// No new look before this.
+    next: Instant,
+}
+
+/// A listening socket and its overflows since the last reading.
+type Reading = Vec<(ListeningSocket, u64)>;
+
+impl Queues {
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            namespaces: BTreeMap::new(),
+            owners: Owners {
+                services: BTreeMap::new(),
+                looked_up: None,
+                next: now,
+            },
+            next: now,
+            refusal: None,
+        }
+    }
+
+    /// Reads the queues of these services.
+    fn read(
+        &mut self,
+        proc: &ProcRoot,
+        services: &[ServiceView<'_>],
+    ) -> BTreeMap<String, AcceptQueues> {
+        let began = Instant::now();
+        let members = members(proc, services);
+        self.namespaces.retain(|name, _| members.contains_key(name));
+        let mut reading = Reading::new();
+        for (name, processes) in &members {
+            reading.extend(self.read_namespace(proc, name, processes));
+        }
+        self.owners.update(proc, services, &reading);
+        self.next = Instant::now() + PERIOD.max(began.elapsed() * REST);
+        self.by_service(&reading)
+    }
+
+    fn read_namespace(&mut self, proc: &ProcRoot, name: &Path, processes: &[Pid]) -> Reading {
+        let namespace = self.namespaces.entry(name.to_owned()).or_default();
+        if namespace.refused {
+            return Reading::new();
+        }
+        match namespace.read(proc, name, processes) {
+            Ok(reading) => reading,
+            Err(error) => {
+                // Answers that still come are for nobody.
+                namespace.diag = None;
+                namespace.refused = is_final(&error);
+                self.refusal = Some(reason(&error));
+                Reading::new()
+            }
+        }
+    }
+
+    fn by_service(&self, reading: &Reading) -> BTreeMap<String, AcceptQueues> {
+        let mut services: BTreeMap<String, AcceptQueues> = BTreeMap::new();
+        for (socket, overflows) in reading {
+            if let Some(Some(service)) = self.owners.services.get(&socket.cookie) {
+                let queues = services.entry(service.clone()).or_default();
+                queues.add(socket.into(), *overflows);
+            }
+        }
+        services
+    }
+}
+
+impl Namespace {
+    /// The overflows are read first, see [`Overflows`]. Nothing if its processes are
+    /// gone.
+    fn read(&mut self, proc: &ProcRoot, name: &Path, processes: &[Pid]) -> io::Result<Reading> {
+        let counted = processes.iter().find_map(|pid| proc.listen_overflows(*pid));
+        let (Some(counted), Some(diag)) = (counted, self.diag(proc, name, processes)?) else {
+            return Ok(Reading::new());
+        };
+        let sockets = diag.listeners()?;
+        let overflows = self.overflows.take(counted, &sockets);
+        let of = |socket: &ListeningSocket| overflows.get(&socket.cookie).copied();
+        let each = sockets.into_iter();
+        Ok(each
+            .map(|one| (one, of(&one).unwrap_or_default()))
+            .collect())
+    }
+
+    /// The own namespace needs no right to go elsewhere.
+    fn diag(
+        &mut self,
+        proc: &ProcRoot,
+        name: &Path,
+        processes: &[Pid],
+    ) -> io::Result<Option<&SockDiag>> {
+        if self.diag.is_none() {
+            self.diag = if proc.own_network_namespace().as_deref() == Some(name) {
+                Some(SockDiag::open()?)
+            } else {
+                let mut files = processes
+                    .iter()
+                    .filter_map(|pid| proc.open_network_namespace(*pid).ok());
+                let open = |file: File| SockDiag::open_in(file.as_fd());
+                files.next().map(open).transpose()?
+            };
+        }
+        Ok(self.diag.as_ref())
+    }
+}
+
+/// Without the right to go to a namespace, or without the kernel's module, no later
+/// attempt will do better; and each makes the kernel look for the module.
+fn is_final(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound
+    )
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            "the kernel lists no TCP sockets (sock_diag, module tcp_diag)".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => format!(
+            "no permission to look into another network namespace (CAP_SYS_ADMIN): {}",
+            one_line(error)
+        ),
+        _ => one_line(error),
+    }
+}
+
+/// Whether accept queues can be read here.
+pub(super) fn works() -> State {
+    let here = SockDiag::open().and_then(|diag| diag.listeners());
+    if let Err(error) = here {
+        return State::Unavailable(reason(&error));
+    }
+    let own = File::open("/proc/self/ns/net");
+    match own.and_then(|namespace| SockDiag::open_in(namespace.as_fd())) {
+        Ok(_) => State::Available,
+        Err(error) => State::Degraded(reason(&error)),
+    }
+}
+
+impl Owners {
+    /// Looks who has the sockets open, if one is new or the last look is long ago.
+    fn update(&mut self, proc: &ProcRoot, services: &[ServiceView<'_>], reading: &Reading) {
+        let cookies: BTreeSet<u64> = reading.iter().map(|(one, _)| one.cookie).collect();
+        self.services.retain(|cookie, _| cookies.contains(cookie));
+        let began = Instant::now();
+        let is_new = cookies.len() > self.services.len();
+        let is_old = self
+            .looked_up
+            .is_none_or(|then| then.elapsed() >= OWNERS_PERIOD);
+        if !(is_new || is_old) || began < self.next {
+            return;
+        }
+        let inodes: BTreeSet<u64> = reading.iter().map(|(one, _)| one.inode).collect();
+        let processes = services.iter().flat_map(|service| &service.processes);
+        let holders = proc.holders(processes.copied(), &inodes);
+        self.services = reading
+            .iter()
+            .map(|(socket, _)| {
+                let pids = holders.get(&socket.inode);
+                let owner = pids.and_then(|pids| owner(services, pids));
+                (socket.cookie, owner)
+            })
+            .collect();
+        self.looked_up = Some(began);
+        self.next = Instant::now() + began.elapsed() * REST;
+    }
+}
+
+/// The service that most of these processes belong to; among equals the one with the
+/// latest process: a helper binds, hands on and stays.
+fn owner(services: &[ServiceView<'_>], pids: &[Pid]) -> Option<String> {
+    let counts = services.iter().map(|service| {
+        let theirs = |pid: &&Pid| service.processes.contains(pid);
+        let own: Vec<&Pid> = pids.iter().filter(theirs).collect();
+        (own.len(), own.last().copied().copied(), service.name)
+    });
+    let most = counts.max_by_key(|(count, last, _)| (*count, *last))?;
+    (most.0 > 0).then(|| most.2.as_str().to_owned())
+}
+
+/// The processes of the services in each network namespace.
+fn members(proc: &ProcRoot, services: &[ServiceView<'_>]) -> BTreeMap<PathBuf, Vec<Pid>> {
+    let mut members: BTreeMap<PathBuf, Vec<Pid>> = BTreeMap::new();
+    for pid in services.iter().flat_map(|service| &service.processes) {
+        if let Some(namespace) = proc.network_namespace(*pid) {
+            members.entry(namespace).or_default().push(*pid);
+        }
+    }
+    members
+}
+
+impl Session {
+    /// Reads the accept queues, if it is time or the last chance.
+    pub(super) fn read_accept_queues(&mut self, last: bool) {
+        if Instant::now() < self.queues.next && !last {
+            return;
+        }
+        let services = self.table.services();
+        let mut queues = self.queues.read(&self.proc, &services);
+        let worth = self.services_worth_booking();
+        queues.retain(|name, one| {
+            worth.contains(name) || one.overflows > 0 || one.fullest.length > 0
+        });
+        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
+        ledger.record_accept_queues(&queues);
+    }
+
+    /// What it means that accept queues could not be read.
+    pub(super) fn note_on_accept_queues(&self) -> Option<String> {
+        let reason = self.queues.refusal.as_ref()?;
+        Some(format!(
+            "Not all accept queues could be read; their overflows are missing: {reason}."
+        ))
+    }
+}
