@@ -9,7 +9,7 @@ use super::marks::{Amounts, Marks};
 
 /// Instructions are of different lengths, but decoding from a wrong place soon falls into step
 /// with the right one. So many bytes are not believed.
-const OUT_OF_STEP: usize = 32;
+const OUT_OF_STEP: usize = 16;
 /// The order of 32-bit lanes for `pshufd` that swaps halves.
 const SWAP: u32 = 0x4e;
 /// The longest instruction.
@@ -183,6 +183,7 @@ fn lanes(marks: &mut Marks, instruction: &Instruction) -> bool {
         M::Vpternlogd | M::Vpternlogq => &mut marks.lanes_xored,
         M::Pmuludq | M::Vpmuludq => &mut marks.lanes_multiplied,
         M::Vpmadd52luq | M::Vpmadd52huq => &mut marks.lanes_multiplied52,
+        M::Vpbroadcastq => &mut marks.lanes_broadcast,
         M::Valignq => &mut marks.lanes_carried,
         _ if swaps_halves(instruction) => &mut marks.halves_swapped,
         M::Punpckldq | M::Vpunpckldq | M::Punpckhdq | M::Vpunpckhdq => &mut marks.lanes_transposed,
@@ -234,10 +235,11 @@ fn arithmetic(marks: &mut Marks, instruction: &Instruction) -> bool {
         (M::Sbb, 64) if !is_of_one(instruction) && immediate(instruction).is_none() => {
             marks.carried += 1;
         }
-        (M::And, _) if immediate(instruction) == Some(3) => marks.two_bits += 1,
-        (M::And | M::Mov, _) if immediate(instruction) == Some(!3) => marks.two_bits += 1,
+        (M::And, _) if immediate(instruction) == Some(3) => marks.lowest_two += 1,
+        (M::And | M::Mov, _) if immediate(instruction) == Some(!3) => marks.but_two += 1,
         (M::Shr | M::Shrd, 64) if amount(instruction) == Some(2) => marks.shifted_two += 1,
-        (M::Add, 32) => marks.added32 += 1,
+        (M::Add | M::Lea, _) => marks.added += 1,
+        (M::Imul, 64) if immediate(instruction).is_none() => marks.multiplied_short += 1,
         (M::Xor, _) if !is_of_one(instruction) => marks.xored += 1,
         _ => return false,
     }
