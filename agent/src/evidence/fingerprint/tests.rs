@@ -4,6 +4,8 @@
 //! tests/fingerprints/fixture.py: what they are of is known because the program does nothing
 //! else. `aarch64.txt` holds places in functions that were chosen by name.
 
+#![allow(clippy::unwrap_used, reason = "a failed test should stop")]
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
