@@ -55,7 +55,7 @@ impl CarryLess {
 pub(super) struct Marks {
     /// All of them.
     pub instructions: u16,
-    /// AES rounds with a round key, and AES key expansion.
+    /// Steps of the AES key expansion.
     pub aes: u16,
     /// AES rounds that mix a value with itself or with a constant, as hash tables do.
     pub aes_mixing: u16,
