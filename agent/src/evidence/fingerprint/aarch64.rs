@@ -13,21 +13,22 @@ const SP: u32 = 31;
 /// Marks of the code that runs on to `code[at]`, and on from there.
 pub(super) fn marks(code: &[u8], at: usize) -> Marks {
     let mut marks = Marks::default();
+    let mut keys = Keys::default();
     let (before, after) = code.split_at(at.min(code.len()));
     for word in before.as_rchunks::<4>().1.iter().rev() {
         let word = u32::from_le_bytes(*word);
         if ends(word) || is_jump(word) {
             break;
         }
-        note(&mut marks, word);
+        note(&mut marks, &mut keys, word);
     }
-    run_on(&mut marks, after.as_chunks::<4>().0);
+    run_on(&mut marks, &mut keys, after.as_chunks::<4>().0);
     marks
 }
 
 /// Reads on until the code goes elsewhere. Jumps are followed forward within `code`, so that
 /// this ends; those that depend on a condition are not taken.
-fn run_on(marks: &mut Marks, code: &[[u8; 4]]) {
+fn run_on(marks: &mut Marks, keys: &mut Keys, code: &[[u8; 4]]) {
     let limit = marks.instructions + MAX_INSTRUCTIONS;
     let mut at = 0;
     while marks.instructions < limit
@@ -46,7 +47,7 @@ fn run_on(marks: &mut Marks, code: &[[u8; 4]]) {
             marks.instructions += 1;
             at = at.saturating_add(usize::try_from(distance).unwrap_or(usize::MAX));
         } else {
-            note(marks, word);
+            note(marks, keys, word);
             at += 1;
         }
     }
@@ -69,9 +70,10 @@ fn ends(word: u32) -> bool {
         || is(word, 0xffff_0000, 0) // UDF
 }
 
-fn note(marks: &mut Marks, word: u32) {
+fn note(marks: &mut Marks, keys: &mut Keys, word: u32) {
     marks.instructions += 1;
-    let _ = cipher(marks, word)
+    let _ = aes(marks, keys, word)
+        || cipher(marks, word)
         || rotation(marks, word)
         || shift(marks, word)
         || lanes(marks, word)
@@ -79,12 +81,34 @@ fn note(marks: &mut Marks, word: u32) {
         || memory(marks, word);
 }
 
-/// Instructions that were made for cryptography.
+/// The register of the last round key, by the register of the state.
+type Keys = [Option<u32>; 32];
+
+/// AESE and AESD, which make a round with AESMC or AESIMC. Hash functions for tables use one
+/// key for all rounds: Go's runtime, for one.
+fn aes(marks: &mut Marks, keys: &mut Keys, word: u32) -> bool {
+    if !is(word, 0xffff_cc00, 0x4e28_4800) {
+        return false;
+    }
+    if word & 0x2000 != 0 {
+        return true; // AESMC, AESIMC
+    }
+    let (key, state) = (Some((word >> 5) & 0x1f), word & 0x1f);
+    let mixes = usize::try_from(state)
+        .ok()
+        .and_then(|state| keys.get_mut(state))
+        .is_some_and(|last| std::mem::replace(last, key) == key);
+    match word & 0x1000 {
+        _ if mixes => marks.aes_mixing += 1,
+        0 => marks.aes_encrypting += 1,
+        _ => marks.aes_decrypting += 1,
+    }
+    true
+}
+
+/// Other instructions that were made for cryptography.
 fn cipher(marks: &mut Marks, word: u32) -> bool {
-    if is(word, 0xffff_cc00, 0x4e28_4800) {
-        // AESE, AESD, AESMC, AESIMC. A round is two of them, and the last is not another.
-        marks.aes += 1;
-    } else if is(word, 0xffe0_fc00, 0x0ee0_e000) {
+    if is(word, 0xffe0_fc00, 0x0ee0_e000) {
         marks.carry_less.low += 1; // PMULL .1q, .1d, .1d
     } else if is(word, 0xffe0_fc00, 0x4ee0_e000) {
         marks.carry_less.high += 1; // PMULL2 .1q, .2d, .2d
@@ -172,12 +196,14 @@ fn arithmetic(marks: &mut Marks, word: u32) -> bool {
         marks.multiplied += 1; // UMULH; MUL goes with it
     } else if is(word, 0x9fe0_fc00, 0x9a00_0000) {
         marks.carried += 1; // ADC, ADCS, SBC, SBCS of 64 bits
-    } else if is(word, 0xff20_0000, 0x0b00_0000) {
-        marks.added32 += 1; // ADD of 32 bits
+    } else if is(word, 0x7f20_0000, 0x0b00_0000) {
+        marks.added += 1; // ADD
     } else if is(word, 0x7f20_0000, 0x4a00_0000) {
         marks.xored += 1; // EOR
-    } else if is(word, 0xffff_fc00, 0x9240_0400) || is(word, 0xffff_fc00, 0x927e_f400) {
-        marks.two_bits += 1; // AND with 3, and with -4
+    } else if is(word, 0xffff_fc00, 0x9240_0400) {
+        marks.lowest_two += 1; // AND with 3
+    } else if is(word, 0xffff_fc00, 0x927e_f400) {
+        marks.but_two += 1; // AND with -4
     } else if is(word, 0xffff_fc00, 0xd342_fc00) || is(word, 0xffe0_fc00, 0x93c0_0800) {
         marks.shifted_two += 1; // LSR by 2, EXTR by 2
     } else {

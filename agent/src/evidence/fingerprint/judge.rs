@@ -62,7 +62,7 @@ fn is_aes(marks: &Marks) -> bool {
     }
     let both = marks.aes_encrypting > 0 && marks.aes_decrypting > 0;
     let rounds = marks.aes_encrypting + marks.aes_decrypting;
-    rounds > marks.aes_mixing && !both
+    rounds > 4 * marks.aes_mixing && !both
 }
 
 fn is_chacha(marks: &Marks) -> bool {
@@ -73,15 +73,17 @@ fn is_chacha(marks: &Marks) -> bool {
     let rotates = marks.lanes_rotated32.count(&CHACHA) >= 3;
     let scalar = marks.rotated32.distinct(&CHACHA) >= 3
         && marks.rotated32.count(&CHACHA) >= 4
-        && marks.added32 >= 2
+        && marks.added >= 2
         && marks.xored >= 2;
-    (mixes && (shifts || rotates)) || scalar || is_key_stream(marks)
+    // Some code does Poly1305 in registers while ChaCha20 is done in vectors.
+    let stitched = marks.lanes_added32 >= 3 && marks.multiplied + marks.carried >= 2;
+    (mixes && (shifts || rotates)) || scalar || stitched || is_key_stream(marks)
 }
 
 /// Vectors of several blocks: the state is added, they are transposed into key streams, and
 /// these are laid over the data.
 fn is_key_stream(marks: &Marks) -> bool {
-    let transposed = marks.lanes_transposed >= 8 && marks.lanes_added32 >= 2;
+    let transposed = marks.lanes_transposed >= 12 && marks.lanes_added32 >= 2;
     let only = (marks.lanes_transposed + marks.lanes_added32) * 5 >= marks.instructions * 4;
     let over = marks.laid_over >= 4
         && marks.stores >= 3
@@ -110,7 +112,7 @@ fn is_sha(marks: &Marks) -> bool {
         .any(|group| marks.rotated64.distinct(group) >= 2);
     // The second rotates what was rotated before: its own is 30 (FIPS 180-4, 6.1.2).
     let sha1 = marks.rotated32.count(&[5]) > 0 && marks.rotated32.count(&[30, 25]) > 0;
-    marks.sha > 0 || sha256 || sha512 || sha1
+    marks.sha > 0 || (marks.added >= 2 && (sha256 || sha512 || sha1))
 }
 
 /// Vectors in radix 2^26 need 25 products and as many sums for a set of blocks, and little
@@ -124,18 +126,25 @@ fn is_poly1305(marks: &Marks) -> bool {
     let carries = marks.lanes_right64.count(&POLY1305) > 0 && arithmetic >= 3;
     let carries52 = marks.lanes_right64.distinct(&POLY1305_52) >= 2;
     let lanes52 = marks.lanes_multiplied52 >= 2 && marks.lanes_carried + marks.multiplied == 0;
-    let lanes29 = marks.lanes_right64.count(&RADIX_29) > 0;
-    let scalar = marks.multiplied > 0 && marks.two_bits > 0 && marks.shifted_two > 0;
-    scalar || ((dense || carries) && !lanes29) || carries52 || lanes52
+    let split = marks.lowest_two > 0 && marks.but_two > 0 && marks.shifted_two > 0;
+    let scalar = marks.carried > 0 && split;
+    scalar || ((dense || carries) && !is_rsa_in_lanes(marks)) || carries52 || lanes52
 }
 
-/// Chains of additions with carry; or products of vectors (almost Montgomery multiplication
-/// in radix 2^52 and 2^29).
+/// Chains of additions with carry; many products of limbs so short that none is needed; or
+/// products of vectors (almost Montgomery multiplication).
 fn is_public_key(marks: &Marks) -> bool {
     let scalar = marks.carried >= 3 || (marks.carried >= 2 && marks.multiplied >= 1);
     let lanes52 = marks.lanes_multiplied52 >= 2;
-    let lanes29 = marks.lanes_multiplied >= 2 && marks.lanes_right64.count(&RADIX_29) > 0;
-    scalar || lanes52 || lanes29
+    let limbs = marks.multiplied_short >= 10;
+    scalar || limbs || lanes52 || is_rsa_in_lanes(marks)
+}
+
+/// One number's limbs are multiplied by one limb of the other, in all lanes; Poly1305 has
+/// other blocks of the message in other lanes.
+fn is_rsa_in_lanes(marks: &Marks) -> bool {
+    let one_limb = marks.lanes_broadcast > 0 || marks.lanes_right64.count(&RADIX_29) > 0;
+    marks.lanes_multiplied >= 2 && one_limb
 }
 
 fn is_copy(marks: &Marks) -> bool {

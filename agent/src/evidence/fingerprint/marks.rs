@@ -55,7 +55,7 @@ impl CarryLess {
 pub(super) struct Marks {
     /// All of them.
     pub instructions: u16,
-    /// AES rounds with a round key, and AES key expansion.
+    /// Steps of the AES key expansion.
     pub aes: u16,
     /// AES rounds that mix a value with itself or with a constant, as hash tables do.
     pub aes_mixing: u16,
@@ -85,8 +85,8 @@ pub(super) struct Marks {
     pub lanes_right32: Amounts,
     /// Shifts of 64-bit lanes to the right.
     pub lanes_right64: Amounts,
-    /// Additions of 32-bit registers.
-    pub added32: u16,
+    /// Additions of registers.
+    pub added: u16,
     /// Exclusive or of registers.
     pub xored: u16,
     /// Additions of 32-bit lanes.
@@ -103,15 +103,21 @@ pub(super) struct Marks {
     pub lanes_multiplied: u16,
     /// Multiplications of 52-bit lanes, added up.
     pub lanes_multiplied52: u16,
+    /// 64 bits of memory brought to all lanes.
+    pub lanes_broadcast: u16,
     /// Lanes moved on from one vector to the next.
     pub lanes_carried: u16,
     /// Multiplications of 64-bit registers to 128 bits; two instructions on AArch64,
     /// of which one counts.
     pub multiplied: u16,
+    /// Multiplications of 64-bit registers to 64 bits.
+    pub multiplied_short: u16,
     /// Additions and subtractions of 64-bit registers with carry.
     pub carried: u16,
-    /// The lowest two bits are taken, or taken off.
-    pub two_bits: u16,
+    /// The lowest two bits are taken.
+    pub lowest_two: u16,
+    /// The lowest two bits are taken off.
+    pub but_two: u16,
     /// 64-bit registers are shifted to the right by two bits.
     pub shifted_two: u16,
     /// Loads of 16 bytes and more, but from the stack.

@@ -25,7 +25,7 @@ pub use cache::Cache;
 pub enum Kind {
     /// AES rounds, and carry-less multiplication for GHASH.
     Aes,
-    /// ChaCha20 or Poly1305.
+    /// ChaCha20 or Poly1305. As a source of random numbers, too: SQLite, Go's runtime.
     ChaCha,
     /// SHA-1 or SHA-2.
     Sha,
