@@ -138,10 +138,9 @@ def test_no_samples_where_they_are_switched_off(tmp_path):
     assert notes == ["CPUs were not sampled: switched off by profile.sample_frequency."]
 
 
-HANDSHAKE_TOLERANCE = 0.03
-
-LIBRARY = ["auto", "off"]
-"""With probes in the TLS library; and by socket calls alone."""
+HANDSHAKE_TOLERANCE = {"auto": 0.03, "off": 0.055}
+"""Of a share. With probes in the TLS library; and by socket calls alone, whose own clock is up to 3%
+of the handshakes' time off the library's (docs/journal)."""
 
 
 def handshake_shares(folder: Path, certificate, form: str, library: str) -> tuple[float, float]:
@@ -158,14 +157,14 @@ def handshake_shares(folder: Path, certificate, form: str, library: str) -> tupl
     return handshakes / every, measured.cpu_seconds / used
 
 
-@pytest.mark.parametrize("library", LIBRARY)
+@pytest.mark.parametrize("library", HANDSHAKE_TOLERANCE)
 @pytest.mark.parametrize("form", ["threads", "epoll"])
 def test_handshakes_take_their_share(form, library, rsa, tmp_path):
     """2,000 samples each time: a standard deviation of 0.01."""
 
     def agree(shares: list[tuple[float, float]]) -> bool:
         off = median(by_samples - by_server for by_samples, by_server in shares)
-        return abs(off) <= HANDSHAKE_TOLERANCE
+        return abs(off) <= HANDSHAKE_TOLERANCE[library]
 
     shares = measure_until(
         agree, lambda: handshake_shares(tmp_path, rsa, form, library), least=1, most=7
