@@ -1,10 +1,11 @@
 //! The accounts of each service: handshakes, their CPU time, steps and waits;
-//! TCP connections.
+//! TCP connections; CPU time by activity.
 //!
 //! Pure bookkeeping: no clock, no system call. Every sum only grows, so that it
 //! can be exported as a counter, and memory is bounded by [`Limits`].
 
 mod connections;
+mod cpu;
 mod distribution;
 mod handshakes;
 mod hellos;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use crate::evidence::{Handshake, Outcome, Role, Source, WaitReason};
 
 pub use connections::{Closed, ConnectionAccount, Turns};
+pub use cpu::{Accounted, Check, CpuAccount, Part, Sampling};
 pub use distribution::Distribution;
 use distribution::bounded_nanos;
 pub use handshakes::{CostDistribution, HandshakeKey, HandshakeSum, RoleAccount};
@@ -59,6 +61,8 @@ pub struct ServiceAccount {
     pub cpu_user: Duration,
     /// CPU time of the service's processes in kernel mode.
     pub cpu_system: Duration,
+    /// What that CPU time was spent on, where samples are taken.
+    pub activities: CpuAccount,
     /// Probes hit inside its handshakes.
     pub probe_hits: u64,
     /// Handshakes by what was negotiated and how they ended.
@@ -147,6 +151,8 @@ pub struct Ledger {
     services: BTreeMap<String, ServiceAccount>,
     now: Duration,
     ownerless: u64,
+    sampling: Sampling,
+    period: Duration,
 }
 
 impl Ledger {
@@ -157,6 +163,8 @@ impl Ledger {
             services: BTreeMap::new(),
             now: Duration::ZERO,
             ownerless: 0,
+            sampling: Sampling::OFF,
+            period: Duration::ZERO,
         }
     }
 
@@ -177,11 +185,17 @@ impl Ledger {
     }
 
     /// Books CPU time that the kernel accounted to the service's processes
-    /// since the last call, ended processes included.
+    /// since the last call, ended processes included, and divides it like the samples
+    /// that came in between.
     pub fn add_cpu(&mut self, service: &str, user: Duration, system: Duration) {
-        let account = self.account_mut(service);
+        let now = self.now;
+        let name = self.booked_name(service).to_owned();
+        let account = self.services.entry(name).or_default();
         account.cpu_user = account.cpu_user.saturating_add(user);
         account.cpu_system = account.cpu_system.saturating_add(system);
+        let total = account.cpu_user.saturating_add(account.cpu_system);
+        let new = Accounted { user, system };
+        account.activities.add_cpu(new, total, now, &self.sampling);
     }
 
     /// The name that a service is booked under: its own, or [`OTHER`] when it

@@ -1,6 +1,8 @@
 //! What CPU time was spent on. The rules are pure: functions and kinds of code in,
 //! an activity out.
 
+mod names;
+
 use super::fingerprint::Kind;
 
 /// What CPU time was spent on.
