@@ -9,11 +9,13 @@ mod cpu;
 mod distribution;
 mod handshakes;
 mod hellos;
+pub mod interval;
 mod remotes;
 mod sources;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod unit_costs;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,6 +32,7 @@ pub use remotes::Ports;
 use remotes::Remotes;
 pub use sources::{Agreement, Application, ApplicationBytes, SocketAccount};
 pub use steps::{Pending, StepAccount};
+pub use unit_costs::{Unit, UnitCost};
 
 /// What the services and the label values beyond the limits count under.
 pub const OTHER: &str = "other";
@@ -77,6 +80,11 @@ pub struct ServiceAccount {
 }
 
 impl ServiceAccount {
+    /// CPU time of the service's processes in both modes.
+    pub const fn cpu(&self) -> Duration {
+        self.cpu_user.saturating_add(self.cpu_system)
+    }
+
     /// CPU time of all handshakes.
     pub fn handshake_cpu(&self) -> Duration {
         self.handshakes.values().map(|sum| sum.cpu).sum()
@@ -193,7 +201,7 @@ impl Ledger {
         let account = self.services.entry(name).or_default();
         account.cpu_user = account.cpu_user.saturating_add(user);
         account.cpu_system = account.cpu_system.saturating_add(system);
-        let total = account.cpu_user.saturating_add(account.cpu_system);
+        let total = account.cpu();
         let new = Accounted { user, system };
         account.activities.add_cpu(new, total, now, &self.sampling);
     }

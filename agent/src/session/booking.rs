@@ -150,6 +150,12 @@ impl Session {
         }
     }
 
+    /// Divides the CPU time that no sample has spoken for yet: no more come.
+    pub(super) fn settle_cpu(&self) {
+        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
+        ledger.settle_cpu();
+    }
+
     /// Services with a TLS library, and those that have an account already, by
     /// handshakes or connections: on a whole host the rest would only fill the
     /// ledger. Of what the user named, all.

@@ -200,6 +200,7 @@ impl Session {
         }
         self.flush(&mut see);
         self.book_cpu();
+        self.settle_cpu();
         self.bound_time_wait();
         Ok(())
     }

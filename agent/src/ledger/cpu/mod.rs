@@ -110,6 +110,11 @@ pub struct CpuAccount {
 }
 
 impl CpuAccount {
+    /// Whether nothing was ever sampled.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// Everything that was sampled, by activity and mode.
     pub fn parts(&self) -> impl Iterator<Item = (Key, Part)> {
         self.parts.iter().map(|(key, part)| (*key, *part))
@@ -277,7 +282,7 @@ impl Ledger {
     /// Divides what still waits for a sample: none will come.
     pub fn settle_cpu(&mut self) {
         for account in self.services.values_mut() {
-            let total = account.cpu_user.saturating_add(account.cpu_system);
+            let total = account.cpu();
             account.activities.settle(total, self.now, &self.sampling);
         }
     }

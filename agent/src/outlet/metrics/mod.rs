@@ -5,6 +5,7 @@
 
 mod collector;
 mod connections;
+mod cpu;
 pub mod format;
 mod hellos;
 mod sources;

@@ -2,6 +2,7 @@
 
 mod build;
 mod connections;
+mod cpu;
 pub mod json;
 pub mod model;
 pub mod reasons;
