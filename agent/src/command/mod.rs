@@ -79,6 +79,7 @@ fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -
         handshakes_in_progress: config.limits.handshakes_in_progress,
         connections: follow(profile.connections),
         ask_certificates: profile.ask_certificates,
+        spots: false,
     }
 }
 

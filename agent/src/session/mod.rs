@@ -7,6 +7,7 @@ pub mod diagnosis;
 mod facts;
 pub mod governor;
 mod images;
+pub mod spots;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -33,9 +34,11 @@ use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
 use crate::kernel::mappings::Watch;
 use crate::kernel::record::{self, Record};
 use crate::ledger::{Ledger, SharedLedger};
+use crate::outlet::flamegraph::Stack;
 use asking::Asking;
 use booking::Desk;
 use budget::Budget;
+use spots::Spots;
 use windows::StepProbes;
 
 pub use governor::Duty;
@@ -62,6 +65,8 @@ pub struct Options {
     /// Whether TLS ports are asked for the kind of key in their certificate,
     /// where handshakes hide it.
     pub ask_certificates: bool,
+    /// Whether samples are kept by the code that they hit, for a flame graph.
+    pub spots: bool,
 }
 
 /// CPU time is read from /proc this often; a process that ends between two
@@ -90,6 +95,7 @@ pub struct Session {
     began: Instant,
     cpu_read: Instant,
     cpu_booked: BTreeMap<String, CpuTime>,
+    spots: Option<Spots>,
     undecodable: u64,
     mappings_lost: u64,
 }
@@ -143,6 +149,7 @@ impl Session {
             began: now,
             cpu_read: now,
             cpu_booked: BTreeMap::new(),
+            spots: options.spots.then(Spots::default),
             undecodable: 0,
             mappings_lost: 0,
         };
@@ -209,6 +216,12 @@ impl Session {
     pub fn ledger(&self) -> RwLockReadGuard<'_, Ledger> {
         // A panic elsewhere leaves the sums usable: each is written at once.
         self.ledger.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Samples by the names of the code that they hit; none if
+    /// [`Options::spots`] was not set.
+    pub fn stacks(&self) -> BTreeMap<Stack, u64> {
+        self.spots.as_ref().map(Spots::stacks).unwrap_or_default()
     }
 
     /// How long the profile has been under way.
