@@ -29,7 +29,7 @@ pub use distribution::Distribution;
 use distribution::bounded_nanos;
 pub use handshakes::{CostDistribution, HandshakeKey, HandshakeSum, RoleAccount};
 pub use hellos::{Counts, FEATURES, HelloAccount};
-pub use profile::{Place, Profile, Spot};
+pub use profile::{Code, Profile, Spot};
 pub use remotes::Ports;
 use remotes::Remotes;
 pub use sources::{Agreement, Application, ApplicationBytes, SocketAccount};

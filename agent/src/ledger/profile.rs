@@ -10,7 +10,7 @@ const MOST_SPOTS: usize = 50_000;
 
 /// Where a sampled instruction is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum Code {
     /// In a file.
     Image {
         /// Which.
@@ -34,7 +34,7 @@ pub struct Spot {
     /// In which mode.
     pub mode: Mode,
     /// In which code.
-    pub place: Place,
+    pub code: Code,
 }
 
 /// How often each spot was hit; bounded.
@@ -44,7 +44,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Adds samples. Beyond the bound, places in a file are merged into one for the file,
+    /// Adds samples. Beyond the bound, code in a file is merged into one for the file,
     /// and functions of the kernel into one without a name.
     pub fn add(&mut self, spot: Spot, count: u64) {
         self.add_within(MOST_SPOTS, spot, count);
@@ -52,7 +52,7 @@ impl Profile {
 
     fn add_within(&mut self, bound: usize, mut spot: Spot, count: u64) {
         if self.spots.len() >= bound && !self.spots.contains_key(&spot) {
-            spot.place = spot.place.merged();
+            spot.code = spot.code.merged();
         }
         let samples = self.spots.entry(spot).or_default();
         *samples = samples.saturating_add(count);
@@ -64,8 +64,8 @@ impl Profile {
     }
 }
 
-impl Place {
-    /// The few places that stand for all others. Images are as few as the session opens.
+impl Code {
+    /// The little code that stands for all others. Images are as few as the session opens.
     fn merged(self) -> Self {
         match self {
             Self::Image { image, .. } => Self::Image {
@@ -83,19 +83,19 @@ mod tests {
     use super::*;
     use crate::discover::image::Device;
 
-    fn spot(place: Place) -> Spot {
+    fn spot(code: Code) -> Spot {
         Spot {
             service: "nginx.service".into(),
             activity: Activity::Encryption,
             mode: Mode::User,
-            place,
+            code,
         }
     }
 
-    fn image(offset: Option<u64>) -> Place {
+    fn image(offset: Option<u64>) -> Code {
         let device = Device { major: 8, minor: 1 };
         let image = ImageId { device, inode: 7 };
-        Place::Image { image, offset }
+        Code::Image { image, offset }
     }
 
     #[test]
@@ -104,12 +104,12 @@ mod tests {
         for round in 0..2 {
             for offset in 0..100 {
                 profile.add_within(10, spot(image(Some(offset))), 1 + round);
-                profile.add_within(10, spot(Place::Kernel(format!("f{offset}"))), 1 + round);
+                profile.add_within(10, spot(Code::Kernel(format!("f{offset}"))), 1 + round);
             }
         }
         assert_eq!(profile.spots().count(), 12);
         assert_eq!(profile.spots().map(|(_, count)| count).sum::<u64>(), 600);
-        let merged = [image(None), Place::Kernel(String::new())].map(spot);
+        let merged = [image(None), Code::Kernel(String::new())].map(spot);
         for one in merged {
             assert!(
                 profile

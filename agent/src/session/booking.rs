@@ -131,6 +131,18 @@ pub(super) fn forget_turns(evidence: &mut Evidence) {
 }
 
 impl Session {
+    /// CPU time counts from here on: what services used while probes were being attached
+    /// was neither probed nor sampled.
+    pub(super) fn begin_cpu(&mut self) {
+        self.table.read_cpu();
+        let services = self.table.services();
+        let names = services.iter().map(|service| service.name.as_str());
+        self.cpu_before = names
+            .map(|name| (name.to_owned(), self.table.cpu_since_start(name)))
+            .collect();
+        self.cpu_read = Instant::now();
+    }
+
     /// Books what the kernel accounted to the services since the last time.
     pub(super) fn book_cpu(&mut self) {
         self.cpu_read = Instant::now();
@@ -141,7 +153,8 @@ impl Session {
         let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
         for name in names {
             let total = self.table.cpu_since_start(&name);
-            let booked = self.cpu_booked.entry(name.clone()).or_default();
+            let before = || self.cpu_before.get(&name).copied().unwrap_or_default();
+            let booked = self.cpu_booked.entry(name.clone()).or_insert_with(before);
             let new = total.since(*booked);
             if new.total() > Duration::ZERO {
                 *booked = total;

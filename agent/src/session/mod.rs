@@ -94,6 +94,8 @@ pub struct Session {
     trap: TrapCost,
     began: Instant,
     cpu_read: Instant,
+    /// What services had used when the profile began.
+    cpu_before: BTreeMap<String, CpuTime>,
     cpu_booked: BTreeMap<String, CpuTime>,
     spots: Option<Spots>,
     undecodable: u64,
@@ -148,6 +150,7 @@ impl Session {
             trap,
             began: now,
             cpu_read: now,
+            cpu_before: BTreeMap::new(),
             cpu_booked: BTreeMap::new(),
             spots: options.spots.then(Spots::default),
             undecodable: 0,
@@ -157,6 +160,7 @@ impl Session {
             .step_probes
             .begin(&mut session.loaded, &mut session.registry)?;
         session.follow_images();
+        session.begin_cpu();
         session.began = Instant::now();
         Ok(session)
     }

@@ -12,11 +12,14 @@ use crate::discover::elf::ElfView;
 use crate::discover::image::{ImageId, Mapping};
 use crate::evidence::Pid;
 use crate::evidence::activity::{Activity, Mode};
-use crate::ledger::{Place, Profile, Spot};
+use crate::ledger::{Code, Profile, Spot};
 use crate::outlet::flamegraph::Stack;
 
 /// Images that are kept open until their functions are looked up.
 const MOST_IMAGES: usize = 512;
+/// An image cannot be opened through a process that is gone: then it is tried again
+/// through the next ones that were hit in it.
+const MOST_TRIES: u32 = 20;
 
 /// Samples by the code that they hit. The images stay open: at the end of a profile the
 /// processes that map them may be gone.
@@ -26,48 +29,49 @@ pub struct Spots {
     images: HashMap<ImageId, Image>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Image {
     /// Name of the file.
     module: String,
     /// None if it cannot be read.
     view: Option<ElfView>,
+    tries: u32,
 }
 
 impl Spots {
     /// Adds samples of a service.
-    pub fn add(&mut self, service: &str, activity: Activity, mode: Mode, place: Place, count: u64) {
+    pub fn add(&mut self, service: &str, activity: Activity, mode: Mode, code: Code, count: u64) {
         let spot = Spot {
             service: service.to_owned(),
             activity,
             mode,
-            place,
+            code,
         };
         self.profile.add(spot, count);
     }
 
-    /// The place of user code at that address, in a process that maps these images.
-    pub fn place(
+    /// What is at that address of user space, in a process that maps these images.
+    pub fn code_at(
         &mut self,
         proc: &ProcRoot,
         process: Pid,
         mappings: &[Mapping],
         address: u64,
-    ) -> Place {
+    ) -> Code {
         let holds = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&address);
         let Some(mapping) = mappings.iter().find(holds) else {
-            return Place::Elsewhere;
+            return Code::Elsewhere;
         };
         let image = mapping.image();
-        if !self.images.contains_key(&image) {
-            if self.images.len() >= MOST_IMAGES {
-                return Place::Elsewhere;
-            }
-            self.images
-                .insert(image, Image::open(proc, process, mapping));
+        if self.images.len() >= MOST_IMAGES && !self.images.contains_key(&image) {
+            return Code::Elsewhere;
+        }
+        let kept = self.images.entry(image).or_default();
+        if kept.view.is_none() && kept.tries < MOST_TRIES {
+            kept.open(proc, process, mapping);
         }
         let offset = (address - mapping.start).saturating_add(mapping.file_offset);
-        Place::Image {
+        Code::Image {
             image,
             offset: Some(offset),
         }
@@ -82,10 +86,10 @@ impl Spots {
             .collect();
         let mut stacks = BTreeMap::new();
         for (spot, count) in self.profile.spots() {
-            let (module, function) = match &spot.place {
-                Place::Kernel(function) => ("kernel".to_owned(), function.clone()),
-                Place::Elsewhere => ("no file".to_owned(), String::new()),
-                Place::Image { image, offset } => {
+            let (module, function) = match &spot.code {
+                Code::Kernel(function) => ("kernel".to_owned(), function.clone()),
+                Code::Elsewhere => ("no file".to_owned(), String::new()),
+                Code::Image { image, offset } => {
                     let named = functions.get(image).zip(*offset);
                     let function = named.and_then(|(named, offset)| named.get(&offset).cloned());
                     let module = self.images.get(image).map(|image| image.module.clone());
@@ -105,15 +109,15 @@ impl Spots {
     }
 
     fn offsets_in(&self, id: ImageId) -> Vec<u64> {
-        let places = self.profile.spots().map(|(spot, _)| &spot.place);
-        let offset = |place: &Place| match place {
-            Place::Image {
+        let codes = self.profile.spots().map(|(spot, _)| &spot.code);
+        let offset = |code: &Code| match code {
+            Code::Image {
                 image,
                 offset: Some(offset),
             } if *image == id => Some(*offset),
             _ => None,
         };
-        let mut offsets: Vec<u64> = places.filter_map(offset).collect();
+        let mut offsets: Vec<u64> = codes.filter_map(offset).collect();
         offsets.sort_unstable();
         offsets.dedup();
         offsets
@@ -121,15 +125,14 @@ impl Spots {
 }
 
 impl Image {
-    fn open(proc: &ProcRoot, process: Pid, mapping: &Mapping) -> Self {
+    fn open(&mut self, proc: &ProcRoot, process: Pid, mapping: &Mapping) {
         let file = mapping.open(proc, process).map_err(|e| one_line(&e));
         let view = file.and_then(|image| ElfView::open(image.file).map_err(|e| one_line(&e)));
-        Self {
-            module: file_name(&mapping.path),
-            view: view
-                .inspect_err(|error| debug!(error, "functions of an image will have no names"))
-                .ok(),
-        }
+        self.module = file_name(&mapping.path);
+        self.tries += 1;
+        self.view = view
+            .inspect_err(|error| debug!(error, "functions of an image have no names yet"))
+            .ok();
     }
 
     /// Names of the functions at these offsets in the file: from the symbol tables, else
@@ -179,8 +182,8 @@ mod tests {
         let (proc, pid) = (ProcRoot::default(), a_function_to_be_found());
         let mappings = proc.images(pid).unwrap().unwrap();
         let mut spots = Spots::default();
-        let place = spots.place(&proc, pid, &mappings, address);
-        spots.add("s", Activity::Application, Mode::User, place, 3);
+        let code = spots.code_at(&proc, pid, &mappings, address);
+        spots.add("s", Activity::Application, Mode::User, code, 3);
         let mut stacks = spots.stacks().into_iter();
         let (stack, count) = stacks.next().unwrap();
         assert_eq!((count, stacks.next()), (3, None));
@@ -218,8 +221,8 @@ mod tests {
     #[test]
     fn functions_of_the_kernel_are_named_by_the_caller() {
         let mut spots = Spots::default();
-        let place = Place::Kernel("tcp_sendmsg".into());
-        spots.add("s", Activity::SocketIo, Mode::System, place, 2);
+        let code = Code::Kernel("tcp_sendmsg".into());
+        spots.add("s", Activity::SocketIo, Mode::System, code, 2);
         let stack = Stack {
             service: "s".into(),
             activity: Activity::SocketIo,
