@@ -222,10 +222,13 @@ impl Session {
         self.ledger.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Samples by the names of the code that they hit; none if
-    /// [`Options::spots`] was not set.
+    /// Samples of the services in the ledger by the names of the code that they hit;
+    /// none if [`Options::spots`] was not set.
     pub fn stacks(&self) -> BTreeMap<Stack, u64> {
-        self.spots.as_ref().map(Spots::stacks).unwrap_or_default()
+        let mut stacks = self.spots.as_ref().map(Spots::stacks).unwrap_or_default();
+        let ledger = self.ledger();
+        stacks.retain(|stack, _| ledger.service(&stack.service).is_some());
+        stacks
     }
 
     /// How long the profile has been under way.
