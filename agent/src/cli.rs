@@ -72,6 +72,8 @@ pub struct ReportOptions {
     pub format: Format,
     /// Where it goes; standard output when None.
     pub output: Option<PathBuf>,
+    /// Where a flame graph of the CPU samples goes, as an SVG.
+    pub flamegraph: Option<PathBuf>,
     /// Sets `profile.ask_certificates`.
     pub ask_certificates: bool,
 }
@@ -149,6 +151,7 @@ const REPORT_EXAMPLES: &str = "\
 Examples:
   sudo tlsprof report --duration 2m --service nginx.service
   sudo tlsprof report --format json --output profile.json
+  sudo tlsprof report --service nginx.service --flamegraph nginx.svg
   sudo tlsprof report --port 443 -- wrk -d 20s https://localhost/";
 
 const AGENT_EXAMPLES: &str = "\
@@ -244,6 +247,9 @@ struct RawReport {
     /// Write the report to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write a flame graph of the CPU time, by activity, module and function, to this SVG file
+    #[arg(long, value_name = "FILE")]
+    flamegraph: Option<PathBuf>,
     /// Connect to TLS 1.3 ports to learn the kind of key in their certificate
     #[arg(long)]
     ask_certificates: bool,
@@ -326,6 +332,7 @@ impl From<RawReport> for ReportOptions {
             until,
             format: raw.format,
             output: raw.output,
+            flamegraph: raw.flamegraph,
             ask_certificates: raw.ask_certificates,
         }
     }
@@ -359,6 +366,14 @@ mod tests {
         assert_eq!(options.target, Target::All);
         assert_eq!(options.until, Until::Elapsed(Duration::from_secs(30)));
         assert_eq!((options.format, options.output), (Format::Text, None));
+    }
+
+    #[test]
+    fn a_flame_graph_is_drawn_where_it_is_asked_for() {
+        assert_eq!(report("tlsprof report").flamegraph, None);
+        let options = report("tlsprof report --flamegraph cpu.svg --output cpu.txt");
+        assert_eq!(options.flamegraph, Some("cpu.svg".into()));
+        assert_eq!(options.output, Some("cpu.txt".into()));
     }
 
     #[test]

@@ -90,10 +90,11 @@ def test_agents_port_in_use():
     assert_refused(done, FAILURE, address, "in use")
 
 
-def test_output_that_cannot_be_written(tmp_path):
+@pytest.mark.parametrize("option", ["--output", "--flamegraph"])
+def test_output_that_cannot_be_written(option, tmp_path):
     marker = tmp_path / "command-ran"
-    output = tmp_path / "no" / "such" / "folder" / "report.json"
-    done = tlsprof("report", "--output", output, "--", "touch", marker)
+    output = tmp_path / "no" / "such" / "folder" / "file"
+    done = tlsprof("report", option, output, "--", "touch", marker)
     assert_refused(done, FAILURE, str(output))
     assert not marker.exists(), "it ran the command before it looked at the output"
 

@@ -81,6 +81,7 @@ fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -
         connections: follow(profile.connections),
         sampling: sampling(config),
         ask_certificates: profile.ask_certificates,
+        spots: false,
     }
 }
 

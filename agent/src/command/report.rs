@@ -1,8 +1,9 @@
 //! `tlsprof report`: profiles for a while, or while a command runs.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Process, ExitCode, ExitStatus};
@@ -16,6 +17,8 @@ use super::progress::Progress;
 use super::{new_ledger, selection, session_options, stop_flag};
 use crate::cli::{Format, ReportOptions, Until};
 use crate::config::Config;
+use crate::ledger::Sampling;
+use crate::outlet::flamegraph::{self, Stack};
 use crate::outlet::live::Display;
 use crate::outlet::report::model::{Command, Report};
 use crate::outlet::report::{Facts, build, json, text};
@@ -27,12 +30,18 @@ const TURN: Duration = Duration::from_millis(100);
 
 pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> {
     // Before anything else: nothing is lost if the report could not be written.
-    let output = options.output.as_deref().map(Output::create).transpose()?;
+    let create = |path: Option<&Path>, what| path.map(|path| Output::create(path, what));
+    let output = create(options.output.as_deref(), "the report").transpose()?;
+    let graph = create(options.flamegraph.as_deref(), "the flame graph").transpose()?;
     let stop = stop_flag()?;
     eprintln!("tlsprof: attaching...");
     let mut session_options = session_options(config, selection(&options.target), None);
     session_options.ask_certificates |= options.ask_certificates;
+    session_options.spots = graph.is_some();
     let mut session = Session::start(&session_options, new_ledger(config))?;
+    if let (Some(_), Sampling::Off(reason)) = (&graph, session.ledger().sampling()) {
+        bail!("a flame graph needs CPU samples, and there are none: {reason}");
+    }
     eprintln!("tlsprof: profiling {}", session.coverage());
     if let Some(note) = session.note_on_library() {
         eprintln!("tlsprof: {note}");
@@ -62,6 +71,9 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     };
     let report = build(facts, &session.ledger());
     write(&report, options.format, output)?;
+    if let Some(graph) = graph {
+        draw(&session.stacks(), graph)?;
+    }
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
 }
 
@@ -150,15 +162,16 @@ impl Drop for ChildGuard {
     }
 }
 
+/// A file that was opened before the profile began.
 struct Output {
     path: PathBuf,
     file: File,
 }
 
 impl Output {
-    fn create(path: &Path) -> Result<Self> {
+    fn create(path: &Path, what: &str) -> Result<Self> {
         let file = File::create(path)
-            .with_context(|| format!("cannot write the report to {}", path.display()))?;
+            .with_context(|| format!("cannot write {what} to {}", path.display()))?;
         Ok(Self {
             path: path.to_owned(),
             file,
@@ -194,5 +207,16 @@ fn write(report: &Report, format: Format, output: Option<Output>) -> Result<()> 
         });
     }
     eprintln!("tlsprof: report written to {}", path.display());
+    Ok(())
+}
+
+fn draw(stacks: &BTreeMap<Stack, u64>, Output { path, file }: Output) -> Result<()> {
+    let mut out = BufWriter::new(file);
+    let drawn = flamegraph::render(stacks, &mut out).map_err(anyhow::Error::from);
+    let flushed = drawn.and_then(|()| Ok(out.flush()?));
+    flushed
+        .and_then(|()| Ok(out.get_ref().sync_all()?))
+        .with_context(|| format!("there is no flame graph in {}", path.display()))?;
+    eprintln!("tlsprof: flame graph written to {}", path.display());
     Ok(())
 }

@@ -6,6 +6,7 @@
 //! of bounded size, and tables are streamed in chunks.
 
 mod error;
+mod functions;
 mod headers;
 mod imports;
 mod relocations;

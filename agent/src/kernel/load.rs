@@ -59,7 +59,8 @@ pub struct Loaded {
     pub connections: Connections,
     /// Samples of the CPUs; the reason if there are none.
     pub samples: Result<Samples, String>,
-    pub(super) sampling: Sampling,
+    /// How they are taken.
+    pub sampling: Sampling,
     /// Whether probes in TLS libraries can be placed; the kernel's reason if not.
     pub library: Result<(), String>,
     /// Attached probes have cookies (Linux 5.15); else programs stand for them.

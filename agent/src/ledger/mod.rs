@@ -1,35 +1,45 @@
 //! The accounts of each service: handshakes, their CPU time, steps and waits;
-//! TCP connections.
+//! TCP connections; CPU time by activity.
 //!
 //! Pure bookkeeping: no clock, no system call. Every sum only grows, so that it
 //! can be exported as a counter, and memory is bounded by [`Limits`].
 
 mod accept_queue;
 mod connections;
+mod cpu;
 mod distribution;
 mod handshakes;
 mod hellos;
+pub mod interval;
+mod network;
+mod profile;
 mod remotes;
 mod sources;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod unit_costs;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::evidence::activity::Tls;
 use crate::evidence::{Handshake, Outcome, Role, Source, WaitReason};
 
 pub use accept_queue::AcceptQueueAccount;
 pub use connections::{Closed, ConnectionAccount, Turns};
+pub use cpu::{Accounted, Check, CpuAccount, Part, Sampling};
 pub use distribution::Distribution;
 use distribution::bounded_nanos;
 pub use handshakes::{CostDistribution, HandshakeKey, HandshakeSum, RoleAccount};
 pub use hellos::{Counts, FEATURES, HelloAccount};
+pub use network::NetworkEvents;
+pub use profile::{Code, Profile, Spot};
 pub use remotes::Ports;
 use remotes::Remotes;
 pub use sources::{Agreement, Application, ApplicationBytes, SocketAccount};
 pub use steps::{Pending, StepAccount};
+pub use unit_costs::{Unit, UnitCost};
 
 /// What the services and the label values beyond the limits count under.
 pub const OTHER: &str = "other";
@@ -61,6 +71,8 @@ pub struct ServiceAccount {
     pub cpu_user: Duration,
     /// CPU time of the service's processes in kernel mode.
     pub cpu_system: Duration,
+    /// What that CPU time was spent on, where samples are taken.
+    pub activities: CpuAccount,
     /// Probes hit inside its handshakes.
     pub probe_hits: u64,
     /// Handshakes by what was negotiated and how they ended.
@@ -77,6 +89,11 @@ pub struct ServiceAccount {
 }
 
 impl ServiceAccount {
+    /// CPU time of the service's processes in both modes.
+    pub const fn cpu(&self) -> Duration {
+        self.cpu_user.saturating_add(self.cpu_system)
+    }
+
     /// CPU time of all handshakes.
     pub fn handshake_cpu(&self) -> Duration {
         self.handshakes.values().map(|sum| sum.cpu).sum()
@@ -85,6 +102,24 @@ impl ServiceAccount {
     /// How many handshakes ended, in any way.
     pub fn handshake_count(&self) -> u64 {
         self.handshakes.values().map(|sum| sum.count).sum()
+    }
+
+    /// What is known of TLS on its connections. Those that are open all the time, from
+    /// before, show nothing.
+    pub fn tls(&self) -> Tls {
+        let completed =
+            |(key, _): &(&HandshakeKey, &HandshakeSum)| key.outcome == Outcome::Completed;
+        let mut ciphers = self.handshakes.iter().filter(completed).peekable();
+        if ciphers.peek().is_some() {
+            let hashed_mac = ciphers.any(|(key, _)| key.cipher.contains("_CBC_"));
+            return Tls::Seen { hashed_mac };
+        }
+        let opened = self.connections.values().map(|account| account.opened);
+        if opened.sum::<u64>() > 0 && self.connections_from_before == 0 {
+            Tls::Absent
+        } else {
+            Tls::Unknown
+        }
     }
 
     /// How many TCP connections were seen, opening or ending.
@@ -151,6 +186,9 @@ pub struct Ledger {
     services: BTreeMap<String, ServiceAccount>,
     now: Duration,
     ownerless: u64,
+    unprofiled: NetworkEvents,
+    sampling: Sampling,
+    period: Duration,
 }
 
 impl Ledger {
@@ -161,6 +199,13 @@ impl Ledger {
             services: BTreeMap::new(),
             now: Duration::ZERO,
             ownerless: 0,
+            unprofiled: NetworkEvents {
+                opened: 0,
+                closed: 0,
+                bytes: 0,
+            },
+            sampling: Sampling::OFF,
+            period: Duration::ZERO,
         }
     }
 
@@ -181,11 +226,17 @@ impl Ledger {
     }
 
     /// Books CPU time that the kernel accounted to the service's processes
-    /// since the last call, ended processes included.
+    /// since the last call, ended processes included, and divides it like the samples
+    /// that came in between.
     pub fn add_cpu(&mut self, service: &str, user: Duration, system: Duration) {
-        let account = self.account_mut(service);
+        let now = self.now;
+        let name = self.booked_name(service).to_owned();
+        let account = self.services.entry(name).or_default();
         account.cpu_user = account.cpu_user.saturating_add(user);
         account.cpu_system = account.cpu_system.saturating_add(system);
+        let total = account.cpu();
+        let new = Accounted { user, system };
+        account.activities.add_cpu(new, total, now, &self.sampling);
     }
 
     /// The name that a service is booked under: its own, or [`OTHER`] when it

@@ -1,6 +1,7 @@
 //! Where the ledger is shown.
 
 pub mod doctor;
+pub mod flamegraph;
 pub mod http;
 pub mod list;
 pub mod live;

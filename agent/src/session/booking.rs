@@ -105,7 +105,7 @@ fn book(
         },
     };
     let service = match table.service_of(process) {
-        Some(_) if is_ignored(table, process) => return,
+        Some(_) if is_ignored(table, process) => return ledger.record_unprofiled(evidence),
         Some(name) => name.as_str(),
         // A process that the table never saw came and went within one turn: its
         // name is the best there is.
@@ -131,6 +131,18 @@ pub(super) fn forget_turns(evidence: &mut Evidence) {
 }
 
 impl Session {
+    /// CPU time counts from here on: what services used while probes were being attached
+    /// was neither probed nor sampled.
+    pub(super) fn begin_cpu(&mut self) {
+        self.table.read_cpu();
+        let services = self.table.services();
+        let names = services.iter().map(|service| service.name.as_str());
+        self.cpu_before = names
+            .map(|name| (name.to_owned(), self.table.cpu_since_start(name)))
+            .collect();
+        self.cpu_read = Instant::now();
+    }
+
     /// Books what the kernel accounted to the services since the last time.
     pub(super) fn book_cpu(&mut self) {
         self.cpu_read = Instant::now();
@@ -142,13 +154,20 @@ impl Session {
         let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
         for name in names {
             let total = self.table.cpu_since_start(&name);
-            let booked = self.cpu_booked.entry(name.clone()).or_default();
+            let before = || self.cpu_before.get(&name).copied().unwrap_or_default();
+            let booked = self.cpu_booked.entry(name.clone()).or_insert_with(before);
             let new = total.since(*booked);
             if new.total() > Duration::ZERO {
                 *booked = total;
                 ledger.add_cpu(&name, new.user, new.system);
             }
         }
+    }
+
+    /// Divides the CPU time that no sample has spoken for yet: no more come.
+    pub(super) fn settle_cpu(&self) {
+        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
+        ledger.settle_cpu();
     }
 
     /// Services with a TLS library, and those that have an account already, by

@@ -227,9 +227,6 @@ impl Session {
                 counted(ownerless, "TCP connection", "TCP connections")
             ));
         }
-        if let Err(reason) = &self.loaded.samples {
-            notes.push(format!("CPUs were not sampled: {reason}."));
-        }
         notes.extend(self.note_on_accept_queues());
         notes.extend(self.notes_on_asking());
         notes

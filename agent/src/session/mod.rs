@@ -9,6 +9,8 @@ pub mod governor;
 mod images;
 mod queues;
 mod sampling;
+mod softirqs;
+pub mod spots;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -36,11 +38,13 @@ use crate::kernel::mappings::Watch;
 use crate::kernel::record::{self, Record};
 use crate::kernel::samples::Sampling;
 use crate::ledger::{Ledger, SharedLedger};
+use crate::outlet::flamegraph::Stack;
 use asking::Asking;
 use booking::Desk;
 use budget::Budget;
 use queues::Queues;
 use sampling::SampleDesk;
+use spots::Spots;
 use windows::StepProbes;
 
 pub use governor::Duty;
@@ -69,6 +73,8 @@ pub struct Options {
     /// Whether TLS ports are asked for the kind of key in their certificate,
     /// where handshakes hide it.
     pub ask_certificates: bool,
+    /// Whether samples are kept by the code that they hit, for a flame graph.
+    pub spots: bool,
 }
 
 /// CPU time is read from /proc this often; a process that ends between two
@@ -92,13 +98,17 @@ pub struct Session {
     /// The user named what to profile, so that all of it is worth showing.
     named: bool,
     step_probes: StepProbes,
-    samples: SampleDesk,
+    /// None where the CPUs are not sampled.
+    samples: Option<SampleDesk>,
     budget: Option<Budget>,
     meter: RunMeter,
     trap: TrapCost,
     began: Instant,
     cpu_read: Instant,
+    /// What services had used when the profile began.
+    cpu_before: BTreeMap<String, CpuTime>,
     cpu_booked: BTreeMap<String, CpuTime>,
+    spots: Option<Spots>,
     undecodable: u64,
     mappings_lost: u64,
 }
@@ -148,13 +158,15 @@ impl Session {
             ledger,
             named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
-            samples: SampleDesk::default(),
+            samples: None,
             budget: options.budget.map(Budget::new),
             meter: RunMeter::default(),
             trap,
             began: now,
             cpu_read: now,
+            cpu_before: BTreeMap::new(),
             cpu_booked: BTreeMap::new(),
+            spots: options.spots.then(Spots::default),
             undecodable: 0,
             mappings_lost: 0,
         };
@@ -164,6 +176,7 @@ impl Session {
         session.follow_images();
         // What later readings are compared with.
         session.read_accept_queues(true);
+        session.begin_cpu();
         session.begin_sampling();
         session.began = Instant::now();
         Ok(session)
@@ -218,6 +231,7 @@ impl Session {
         self.flush(&mut see);
         self.take_samples();
         self.book_cpu();
+        self.settle_cpu();
         self.bound_time_wait();
         self.read_accept_queues(true);
         Ok(())
@@ -227,6 +241,15 @@ impl Session {
     pub fn ledger(&self) -> RwLockReadGuard<'_, Ledger> {
         // A panic elsewhere leaves the sums usable: each is written at once.
         self.ledger.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Samples of the services in the ledger by the names of the code that they hit;
+    /// none if [`Options::spots`] was not set.
+    pub fn stacks(&self) -> BTreeMap<Stack, u64> {
+        let mut stacks = self.spots.as_ref().map(Spots::stacks).unwrap_or_default();
+        let ledger = self.ledger();
+        stacks.retain(|stack, _| ledger.service(&stack.service).is_some());
+        stacks
     }
 
     /// How long the profile has been under way.

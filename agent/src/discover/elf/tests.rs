@@ -186,6 +186,11 @@ fn extents_of_functions() {
     assert_eq!(extent(0x40), Some(0x1000 - 0x40));
     assert_eq!(extent(0x41), None);
     assert_eq!(extent(8), None);
+    let start = |offset| image.function_start(BASE + CODE + offset).unwrap();
+    assert_eq!(start(0), Some(BASE + CODE));
+    assert_eq!(start(0x3f), Some(BASE + CODE + 0x10));
+    assert_eq!(start(0x999), Some(BASE + CODE + 0x40));
+    assert_eq!(image.function_start(BASE).unwrap(), None);
 }
 
 /// A libssl that is complete but for its code.
@@ -229,6 +234,9 @@ fn use_image(bytes: Vec<u8>) -> Option<()> {
     let slots = (0..32).map(|word| SLOT + word * 8).collect();
     let _ = image.pointers(&slots);
     let _ = image.function_extent(FUNCTION);
+    let _ = image.function_start(FUNCTION + 1);
+    let _ = image.names_at(&[FUNCTION, FUNCTION + 1]);
+    let _ = image.code_address(CODE);
     if let Ok(symbols) = image.symbols(&state_machine::SYMBOLS) {
         let _ = state_machine::find(&image, &symbols);
     }

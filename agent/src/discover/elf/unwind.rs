@@ -20,6 +20,37 @@ impl ElfView {
     /// # Errors
     /// See [`ElfError`].
     pub fn function_extent(&self, address: u64) -> Result<Option<u64>, ElfError> {
+        let Some(index) = self.unwind_index()? else {
+            return Ok(None);
+        };
+        let at = first_from(index.count, |at| Ok(index.start(at)? >= address))?;
+        if at == index.count || index.start(at)? != address {
+            return Ok(None);
+        }
+        let next = match at + 1 {
+            next if next < index.count => index.start(next)?.checked_sub(address),
+            _ => self.segment(address).map(|(_, left)| left),
+        };
+        Ok(next.filter(|size| *size > 0))
+    }
+
+    /// Where the function begins that `address` is in, or in the padding after. None when
+    /// the image does not say.
+    ///
+    /// # Errors
+    /// See [`ElfError`].
+    pub fn function_start(&self, address: u64) -> Result<Option<u64>, ElfError> {
+        let Some(index) = self.unwind_index()? else {
+            return Ok(None);
+        };
+        let after = first_from(index.count, |at| Ok(index.start(at)? > address))?;
+        match after.checked_sub(1) {
+            Some(at) => index.start(at).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn unwind_index(&self) -> Result<Option<Index<'_>>, ElfError> {
         let Some(base) = self.unwind_index else {
             return Ok(None);
         };
@@ -28,22 +59,31 @@ impl ElfView {
             return Ok(None);
         }
         let [_, count] = self.record::<[U32<LE>; 2]>(WHAT, offset.saturating_add(4))?;
-        let table = offset.saturating_add(12);
-        let count = u64::from(count.get(LE));
-        let start = |index: u64| -> Result<u64, ElfError> {
-            let entry = table.saturating_add(index * 8);
-            let [start, _] = self.record::<[I32<LE>; 2]>(WHAT, entry)?;
-            Ok(base.wrapping_add_signed(i64::from(start.get(LE))))
-        };
-        let index = first_from(count, |index| Ok(start(index)? >= address))?;
-        if index == count || start(index)? != address {
-            return Ok(None);
-        }
-        let next = match index + 1 {
-            next if next < count => start(next)?.checked_sub(address),
-            _ => self.segment(address).map(|(_, left)| left),
-        };
-        Ok(next.filter(|size| *size > 0))
+        Ok(Some(Index {
+            image: self,
+            base,
+            table: offset.saturating_add(12),
+            count: u64::from(count.get(LE)),
+        }))
+    }
+}
+
+/// The index, sorted by the beginnings of functions.
+struct Index<'a> {
+    image: &'a ElfView,
+    /// Address that its entries are relative to.
+    base: u64,
+    /// Offset of its first entry in the file.
+    table: u64,
+    count: u64,
+}
+
+impl Index<'_> {
+    /// Beginning of the function of that entry.
+    fn start(&self, at: u64) -> Result<u64, ElfError> {
+        let entry = self.table.saturating_add(at * 8);
+        let [start, _] = self.image.record::<[I32<LE>; 2]>(WHAT, entry)?;
+        Ok(self.base.wrapping_add_signed(i64::from(start.get(LE))))
     }
 }
 

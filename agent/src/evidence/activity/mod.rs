@@ -1,6 +1,8 @@
 //! What CPU time was spent on. The rules are pure: functions and kinds of code in,
 //! an activity out. `docs/accounting.md` tells them in words.
 
+mod names;
+
 use super::fingerprint::Kind;
 use crate::discover::interrupts::InterruptTime;
 

@@ -11,7 +11,7 @@ use prometheus_client::metrics::MetricType;
 use crate::evidence::{Step, WaitReason};
 use crate::ledger::{Ledger, ServiceAccount};
 
-use super::{AgentStatus, SharedLedger, accept_queue, connections, hellos, sources};
+use super::{AgentStatus, SharedLedger, accept_queue, connections, cpu, hellos, sources};
 
 /// Label names and values.
 pub(super) type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
@@ -75,7 +75,7 @@ impl Collector for LedgerCollector {
         hellos::encode(&mut encoder, &ledger)?;
         connections::encode(&mut encoder, &ledger)?;
         accept_queue::encode(&mut encoder, &ledger)?;
-        cpu(&mut encoder, &ledger)
+        cpu::encode(&mut encoder, &ledger)
     }
 }
 
@@ -148,21 +148,6 @@ fn waits(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
             let labels: Labels<'_, 2> =
                 [("service_name", service_name), ("reason", reason.label())];
             metric.seconds(&labels, account.wait(reason))?;
-        }
-    }
-    Ok(())
-}
-
-fn cpu(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
-    let mut metric = Writer::counter(
-        encoder,
-        "tlsprof_service_cpu_seconds",
-        "CPU time that the kernel accounts to the processes of the service.",
-    )?;
-    for (service_name, account) in ledger.services() {
-        for (mode, time) in [("user", account.cpu_user), ("system", account.cpu_system)] {
-            let labels: Labels<'_, 2> = [("service_name", service_name), ("mode", mode)];
-            metric.seconds(&labels, time)?;
         }
     }
     Ok(())

@@ -6,6 +6,7 @@
 mod accept_queue;
 mod collector;
 mod connections;
+mod cpu;
 pub mod format;
 mod hellos;
 mod sources;

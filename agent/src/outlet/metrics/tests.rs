@@ -5,11 +5,29 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::evidence::activity::{Activity, Mode};
 use crate::evidence::hello::tests::fixture;
 use crate::evidence::{Carries, Comparison, Role, Source};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Sampling};
 use crate::outlet::doctor::State;
 use crate::outlet::report::sample;
+
+/// Two seconds, of which samples for 1.8 s came, and CPU time of a service without any.
+fn book_cpu(ledger: &SharedLedger) {
+    let mut ledger = ledger.write().unwrap();
+    ledger.set_sampling(Sampling::Every(Duration::from_millis(10)));
+    for (activity, mode, count) in [
+        (Activity::Handshake, Mode::User, 120),
+        (Activity::SocketIo, Mode::System, 60),
+        (Activity::TcpClose, Mode::Softirq, 3),
+    ] {
+        ledger.add_samples("nginx.service", activity, mode, count);
+    }
+    ledger.note_unclassified("nginx.service", 2);
+    let second = Duration::from_secs(1);
+    ledger.add_cpu("nginx.service", second, second);
+    ledger.add_cpu("idle.service", Duration::ZERO, Duration::from_millis(4));
+}
 
 fn metrics() -> Metrics {
     let ledger = SharedLedger::default();
@@ -17,6 +35,7 @@ fn metrics() -> Metrics {
     for _ in 0..3 {
         sample::book(&ledger, &metrics, "nginx.service");
     }
+    book_cpu(&ledger);
     metrics.set_agent(AgentStatus {
         events_lost: vec![("event_ring_full", 0)],
         capabilities: vec![Capability {
@@ -59,11 +78,53 @@ fn counters_and_histograms_have_the_documented_names() {
         "tlsprof_accept_queue_length{service_name=\"nginx.service\"} 7",
         "tlsprof_accept_queue_limit{service_name=\"nginx.service\"} 511",
         "tlsprof_accept_wait_seconds_bucket{le=\"0.0001\",service_name=\"nginx.service\"} 3",
+        "tlsprof_service_cpu_seconds_total{service_name=\"nginx.service\",mode=\"system\"} 1.0",
+        "tlsprof_cpu_seconds_total{service_name=\"nginx.service\",activity=\"handshake\",\
+         mode=\"user\"} 1.333333333",
+        "tlsprof_cpu_seconds_total{service_name=\"nginx.service\",activity=\"socket_io\",\
+         mode=\"system\"} 0.666666667",
+        "tlsprof_cpu_seconds_total{service_name=\"nginx.service\",activity=\"tcp_close\",\
+         mode=\"softirq\"} 0.03",
+        "tlsprof_cpu_seconds_total{service_name=\"idle.service\",activity=\"unattributed\",\
+         mode=\"system\"} 0.0",
+        "tlsprof_cpu_samples_total{service_name=\"nginx.service\",activity=\"handshake\",\
+         mode=\"user\"} 120",
+        "tlsprof_cpu_samples_unclassified_total{service_name=\"nginx.service\"} 2",
+        "tlsprof_cpu_sample_period_seconds{} 0.01",
+        "tlsprof_cpu_reconciliation_error_ratio{service_name=\"nginx.service\"} 0.0",
+        "tlsprof_cpu_reconciliation_error_ratio{service_name=\"idle.service\"} 1.0",
+        "tlsprof_cpu_sampled_ratio{service_name=\"nginx.service\"} 0.9",
         "tlsprof_agent_events_lost_total{reason=\"event_ring_full\"} 0",
         "tlsprof_agent_capability{capability=\"handshakes\",state=\"available\"} 1",
         "# EOF",
     ] {
         assert!(text.contains(line), "{line}\nis not in\n{text}");
+    }
+}
+
+#[test]
+fn without_samples_no_activity_is_made_up() {
+    let ledger = SharedLedger::default();
+    let metrics = Metrics::new(&ledger);
+    sample::book(&ledger, &metrics, "nginx.service");
+    let second = Duration::from_secs(1);
+    ledger
+        .write()
+        .unwrap()
+        .add_cpu("nginx.service", second, second);
+    let text = String::from_utf8(metrics.encode(Format::OpenMetrics).unwrap()).unwrap();
+    assert!(text.contains("tlsprof_service_cpu_seconds_total{"));
+    assert!(text.contains("tlsprof_cpu_sample_period_seconds{} 0.0"));
+    for metric in [
+        "seconds_total",
+        "samples_total",
+        "sampled_ratio",
+        "reconciliation_error_ratio",
+    ] {
+        assert!(
+            !text.contains(&format!("tlsprof_cpu_{metric}{{")),
+            "{metric}"
+        );
     }
 }
 

@@ -12,7 +12,7 @@ use super::model::{
     AgentCost, Command, CpuSeconds, ErrorCount, HandshakeCost, HandshakeGroup, Host, Loss,
     Quantiles, Report, SCHEMA_VERSION, Service, StepCost, TlsLibrary, Wait,
 };
-use super::{accept_queue, connections, reasons, tls};
+use super::{accept_queue, connections, cpu, reasons, tls};
 
 /// What the ledger does not know about a profile.
 #[derive(Clone, Debug)]
@@ -88,6 +88,7 @@ pub fn build(facts: Facts, ledger: &Ledger) -> Report {
         agent: facts.agent,
         command: facts.command,
         notes: facts.notes,
+        sampling: cpu::sampling(ledger),
     }
 }
 
@@ -141,6 +142,9 @@ fn service(
             user: account.cpu_user.as_secs_f64(),
             system: account.cpu_system.as_secs_f64(),
         },
+        activities: cpu::activities(account),
+        cpu_samples: cpu::samples(account),
+        unit_costs: cpu::unit_costs(account),
         handshakes: groups(account),
         handshake_costs: per_role(account, costs),
         steps: per_role(account, steps),
@@ -282,6 +286,11 @@ mod tests {
         for service in &report.services {
             let steps: f64 = service.steps.iter().map(|step| step.cpu_seconds).sum();
             assert!((steps - service.handshake_cpu_seconds()).abs() < 1e-9);
+            if let Some(samples) = service.cpu_samples {
+                let activities = service.activities.iter().map(|one| one.cpu_seconds);
+                let sum = activities.sum::<f64>() + samples.unattributed_seconds;
+                assert!((sum - service.cpu_seconds.total()).abs() < 1e-9);
+            }
         }
     }
 

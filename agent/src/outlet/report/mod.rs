@@ -3,6 +3,7 @@
 mod accept_queue;
 mod build;
 mod connections;
+mod cpu;
 pub mod json;
 pub mod model;
 pub mod reasons;

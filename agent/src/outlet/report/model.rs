@@ -6,6 +6,7 @@
 
 mod accept_queue;
 mod connections;
+mod cpu;
 mod tls;
 
 use schemars::JsonSchema;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use accept_queue::{AcceptQueue, AcceptWait, ListeningQueues, QueueLength};
 pub use connections::{ClosedConnections, Connections, EphemeralPorts, TurnCount};
+pub use cpu::{ActivityCpu, CpuSamples, Sampling, UnitCost};
 pub use tls::{
     Agreement, AlertCount, ApplicationBytes, AttemptCount, Hellos, NameCount, SocketHandshakes,
 };
@@ -43,6 +45,9 @@ pub struct Report {
     pub command: Option<Command>,
     /// What a reader must know to judge the figures, in sentences.
     pub notes: Vec<String>,
+    /// Whether CPU samples were taken; both null in reports from before there were any.
+    #[serde(default)]
+    pub sampling: Sampling,
 }
 
 /// The machine on which the profile was made.
@@ -71,6 +76,15 @@ pub struct Service {
     pub tls_libraries: Vec<TlsLibrary>,
     /// CPU time of its processes during the profile, ended ones included.
     pub cpu_seconds: CpuSeconds,
+    /// What that time was spent on; empty where no sample was taken.
+    #[serde(default)]
+    pub activities: Vec<ActivityCpu>,
+    /// The samples that say so; null where none hit it.
+    #[serde(default)]
+    pub cpu_samples: Option<CpuSamples>,
+    /// CPU time of one handshake, turn and megabyte, where there are samples.
+    #[serde(default)]
+    pub unit_costs: Vec<UnitCost>,
     /// Handshakes by what was negotiated and how they ended.
     pub handshakes: Vec<HandshakeGroup>,
     /// Distribution of on-CPU and wall time of completed handshakes.

@@ -5,6 +5,7 @@ use std::sync::{LazyLock, PoisonError};
 use std::time::Duration;
 
 use crate::evidence::accept_queue::{AcceptQueues, Queue};
+use crate::evidence::activity::{Activity, Mode};
 use crate::evidence::hello::tests::fixture;
 use crate::evidence::sample::opening;
 pub(crate) use crate::evidence::sample::{connection, handshake};
@@ -12,8 +13,7 @@ use crate::evidence::{
     Carries, Closer, Comparison, Connection, Evidence, Handshake, Outcome, Resumption, Role,
     Source, Whole, hello,
 };
-use crate::ledger::Ledger;
-use crate::ledger::SharedLedger;
+use crate::ledger::{Ledger, Sampling, SharedLedger};
 use crate::outlet::metrics::Metrics;
 
 use super::model::{AgentCost, Command, Host, Loss, Report, TlsLibrary};
@@ -120,6 +120,30 @@ fn book_closed_server(ledger: &mut Ledger) {
     }
 }
 
+/// Samples of that nginx and of the closed server; the client is too idle for any.
+fn book_samples(ledger: &mut Ledger) {
+    ledger.set_sampling(Sampling::Every(Duration::from_micros(10_101)));
+    for (activity, user, system, softirq) in [
+        (Activity::Handshake, 1560, 66, 0),
+        (Activity::Encryption, 61, 4, 0),
+        (Activity::TcpOpen, 0, 31, 18),
+        (Activity::TcpClose, 0, 77, 41),
+        (Activity::SocketIo, 0, 288, 0),
+        (Activity::Application, 160, 52, 0),
+    ] {
+        for (mode, count) in [
+            (Mode::User, user),
+            (Mode::System, system),
+            (Mode::Softirq, softirq),
+        ] {
+            ledger.add_samples("nginx.service", activity, mode, count);
+        }
+    }
+    ledger.note_unclassified("nginx.service", 11);
+    ledger.add_samples("domino.service", Activity::Handshake, Mode::User, 60);
+    ledger.add_samples("domino.service", Activity::Encryption, Mode::User, 4);
+}
+
 /// The ledger of half a minute of an nginx with two certificates.
 pub(crate) fn ledger() -> Ledger {
     let mut ledger = Ledger::default();
@@ -191,6 +215,7 @@ pub(crate) fn ledger() -> Ledger {
     }
     book_connections(&mut ledger);
     book_closed_server(&mut ledger);
+    book_samples(&mut ledger);
     let seconds = Duration::from_secs_f64;
     ledger.add_cpu("nginx.service", seconds(19.81), seconds(3.42));
     ledger.add_cpu("orders-api.service", seconds(6.1), seconds(0.4));
@@ -272,7 +297,7 @@ pub(crate) fn report() -> Report {
     build(facts(), &ledger())
 }
 
-/// The same with lost events, and a command.
+/// The same with lost events and samples, connections that stay open, and a command.
 pub(crate) fn lossy_report() -> Report {
     let losses = vec![
         Loss {
@@ -290,10 +315,24 @@ pub(crate) fn lossy_report() -> Report {
             .into(),
         exit_status: 1,
     };
-    Report {
-        losses,
-        command: Some(command),
-        ..report()
+    let mut ledger = ledger();
+    lose_samples(&mut ledger);
+    let mut facts = facts();
+    facts.losses = losses;
+    facts.command = Some(command);
+    build(facts, &ledger)
+}
+
+/// Half a minute more without a sample, with connections that were not seen whole.
+fn lose_samples(ledger: &mut Ledger) {
+    ledger.add_cpu(
+        "nginx.service",
+        Duration::from_secs(9),
+        Duration::from_secs(2),
+    );
+    ledger.settle_cpu();
+    for _ in 0..1200 {
+        ledger.record_opening("nginx.service", &opening(Role::Server));
     }
 }
 

@@ -1,6 +1,7 @@
 //! The report as text for a terminal: the answer first, then its evidence.
 
 mod accept_queue;
+mod activities;
 mod connections;
 mod costs;
 mod hellos;
@@ -34,7 +35,9 @@ pub fn render(report: &Report, style: Style) -> String {
     out.push('\n');
     out.push_str(&overview(report, style));
     for service in report.services.iter().take(DETAILED) {
-        let seen = service.handshake_count() > 0 || service.connection_count() > 0;
+        let seen = service.handshake_count() > 0
+            || service.connection_count() > 0
+            || activities::has_tls(service);
         if seen || report.services.len() == 1 {
             out.push('\n');
             out.push_str(&service::render(service, report.duration_seconds, style));
@@ -71,6 +74,9 @@ fn answer(report: &Report, style: Style) -> String {
             " The dearest step is {step}: {} of it.",
             percent(share)
         );
+    }
+    if let Some(share) = activities::encryption(first) {
+        let _ = write!(text, " Encryption takes {}.", percent(share));
     }
     paint_lines(style, Paint::Bold, &wrap(&text, 0, style.width))
 }
@@ -116,9 +122,13 @@ fn dearest_step(service: &Service) -> Option<(String, f64)> {
     Some((words(&dearest.step), share))
 }
 
-/// A label in words: `key_exchange` is `key exchange`, RSA is upper case.
+/// A label in words: `key_exchange` is `key exchange`, abbreviations are upper case.
 pub(super) fn words(label: &str) -> String {
-    label.replace('_', " ").replace("rsa", "RSA")
+    match label {
+        "socket_io" => "socket I/O".to_owned(),
+        "tcp_open" | "tcp_close" => label.replace("tcp_", "TCP "),
+        _ => label.replace('_', " ").replace("rsa", "RSA"),
+    }
 }
 
 /// Losses that make the figures wrong, where they cannot be overlooked.
@@ -319,6 +329,7 @@ fn notes(report: &Report, style: Style) -> String {
                 .to_owned(),
         );
     }
+    notes.extend(activities::notes(report));
     notes.extend(report.notes.iter().map(|note| printable(note).into_owned()));
     let mut out = String::new();
     for note in notes {

@@ -8,6 +8,7 @@ use crate::outlet::terminal::units::{count, counted, percent, rate, time};
 use crate::outlet::terminal::{Paint, Style, bar, printable, shorten, wrap};
 
 use super::accept_queue::accept_queue;
+use super::activities::{activities, unit_costs};
 use super::connections::connections;
 use super::costs::{costs, negotiated, steps};
 use super::hellos::hellos;
@@ -21,6 +22,8 @@ pub(super) fn render(service: &Service, seconds: f64, style: Style) -> String {
     let mut out = head(service, style);
     out.push_str(&outcomes(service, seconds, style));
     out.push_str(&sources(service, style));
+    out.push_str(&activities(service, style));
+    out.push_str(&unit_costs(service, style));
     for section in [steps, costs, negotiated, hellos, failures, waits] {
         out.push_str(&section(service, style));
     }

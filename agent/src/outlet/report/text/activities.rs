@@ -1,0 +1,224 @@
+//! What the CPU time of a service went on, and what a unit of its work costs.
+
+use crate::outlet::report::model::{
+    ActivityCpu, Connections, CpuSamples, Report, Service, UnitCost,
+};
+use crate::outlet::terminal::table::{Align, Table};
+use crate::outlet::terminal::units::{count, counted, percent, time};
+use crate::outlet::terminal::{Paint, Style, bar, wrap};
+
+use super::service::section;
+use super::{paint_lines, words};
+
+/// Shares are told apart from others only if they rest on this many samples.
+const FEW_SAMPLES: u64 = 100;
+/// Samples that stand for less than this of the kernel's time were lost, beyond what
+/// chance does to [`FEW_SAMPLES`] or more of them.
+const TOO_FEW: f64 = 0.8;
+
+/// The share of encryption; None where no sample says so.
+pub(super) fn encryption(service: &Service) -> Option<f64> {
+    let mut activities = service.activities.iter();
+    let found = activities.find(|one| one.activity == "encryption")?;
+    (found.samples > 0).then_some(found.share)
+}
+
+/// Whether samples show TLS at work.
+pub(super) fn has_tls(service: &Service) -> bool {
+    let mut tls = service.activities.iter();
+    tls.any(|one| one.samples > 0 && matches!(one.activity.as_str(), "handshake" | "encryption"))
+}
+
+/// The ledger of CPU time: its parts add up to the total of the head.
+pub(super) fn activities(service: &Service, style: Style) -> String {
+    let Some(samples) = &service.cpu_samples else {
+        return String::new();
+    };
+    let mut rows: Vec<&ActivityCpu> = service.activities.iter().collect();
+    rows.sort_by(|a, b| b.cpu_seconds.total_cmp(&a.cpu_seconds));
+    let mut table = Table::new()
+        .left("activity")
+        .right("share")
+        .left("")
+        .painted(Paint::Cyan)
+        .right("CPU")
+        .right("user")
+        .right("system")
+        .optional("95% range", Align::Right);
+    let bar_width = (style.width / 4).min(36);
+    for row in rows {
+        table.row([
+            words(&row.activity),
+            percent(row.share),
+            bar(row.share, bar_width),
+            time(row.cpu_seconds),
+            time(row.user_seconds),
+            time(row.system_seconds),
+            range(percent(row.share_low), &percent(row.share_high)),
+        ]);
+    }
+    if samples.unattributed_seconds > 0.0 {
+        let share = samples.unattributed_seconds / service.cpu_seconds.total();
+        table.row([
+            "not sampled".to_owned(),
+            percent(share),
+            bar(share, bar_width),
+            time(samples.unattributed_seconds),
+            "-".to_owned(),
+            "-".to_owned(),
+            String::new(),
+        ]);
+    }
+    let number = counted(samples.count, "sample", "samples");
+    let mut out = section(&format!("What the CPU time went on ({number})"), style);
+    out.push_str(&table.render(style, 4));
+    out.push_str(&softirq(service, style));
+    out.push_str(&sample_notes(samples, style));
+    out
+}
+
+fn range(low: String, high: &str) -> String {
+    low + " to " + high
+}
+
+/// Kernel work for the service that is in none of its processes' time.
+fn softirq(service: &Service, style: Style) -> String {
+    let mut parts: Vec<&ActivityCpu> = service.activities.iter().collect();
+    parts.retain(|one| one.softirq_samples > 0);
+    if parts.is_empty() {
+        return String::new();
+    }
+    parts.sort_by(|a, b| b.softirq_seconds.total_cmp(&a.softirq_seconds));
+    let total = parts.iter().fold(0.0, |sum, one| sum + one.softirq_seconds);
+    let named: Vec<String> = parts
+        .iter()
+        .map(|one| format!("{} {}", words(&one.activity), time(one.softirq_seconds)))
+        .collect();
+    let text = format!(
+        "Besides, the kernel worked {} for its connections outside its processes (softirq): {}.",
+        time(total),
+        named.join(", ")
+    );
+    wrap(&text, 4, style.width)
+}
+
+/// What makes these figures weak.
+fn sample_notes(samples: &CpuSamples, style: Style) -> String {
+    let mut notes = Vec::new();
+    if samples.unclassified > 0 {
+        notes.push(format!(
+            "{} of its {} in the kernel are in functions that tlsprof does not know; they are \
+             in application.",
+            percent(samples.unclassified as f64 / samples.system.max(1) as f64),
+            counted(samples.system, "sample", "samples"),
+        ));
+    }
+    if samples.count < FEW_SAMPLES {
+        notes.push("Few samples: profile for longer, or under load.".to_owned());
+    } else if let Some(ratio) = samples.sampled_ratio.filter(|ratio| *ratio < TOO_FEW) {
+        notes.push(format!(
+            "The samples stand for only {} of the CPU time that the kernel accounted: some were \
+             lost, and what they were on may differ.",
+            percent(ratio)
+        ));
+    }
+    let lines = if notes.is_empty() {
+        String::new()
+    } else {
+        wrap(&notes.join(" "), 4, style.width)
+    };
+    paint_lines(style, Paint::Dim, &lines)
+}
+
+/// What a handshake, a turn and a megabyte cost.
+pub(super) fn unit_costs(service: &Service, style: Style) -> String {
+    if service.unit_costs.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new()
+        .left("one")
+        .right("CPU")
+        .right("95% range")
+        .right("samples")
+        .right("of");
+    for cost in &service.unit_costs {
+        table.row([
+            unit_in_words(cost).to_owned(),
+            time(cost.cpu_seconds),
+            range(time(cost.low_seconds), &time(cost.high_seconds)),
+            count(cost.samples),
+            how_many(cost),
+        ]);
+    }
+    let mut out = section("What a unit of work costs, by samples", style);
+    out.push_str(&table.render(style, 4));
+    out.push_str(&unit_notes(service, style));
+    out
+}
+
+fn unit_in_words(cost: &UnitCost) -> &str {
+    match cost.unit.as_str() {
+        "turn" => "request and answer",
+        "megabyte" => "MB encrypted",
+        unit => unit,
+    }
+}
+
+/// What belongs to these costs, or is missing among them.
+fn unit_notes(service: &Service, style: Style) -> String {
+    let mut notes = Vec::new();
+    let ciphers = service
+        .unit_costs
+        .iter()
+        .filter_map(|cost| cost.cipher.as_ref());
+    notes.extend(ciphers.map(|cipher| format!("Nearly all bytes went with {cipher}.")));
+    let has_turns = service.unit_costs.iter().any(|cost| cost.unit == "turn");
+    let ended: u64 = service
+        .connections
+        .iter()
+        .map(Connections::closed_count)
+        .sum();
+    let open = service.connection_count().saturating_sub(ended);
+    // As the ledger has it: `connections_are_whole`.
+    if !has_turns && 10 * open > service.connection_count() {
+        notes.push(format!(
+            "Requests and bytes are counted when a connection ends. {} of {} were open before or \
+             still are: the cost of a request and of a MB is not known.",
+            count(open),
+            counted(service.connection_count(), "connection", "connections")
+        ));
+    }
+    let lines = notes.iter().map(|note| wrap(note, 4, style.width));
+    paint_lines(style, Paint::Dim, &lines.collect::<String>())
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count, not negative"
+)]
+fn how_many(cost: &UnitCost) -> String {
+    if cost.unit == "megabyte" && cost.count < 10.0 {
+        return format!("{:.2}", cost.count);
+    }
+    count(cost.count.round() as u64)
+}
+
+/// What to know of samples in this report.
+pub(super) fn notes(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(reason) = &report.sampling.unavailable {
+        notes.push(format!(
+            "No CPU samples: {reason}. What the CPU time beside handshakes went on is not known."
+        ));
+    }
+    if let Some(period) = report.sampling.period_seconds {
+        notes.push(format!(
+            "Activities come from one sample of each CPU every {}, scaled to the CPU time that \
+             the kernel accounts to the service. User and system are divided by samples too: \
+             the kernel's own division misjudges short-lived processes.",
+            time(period)
+        ));
+    }
+    notes
+}
