@@ -99,7 +99,10 @@ static __always_inline void join_exchange(struct exchange *exchange, __u64 conne
 	__u64 *object;
 
 	if (call) {
-		exchange_take(exchange, call->object, call->role);
+		/* join_call() may have missed it: a thread that was preempted while its
+		 * call was being marked is marked on the CPU that it left. */
+		if (exchange_take(exchange, call->object, call->role))
+			call->connection = connection;
 		return;
 	}
 	object = is_own_hello ? bpf_map_lookup_elem(&hellos_made, &tid) : NULL;
