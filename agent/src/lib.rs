@@ -5,6 +5,7 @@
 //! [`ledger`] → [`outlet`]. [`session`] is the only place that joins them. Beside
 //! them, [`ask`] learns of the host what no probe sees, if the user wants that.
 
+pub mod advise;
 pub mod ask;
 pub mod attach;
 pub mod causes;
@@ -17,3 +18,4 @@ pub mod kernel;
 pub mod ledger;
 pub mod outlet;
 pub mod session;
+pub mod units;

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 
 use super::progress::Progress;
 use super::{new_ledger, selection, session_options, stop_flag};
+use crate::advise::{Calibrations, Thresholds, advise};
 use crate::cli::{Format, ReportOptions, Until};
 use crate::config::Config;
 use crate::outlet::live::Display;
@@ -50,11 +51,28 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     let duration = session.elapsed();
     session.settle(|_, _| {})?;
     let status = command.as_ref().map_or(0, |command| command.exit_status);
+    let services = session.service_facts();
+    let findings = {
+        let executable = |name: &str| {
+            let known = services.get(name);
+            known.map_or("", |service| service.executable.as_str())
+        };
+        let thresholds = Thresholds::from(&config.findings);
+        let calibrations = Calibrations::new();
+        advise(
+            &session.ledger(),
+            &calibrations,
+            executable,
+            duration,
+            thresholds,
+        )
+    };
     let facts = Facts {
         host: session.host(),
         started_at,
         duration,
-        services: session.service_facts(),
+        services,
+        findings,
         losses: session.losses(),
         agent: session.cost(),
         command,

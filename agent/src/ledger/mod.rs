@@ -4,10 +4,13 @@
 //! Pure bookkeeping: no clock, no system call. Every sum only grows, so that it
 //! can be exported as a counter, and memory is bounded by [`Limits`].
 
+mod alternatives;
 mod connections;
 mod distribution;
 mod handshakes;
 mod hellos;
+mod moments;
+mod processes;
 mod remotes;
 mod sources;
 mod steps;
@@ -19,15 +22,18 @@ use std::time::Duration;
 
 use crate::evidence::{Handshake, Outcome, Role, Source, WaitReason};
 
+pub use alternatives::{Alternatives, Chosen, Consequences, RSA_TRANSPORT, TurnedAway};
 pub use connections::{Closed, ConnectionAccount, Turns};
 pub use distribution::Distribution;
 use distribution::bounded_nanos;
 pub use handshakes::{CostDistribution, HandshakeKey, HandshakeSum, RoleAccount};
 pub use hellos::{Counts, FEATURES, HelloAccount};
+pub use moments::Moments;
+pub use processes::Processes;
 pub use remotes::Ports;
 use remotes::Remotes;
 pub use sources::{Agreement, Application, ApplicationBytes, SocketAccount};
-pub use steps::{Pending, StepAccount};
+pub use steps::{Class, Pending, StepAccount};
 
 /// What the services and the label values beyond the limits count under.
 pub const OTHER: &str = "other";
@@ -69,6 +75,8 @@ pub struct ServiceAccount {
     pub connections: BTreeMap<Role, ConnectionAccount>,
     /// TCP connections that ended, but had been open before the watch began.
     pub connections_from_before: u64,
+    /// Processes that began while the service was known.
+    pub processes: Processes,
     remotes: Remotes,
 }
 

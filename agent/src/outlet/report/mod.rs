@@ -2,9 +2,9 @@
 
 mod build;
 mod connections;
+mod findings;
 pub mod json;
 pub mod model;
-pub mod reasons;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod text;

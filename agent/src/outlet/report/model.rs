@@ -5,12 +5,14 @@
 //! its meaning; new fields may come without that.
 
 mod connections;
+mod findings;
 mod tls;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use connections::{ClosedConnections, Connections, EphemeralPorts, TurnCount};
+pub use findings::{Finding, Prediction, Range, Remedy, Variant};
 pub use tls::{
     Agreement, AlertCount, ApplicationBytes, AttemptCount, Hellos, NameCount, SocketHandshakes,
 };
@@ -31,6 +33,9 @@ pub struct Report {
     pub started_at: String,
     /// How long it lasted, in seconds.
     pub duration_seconds: f64,
+    /// What is wrong and what a change would save, gravest first.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
     /// Services, dearest handshakes first.
     pub services: Vec<Service>,
     /// Data that was lost, by reason; empty when nothing was.
