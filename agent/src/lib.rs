@@ -8,6 +8,7 @@
 pub mod advise;
 pub mod ask;
 pub mod attach;
+pub mod calibrate;
 pub mod causes;
 pub mod cli;
 pub mod command;

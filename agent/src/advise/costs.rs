@@ -63,8 +63,8 @@ impl CostSource {
 /// Seconds of each operation that was calibrated in one library.
 pub type Calibration = BTreeMap<Operation, Range>;
 
-/// Calibrations, by service.
-pub type Calibrations = BTreeMap<String, Calibration>;
+/// Calibrations by service, or why there is none.
+pub type Calibrations = BTreeMap<String, Result<Calibration, String>>;
 
 /// All costs that are known.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +97,7 @@ impl<'a> Costs<'a> {
         match (measured, calibrated, present) {
             (Some(measured), ..) => Some(measured),
             (None, Some(difference), Some(present)) => {
-                let there = self.calibrations.get(service)?.get(&to)?;
+                let there = self.calibration(service)?.get(&to)?;
                 let seen = present.minus(*there);
                 // What was seen in the service is nearer to it than the bare operation.
                 Some((seen.widened_to(difference), CostSource::Calibration))
@@ -130,8 +130,21 @@ impl<'a> Costs<'a> {
         Some((present?.minus(there), CostSource::ThisHost))
     }
 
+    fn calibration(&self, service: &str) -> Option<&'a Calibration> {
+        self.calibrations.get(service)?.as_ref().ok()
+    }
+
+    /// Why no calibration says what an operation costs, as the end of a sentence.
+    pub fn no_calibration(&self, service: &str) -> String {
+        match self.calibrations.get(service) {
+            None => "the library was not calibrated".to_owned(),
+            Some(Ok(_)) => "calibrating the library did not show it either".to_owned(),
+            Some(Err(reason)) => format!("the library was not calibrated: {reason}"),
+        }
+    }
+
     fn calibrated(&self, service: &str, from: Operation, to: Operation) -> Option<Range> {
-        let known = self.calibrations.get(service)?;
+        let known = self.calibration(service)?;
         Some(known.get(&from)?.minus(*known.get(&to)?))
     }
 }

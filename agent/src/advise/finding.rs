@@ -101,3 +101,14 @@ pub struct Finding {
     /// What to change.
     pub remedy: Remedy,
 }
+
+impl Finding {
+    /// Whether a calibration of the service's library could tell the saving.
+    pub const fn wants_calibration(&self) -> bool {
+        let kind = matches!(
+            self.id,
+            Id::SlowKeyExchange | Id::CostlyCertificate | Id::PostQuantumCost
+        );
+        kind && matches!(self.prediction, Prediction::Unknown(_))
+    }
+}

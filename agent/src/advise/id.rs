@@ -93,8 +93,8 @@ impl Id {
     pub const fn risk(self) -> &'static str {
         match self {
             Self::SlowKeyExchange => {
-                "None for security: X25519 and P-256 are of 128 bits, as is AES-128. Keep the \
-                 slow group at the end of the list for clients that offer nothing else."
+                "None for security: X25519 and P-256 are of 128 bits, as is AES-128. Without the \
+                 slow group, clients that offer nothing else are turned away."
             }
             Self::CostlyCertificate => {
                 "Clients of before 2014 may not know ECDSA: keep the RSA certificate beside the \

@@ -59,7 +59,7 @@ impl Default for Thresholds {
 /// `executable` tells the path of a service's executable, empty where it is not
 /// known; `elapsed` is how long the ledger was kept.
 pub fn advise<'a>(
-    ledger: &'a Ledger,
+    ledger: &Ledger,
     calibrations: &Calibrations,
     executable: impl Fn(&str) -> &'a str,
     elapsed: Duration,

@@ -124,7 +124,16 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// A finding in a role; its severity is that of the saving, or of `otherwise`.
+    /// Whether others connect to the service: one that only connects to others is a
+    /// client, such as a load generator, and to be cheap is not its task.
+    pub fn is_server(&self) -> bool {
+        let connected = |account: &ConnectionAccount| account.opened > 0;
+        self.connections(Role::Server).is_some_and(connected)
+            || self.completed(Role::Server).count > 0
+    }
+
+    /// A finding in a role; its severity is that of the saving, or of `otherwise`. In
+    /// the client role of what is no server it is low at most.
     pub fn finding(
         &self,
         (id, role): (Id, Role),
@@ -135,6 +144,9 @@ impl<'a> Subject<'a> {
     ) -> Finding {
         let severity = match &prediction {
             Prediction::Saving(saving) => Severity::of_share(saving.share.likely),
+            _ if role == Role::Client && prediction.saving().is_some() && !self.is_server() => {
+                Severity::Low
+            }
             _ => otherwise,
         };
         Finding {

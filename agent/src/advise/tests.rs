@@ -54,7 +54,7 @@ pub(super) fn handshake(
 /// What the rules find in a ledger, after so many CPU seconds of the service.
 pub(super) fn found(mut ledger: Ledger, cpu: f64, calibration: Calibration) -> Vec<Finding> {
     ledger.add_cpu(SERVICE, Duration::from_secs_f64(cpu), Duration::ZERO);
-    let calibrations = Calibrations::from([(SERVICE.to_owned(), calibration)]);
+    let calibrations = Calibrations::from([(SERVICE.to_owned(), Ok(calibration))]);
     let executable = |_: &str| "/usr/sbin/nginx";
     let elapsed = Duration::from_secs(30);
     let thresholds = Thresholds::default();

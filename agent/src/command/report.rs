@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use super::progress::Progress;
 use super::{new_ledger, selection, session_options, stop_flag};
-use crate::advise::{Calibrations, Thresholds, advise};
+use crate::advise::Thresholds;
 use crate::cli::{Format, ReportOptions, Until};
 use crate::config::Config;
 use crate::outlet::live::Display;
@@ -52,21 +52,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     session.settle(|_, _| {})?;
     let status = command.as_ref().map_or(0, |command| command.exit_status);
     let services = session.service_facts();
-    let findings = {
-        let executable = |name: &str| {
-            let known = services.get(name);
-            known.map_or("", |service| service.executable.as_str())
-        };
-        let thresholds = Thresholds::from(&config.findings);
-        let calibrations = Calibrations::new();
-        advise(
-            &session.ledger(),
-            &calibrations,
-            executable,
-            duration,
-            thresholds,
-        )
-    };
+    let findings = session.findings(&services, duration, Thresholds::from(&config.findings));
     let facts = Facts {
         host: session.host(),
         started_at,

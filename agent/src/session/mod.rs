@@ -1,5 +1,6 @@
 //! A profile under way: joins the stages, from discover to the ledger.
 
+mod advice;
 mod asking;
 mod booking;
 mod budget;

@@ -5,26 +5,28 @@ use super::{Advice, Server};
 pub(super) const fn slow_key_exchange(server: Server) -> Advice {
     match server {
         Server::Nginx => (
-            "Put the fast groups first; they hold for TLS 1.2 and 1.3. For DHE, take the DHE suites \
-             out of ssl_ciphers.",
-            "ssl_ecdh_curve X25519:prime256v1:secp384r1;",
+            "Allow the fast groups, for TLS 1.2 and 1.3 alike. If clients prefer the slow one still, \
+             leave it out: with TLS 1.3 their order decides. For DHE, take the DHE suites out of \
+             ssl_ciphers.",
+            "ssl_ecdh_curve X25519:prime256v1:secp384r1;\nssl_prefer_server_ciphers on;",
         ),
         Server::Apache => (
-            "Put the fast groups first (OpenSSL 1.1.1 or later). For DHE, take the DHE suites out of \
+            "Allow the fast groups (OpenSSL 1.1.1 or later). If clients prefer the slow one still, \
+             leave it out: with TLS 1.3 their order decides. For DHE, take the DHE suites out of \
              SSLCipherSuite.",
-            "SSLOpenSSLConfCmd Groups X25519:P-256:P-384",
+            "SSLOpenSSLConfCmd Groups X25519:P-256:P-384\nSSLHonorCipherOrder on",
         ),
         Server::HaProxy => (
-            "Put the fast groups first on each bind line, and remove `ecdhe`.",
+            "Allow the fast groups on each bind line, and remove `ecdhe`; if clients prefer the slow one still, leave it out.",
             "bind :443 ssl crt /etc/haproxy/site.pem curves X25519:P-256:P-384",
         ),
         Server::NodeJs => (
-            "Put the fast groups first in the options of tls.createServer, https.createServer or \
-             http2.createSecureServer.",
+            "Allow the fast groups in the options of tls.createServer, https.createServer or \
+             http2.createSecureServer; if clients prefer the slow one still, leave it out.",
             "ecdhCurve: 'X25519:P-256:P-384'",
         ),
         Server::Envoy => (
-            "Put the fast groups first in the listener's common_tls_context.",
+            "Allow the fast groups in the listener's common_tls_context; if clients prefer the slow one still, leave it out.",
             "tls_params:\n  ecdh_curves: [X25519, P-256]",
         ),
         Server::Domino => (
@@ -33,12 +35,12 @@ pub(super) const fn slow_key_exchange(server: Server) -> Advice {
             "SSL_DISABLE_CURVE_X25519=0",
         ),
         Server::Stunnel => (
-            "Put the fast groups first in the service's section.",
+            "Allow the fast groups in the service's section; if clients prefer the slow one still, leave it out.",
             "curves = X25519:P-256:P-384",
         ),
         Server::Unknown => (
             "Put X25519 first in the server's list of groups (curves), P-256 second, slower ones \
-             last, and let the server's order decide.",
+             last, and let the server's order decide; where it cannot, leave the slow ones out.",
             "",
         ),
     }

@@ -113,10 +113,10 @@ fn predict(subject: &Subject<'_>, kinds: &[Signed]) -> Option<Prediction> {
             .then(|| Prediction::Saving(subject.saving(cpu, source, method)));
     }
     subject.worth(bound).then(|| {
-        Prediction::Unknown(
-            "no signature with ECDSA was measured on this host, and the library was not calibrated"
-                .to_owned(),
-        )
+        Prediction::Unknown(format!(
+            "no signature with ECDSA was measured on this host, and {}",
+            subject.costs.no_calibration(subject.name)
+        ))
     })
 }
 

@@ -160,11 +160,10 @@ fn predict(subject: &Subject<'_>, groups: &[Slow]) -> Option<Prediction> {
     }
     let bound: f64 = groups.iter().map(|slow| slow.bound(subject)).sum();
     subject.worth(bound).then(|| {
-        Prediction::Unknown(
-            "no handshake with the faster group was measured on this host, and the library was \
-             not calibrated"
-                .to_owned(),
-        )
+        Prediction::Unknown(format!(
+            "no handshake with the faster group was measured on this host, and {}",
+            subject.costs.no_calibration(subject.name)
+        ))
     })
 }
 
@@ -253,9 +252,9 @@ pub(super) fn post_quantum(subject: &Subject<'_>) -> Option<Finding> {
             Prediction::Saving(subject.saving(cpu, source, method))
         }
         None => Prediction::Unknown(format!(
-            "no handshake with {} alone was measured on this host, and the library was not \
-             calibrated",
-            in_words(plain)
+            "no handshake with {} alone was measured on this host, and {}",
+            in_words(plain),
+            subject.costs.no_calibration(subject.name)
         )),
     };
     let evidence = Evidence {

@@ -11,7 +11,7 @@ fn calibrations() -> Calibrations {
         (FROM, Range::around(1.3e-3, 0.0)),
         (TO, Range::around(0.2e-3, 0.0)),
     ]);
-    Calibrations::from([(SERVICE.to_owned(), calibration)])
+    Calibrations::from([(SERVICE.to_owned(), Ok(calibration))])
 }
 
 #[test]
