@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import pytest
 
-from harness import plain_nginx
+from harness import plain_nginx, servers
 from harness.certificates import Certificate
 from harness.load import Load, run_load
 from harness.paths import SERVERS
@@ -107,7 +107,6 @@ def test_a_calibration_predicts_what_the_change_saves(rsa, tmp_path):
         predicted, before = predicted_and_spent(tmp_path / f"{repeat}-slow", rsa, "secp384r1")
         _, after = predicted_and_spent(tmp_path / f"{repeat}-fast", rsa, "X25519:secp384r1")
         ratios.append(predicted / (before - after))
-    print(ratios)
     assert median(ratios) == pytest.approx(1.0, rel=TOLERANCE), ratios
 
 
@@ -152,3 +151,14 @@ def test_refused_sessions_are_found(version, keeps, rsa, tmp_path):
         assert finding["figures"]["refused_handshakes"] == ENOUGH
         assert finding["prediction"]["kind"] == "saving"
         assert "ssl_session_cache shared" in finding["remedy"]["directive"]
+
+
+@pytest.mark.parametrize("form", ["fork", "epoll"])
+def test_a_process_for_each_connection_is_found(form, rsa, tmp_path):
+    with servers.selftimed(form, rsa) as server:
+        report = profiled(tmp_path, server.port, Load(full=ENOUGH))
+    finding = find(report, server.port, "process-per-connection")
+    assert (finding is not None) == (form == "fork"), report.data["findings"]
+    if finding:
+        # One process may be forked before the ledger knows the service.
+        assert ENOUGH - 1 <= finding["figures"]["processes_forked"] <= ENOUGH

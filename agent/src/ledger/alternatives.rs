@@ -144,14 +144,103 @@ impl Consequences {
     }
 }
 
-/// Counts each name once; those for which there is no room as `other`.
+/// Counts each name once, and together as `other` those for which there is no room.
 fn count(counts: &mut Counts, names: impl IntoIterator<Item = &'static str>) {
-    let kept = |name| counts.len() < NAMES || counts.contains_key(name);
-    let names: BTreeSet<_> = names
-        .into_iter()
-        .map(|name| if kept(name) { name } else { super::OTHER })
-        .collect();
-    for name in names {
-        *counts.entry(name).or_default() += 1;
+    let mut beyond = false;
+    for name in names.into_iter().collect::<BTreeSet<_>>() {
+        if counts.len() < NAMES || counts.contains_key(name) {
+            *counts.entry(name).or_default() += 1;
+        } else {
+            beyond = true;
+        }
+    }
+    if beyond {
+        *counts.entry(super::OTHER).or_default() += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+    use super::*;
+    use crate::evidence::hello::tests::fixture;
+    use crate::evidence::sample;
+
+    fn facts(name: &str) -> Facts {
+        let mut all = fixture::all().iter();
+        let one = all.find(|one| one.name == name).unwrap();
+        *fixture::fed(one.whole()).into_facts().unwrap()
+    }
+
+    fn recorded(handshake: &Handshake, facts: &Facts) -> Consequences {
+        let mut kept = Consequences::default();
+        kept.record(handshake, facts);
+        kept
+    }
+
+    #[test]
+    fn what_else_a_client_would_have_taken() {
+        // OpenSSL's client: all curves, all algorithms.
+        for name in ["openssl30-tls13-full", "openssl30-tls12-full"] {
+            let kept = recorded(&sample::handshake(), &facts(name));
+            let sum = kept.alternatives(|chosen| chosen.full && chosen.signature == "rsa_2048");
+            assert_eq!(
+                (sum.hellos, sum.x25519, sum.secp256r1_only),
+                (1, 1, 0),
+                "{name}"
+            );
+            assert_eq!(sum.ecdsa, 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn rsa_key_transport_is_told_from_a_handshake_without_keys() {
+        let without = Handshake {
+            group: "none",
+            signature: "none",
+            ..sample::handshake()
+        };
+        let kept = recorded(&without, &facts("openssl30-tls12-rsa-transport"));
+        assert_eq!(
+            kept.alternatives(|chosen| chosen.signature == RSA_TRANSPORT)
+                .hellos,
+            1
+        );
+    }
+
+    #[test]
+    fn client_certificates_are_counted_where_they_travel_in_clear() {
+        let kept = recorded(
+            &sample::handshake(),
+            &facts("openssl30-tls12-client-certificate"),
+        );
+        assert_eq!(kept.client_certificates, 1);
+        let kept = recorded(&sample::handshake(), &facts("openssl30-tls12-full"));
+        assert_eq!(kept.client_certificates, 0);
+    }
+
+    #[test]
+    fn who_was_turned_away_is_told_by_the_alert_and_its_sender() {
+        let failed = Handshake {
+            outcome: Outcome::Failed,
+            ..sample::handshake()
+        };
+        let kept = recorded(&failed, &facts("openssl30-no-common-version"));
+        let away = &kept.turned_away[&(true, "protocol_version")];
+        assert_eq!(away.hellos, 1);
+        assert!(kept.chosen.is_empty());
+        let kept = recorded(&failed, &facts("openssl30-tls12-client-rejects"));
+        assert!(kept.turned_away.contains_key(&(false, "unknown_ca")));
+    }
+
+    #[test]
+    fn a_client_that_offers_everything_takes_bounded_room() {
+        let mut counts = Counts::new();
+        let names = (0..=u16::MAX).map(|number| crate::evidence::hello::CipherSuite(number).name());
+        count(&mut counts, names.clone());
+        count(&mut counts, names);
+        assert!(counts.len() <= NAMES + 1);
+        assert!(counts[super::super::OTHER] >= 2);
     }
 }

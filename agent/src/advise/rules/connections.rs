@@ -71,7 +71,7 @@ pub(super) fn closed_after_turns(subject: &Subject<'_>) -> Option<Finding> {
             .to_owned();
         let title = "The server closes each connection after one request".to_owned();
         let prediction = Prediction::AtMost(saving, caveat);
-        let severity = Severity::of_share(prediction.saving()?.share.likely);
+        let severity = of_bound(&prediction)?;
         let kind = (Id::KeepAliveOff, Role::Server);
         subject.finding(kind, severity, title, evidence, prediction)
     } else {
@@ -102,9 +102,15 @@ pub(super) fn upstream(subject: &Subject<'_>) -> Option<Finding> {
     let evidence = evidence(subject, account, &spike, "one side");
     let title = "The service opens a connection to another server for each request".to_owned();
     let prediction = Prediction::AtMost(saving, caveat);
-    let severity = Severity::of_share(prediction.saving()?.share.likely);
+    let severity = of_bound(&prediction)?;
     let kind = (Id::UpstreamKeepAliveOff, Role::Client);
     Some(subject.finding(kind, severity, title, evidence, prediction))
+}
+
+/// An upper bound alone is nothing grave: clients may be the cause.
+fn of_bound(prediction: &Prediction) -> Option<Severity> {
+    let share = prediction.saving()?.share.likely;
+    Some(Severity::of_share(share).max(Severity::Medium))
 }
 
 /// What longer connections save: TLS handshakes. Opening and closing of the TCP
@@ -113,7 +119,11 @@ fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Saving> {
     let handshakes = subject.completed(role).cpu * spike.share;
     let at = |limit: u32| {
         let saved = handshakes * (1.0 - f64::from(spike.turns) / f64::from(limit));
-        Range::around(saved, saved * MARGIN)
+        Range {
+            // More than all handshakes cannot be saved.
+            high: (saved * (1.0 + MARGIN)).min(handshakes),
+            ..Range::around(saved, saved * MARGIN)
+        }
     };
     let mut limits: Vec<u32> = LIMITS
         .into_iter()

@@ -7,7 +7,7 @@ use crate::advise::{
 };
 use crate::evidence::hello::Attempt;
 use crate::evidence::{Outcome, Resumption, Role, Step};
-use crate::ledger::{HandshakeKey, Moments, RoleAccount};
+use crate::ledger::{Class, HandshakeKey, Moments, RoleAccount};
 use crate::units::{count, percent, time};
 
 /// Share of hellos without a session from which nobody seems to ask for resumption.
@@ -88,10 +88,8 @@ fn spared(subject: &Subject<'_>, role: Role, era: Era) -> Option<(Range, &'stati
 fn by_steps(role: &RoleAccount, era: Era, whole: Range) -> Option<Range> {
     let mut sum = Range::default();
     for step in era.spared() {
-        // TLS 1.3 always agrees on a group; a resumed handshake before, on none.
-        let cost = role.steps.cost(*step, |class| {
-            class.resumption == Resumption::None && (era == Era::Tls13 || class.group != "unknown")
-        });
+        let full = |class: &Class| class.resumption == Resumption::None;
+        let cost = role.steps.cost(*step, full);
         sum = sum.plus(range(cost)?);
     }
     let besides = (whole.likely - sum.likely).max(0.0) * SPARED_BESIDES;

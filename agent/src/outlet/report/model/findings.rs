@@ -41,7 +41,8 @@ pub struct Finding {
 /// What a change would save.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Prediction {
-    /// `saving`; `at_most`: an upper bound; `latency`: time that handshakes wait, no
+    /// `saving`; `at_most`: the figures are an upper bound, and what is saved lies between
+    /// nothing and them; `latency`: time that handshakes wait, no
     /// CPU; `unknown`: no cost is known to predict it from; `none`: nothing that can
     /// be put in CPU time.
     pub kind: String,

@@ -106,9 +106,9 @@ fn saving(prediction: &Prediction) -> String {
     };
     let mut text = if prediction.kind == "at_most" {
         format!(
-            "Saves at most {} of its CPU ({:.2} times the work with the same CPU): {}.",
-            percent(share.high),
-            capacity.high,
+            "Saves at most about {} of its CPU ({:.2} times the work with the same CPU): {}.",
+            percent(share.likely),
+            capacity.likely,
             prediction.caveat
         )
     } else {
