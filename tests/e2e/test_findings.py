@@ -149,7 +149,10 @@ def test_refused_sessions_are_found(version, keeps, rsa, tmp_path):
     assert (finding is None) == keeps, report.data["findings"]
     if finding:
         assert finding["figures"]["refused_handshakes"] == ENOUGH
-        assert finding["prediction"]["kind"] == "saving"
+        steps = report.on_port(taker.port).data["steps"]
+        measured = any(step["measured_handshakes"] for step in steps)
+        # Where another process of the host keeps libcrypto from being probed, no step is known.
+        assert finding["prediction"]["kind"] == ("saving" if measured else "unknown")
         assert "ssl_session_cache shared" in finding["remedy"]["directive"]
 
 

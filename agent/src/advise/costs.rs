@@ -138,7 +138,9 @@ impl<'a> Costs<'a> {
     pub fn no_calibration(&self, service: &str) -> String {
         match self.calibrations.get(service) {
             None => "the library was not calibrated".to_owned(),
-            Some(Ok(_)) => "calibrating the library did not show it either".to_owned(),
+            Some(Ok(_)) => {
+                "the calibration of the library had no time for it, or cannot do it".to_owned()
+            }
             Some(Err(reason)) => format!("the library was not calibrated: {reason}"),
         }
     }
