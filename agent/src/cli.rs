@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::calibrate::COMMAND;
 use crate::config::parse_duration;
 
 /// How long `report` profiles when neither a duration nor a command is given.
@@ -37,6 +38,8 @@ pub enum Command {
     Report(ReportOptions),
     /// `tlsprof doctor`
     Doctor(Format),
+    /// This program started by itself, to calibrate the library at that path.
+    Calibrate(PathBuf),
 }
 
 /// Options of `tlsprof list`.
@@ -209,6 +212,12 @@ enum RawCommand {
     /// Profile for a while, or while a command runs, and report
     #[command(after_help = REPORT_EXAMPLES)]
     Report(RawReport),
+    /// Time the operations of a libcrypto; for tlsprof itself
+    #[command(name = COMMAND, hide = true)]
+    Calibrate {
+        /// The library
+        library: PathBuf,
+    },
     /// Show what works on this host, what does not, and why
     Doctor {
         /// Form of the output
@@ -303,6 +312,7 @@ impl From<Raw> for Invocation {
                 ask_certificates,
             }),
             RawCommand::Report(report) => Command::Report(report.into()),
+            RawCommand::Calibrate { library } => Command::Calibrate(library),
             RawCommand::Doctor { format } => Command::Doctor(format),
         };
         Self {

@@ -12,6 +12,7 @@ use std::{fs, io};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+use crate::advise::Thresholds;
 use crate::ledger::Limits as LedgerLimits;
 
 /// Where the configuration is when no `--config` names another file.
@@ -27,6 +28,8 @@ pub struct Config {
     pub profile: Profile,
     /// `[limits]`
     pub limits: Limits,
+    /// `[findings]`
+    pub findings: Findings,
 }
 
 /// `[agent]`: the daemon.
@@ -176,6 +179,36 @@ impl Default for Limits {
             label_sets: 300,
             handshakes_in_progress: 32_768,
             samples: 8192,
+        }
+    }
+}
+
+/// `[findings]`: when a report tells what is wrong.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Findings {
+    /// Handshakes or connections on which a finding must rest.
+    #[serde(deserialize_with = "at_least_one")]
+    pub min_handshakes: u32,
+    /// Share of the service's CPU time that a change must save, over 0 up to 1.
+    #[serde(deserialize_with = "share")]
+    pub min_saving: f64,
+}
+
+impl Default for Findings {
+    fn default() -> Self {
+        Self {
+            min_handshakes: 100,
+            min_saving: 0.05,
+        }
+    }
+}
+
+impl From<&Findings> for Thresholds {
+    fn from(findings: &Findings) -> Self {
+        Self {
+            min_handshakes: findings.min_handshakes.into(),
+            min_saving: findings.min_saving,
         }
     }
 }

@@ -5,8 +5,10 @@
 //! [`ledger`] → [`outlet`]. [`session`] is the only place that joins them. Beside
 //! them, [`ask`] learns of the host what no probe sees, if the user wants that.
 
+pub mod advise;
 pub mod ask;
 pub mod attach;
+pub mod calibrate;
 pub mod causes;
 pub mod cli;
 pub mod command;
@@ -17,3 +19,4 @@ pub mod kernel;
 pub mod ledger;
 pub mod outlet;
 pub mod session;
+pub mod units;

@@ -6,7 +6,9 @@ With a certificate it speaks TLS. Prints how many connections it took, as JSON.
 """
 
 import json
+import os
 import re
+import select
 import socket
 import ssl
 import sys
@@ -49,6 +51,10 @@ def use_up(port: int, wanted: int, certificate: str) -> int:
             if b"connection: close" in read_answer(connection).lower():
                 # The server closes first.
                 assert connection.recv(1) == b""
+                if certificate:
+                    # That was the end of TLS; the FIN comes after it.
+                    assert select.select([connection.fileno()], [], [], 10.0)[0]
+                    assert os.read(connection.fileno(), 1) == b""
                 return done
     return wanted
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
+use crate::calibrate;
 use crate::cli::{Command, Invocation, Target};
 use crate::config::{Config, ConnectionHooks, LibraryProbes, StepProbes, UprobeLinks};
 use crate::discover::selection::Selection;
@@ -36,12 +37,17 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
         .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .with_target(false)
         .init();
-    let config = Config::load(invocation.config.as_deref())?;
+    let config = || Config::load(invocation.config.as_deref());
     match invocation.command {
-        Command::List(options) => list::run(options),
-        Command::Agent(options) => agent::run(&options, &config),
-        Command::Report(options) => report::run(&options, &config),
-        Command::Doctor(format) => doctor::run(format, &config),
+        Command::List(options) => {
+            config()?;
+            list::run(options)
+        }
+        Command::Agent(options) => agent::run(&options, &config()?),
+        Command::Report(options) => report::run(&options, &config()?),
+        Command::Doctor(format) => doctor::run(format, &config()?),
+        // Without privileges, and without the configuration.
+        Command::Calibrate(library) => Ok(calibrate::run_child(&library)),
     }
 }
 

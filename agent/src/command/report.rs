@@ -15,6 +15,7 @@ use jiff::Timestamp;
 
 use super::progress::Progress;
 use super::{new_ledger, selection, session_options, stop_flag};
+use crate::advise::Thresholds;
 use crate::cli::{Format, ReportOptions, Until};
 use crate::config::Config;
 use crate::ledger::Sampling;
@@ -59,11 +60,14 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     let duration = session.elapsed();
     session.settle(|_, _| {})?;
     let status = command.as_ref().map_or(0, |command| command.exit_status);
+    let services = session.service_facts();
+    let findings = session.findings(&services, duration, Thresholds::from(&config.findings));
     let facts = Facts {
         host: session.host(),
         started_at,
         duration,
-        services: session.service_facts(),
+        services,
+        findings,
         losses: session.losses(),
         agent: session.cost(),
         command,

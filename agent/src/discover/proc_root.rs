@@ -64,6 +64,11 @@ impl ProcRoot {
         unless_gone(fs::read_link(&path), path)
     }
 
+    /// The root folder of a process, as this one reaches it.
+    pub fn root_of(&self, pid: Pid) -> PathBuf {
+        self.path(pid, "root")
+    }
+
     /// The network namespace of this process; None where /proc does not tell.
     pub fn own_network_namespace(&self) -> Option<PathBuf> {
         fs::read_link(self.path.join("self/ns/net")).ok()

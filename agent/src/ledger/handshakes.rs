@@ -8,8 +8,8 @@ use crate::evidence::{Handshake, Outcome, Resumption, Role, Source, Step};
 use super::distribution::bounded_nanos;
 use super::steps::Class;
 use super::{
-    Agreement, Application, Distribution, HelloAccount, Limits, OTHER, SocketAccount, StepAccount,
-    bounded,
+    Agreement, Application, Distribution, HelloAccount, Limits, Moments, OTHER, SocketAccount,
+    StepAccount, bounded,
 };
 
 /// The library's reasons kept apart for each label set; the rest count under
@@ -82,6 +82,8 @@ pub struct HandshakeSum {
     pub duration: Duration,
     /// Reason number of the library -> how many; 0 for reasons beyond the limit.
     pub errors: BTreeMap<u32, u64>,
+    /// CPU time of those in which it is known, for its mean and the error of that.
+    pub costs: Moments,
 }
 
 /// Distribution of the cost of completed handshakes.
@@ -120,6 +122,7 @@ impl HandshakeSum {
             self.offloaded += 1;
         } else {
             self.cpu = self.cpu.saturating_add(bounded(handshake.cpu));
+            self.costs.record(handshake.cpu);
         }
         if let Some(reason) = handshake.error_reason {
             let kept = self.errors.len() < REASONS || self.errors.contains_key(&reason);

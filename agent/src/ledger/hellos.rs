@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::evidence::hello::{Attempt, Direction, Facts, Upgrade};
 use crate::evidence::{Handshake, Role};
 
+use super::Consequences;
+
 /// How often each name came.
 pub type Counts = BTreeMap<&'static str, u64>;
 
@@ -32,6 +34,8 @@ pub struct HelloAccount {
     pub upgrades: Counts,
     /// Alerts in clear: true for those that the service sent, and what they say.
     pub alerts: BTreeMap<(bool, &'static str), u64>,
+    /// What came of them.
+    pub consequences: Consequences,
 }
 
 /// Names of [`HelloAccount::features`]: the client names the host (SNI), offers a
@@ -50,6 +54,7 @@ impl HelloAccount {
         let Some(facts) = handshake.hello.as_deref() else {
             return;
         };
+        self.consequences.record(handshake, facts);
         let server = handshake.role == Role::Server;
         for (direction, _, alert) in &facts.alerts {
             let sent = (*direction == Direction::FromServer) == server;

@@ -5,13 +5,16 @@
 //! can be exported as a counter, and memory is bounded by [`Limits`].
 
 mod accept_queue;
+mod alternatives;
 mod connections;
 mod cpu;
 mod distribution;
 mod handshakes;
 mod hellos;
 pub mod interval;
+mod moments;
 mod network;
+mod processes;
 mod profile;
 mod remotes;
 mod sources;
@@ -23,22 +26,24 @@ mod unit_costs;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::evidence::activity::Tls;
 use crate::evidence::{Handshake, Outcome, Role, Source, WaitReason};
 
 pub use accept_queue::AcceptQueueAccount;
+pub use alternatives::{Alternatives, Chosen, Consequences, RSA_TRANSPORT, TurnedAway};
 pub use connections::{Closed, ConnectionAccount, Turns};
 pub use cpu::{Accounted, Check, CpuAccount, Part, Sampling};
 pub use distribution::Distribution;
 use distribution::bounded_nanos;
 pub use handshakes::{CostDistribution, HandshakeKey, HandshakeSum, RoleAccount};
 pub use hellos::{Counts, FEATURES, HelloAccount};
+pub use moments::Moments;
 pub use network::NetworkEvents;
+pub use processes::Processes;
 pub use profile::{Code, Profile, Spot};
 pub use remotes::Ports;
 use remotes::Remotes;
 pub use sources::{Agreement, Application, ApplicationBytes, SocketAccount};
-pub use steps::{Pending, StepAccount};
+pub use steps::{Class, Pending, StepAccount};
 pub use unit_costs::{Unit, UnitCost};
 
 /// What the services and the label values beyond the limits count under.
@@ -85,6 +90,8 @@ pub struct ServiceAccount {
     pub connections_from_before: u64,
     /// What waited, and waits, to be accepted.
     pub accept_queue: AcceptQueueAccount,
+    /// Processes that began while the service was known.
+    pub processes: Processes,
     remotes: Remotes,
 }
 
@@ -102,24 +109,6 @@ impl ServiceAccount {
     /// How many handshakes ended, in any way.
     pub fn handshake_count(&self) -> u64 {
         self.handshakes.values().map(|sum| sum.count).sum()
-    }
-
-    /// What is known of TLS on its connections. Those that are open all the time, from
-    /// before, show nothing.
-    pub fn tls(&self) -> Tls {
-        let completed =
-            |(key, _): &(&HandshakeKey, &HandshakeSum)| key.outcome == Outcome::Completed;
-        let mut ciphers = self.handshakes.iter().filter(completed).peekable();
-        if ciphers.peek().is_some() {
-            let hashed_mac = ciphers.any(|(key, _)| key.cipher.contains("_CBC_"));
-            return Tls::Seen { hashed_mac };
-        }
-        let opened = self.connections.values().map(|account| account.opened);
-        if opened.sum::<u64>() > 0 && self.connections_from_before == 0 {
-            Tls::Absent
-        } else {
-            Tls::Unknown
-        }
     }
 
     /// How many TCP connections were seen, opening or ending.

@@ -104,7 +104,7 @@ mod tests {
         for round in 0..2 {
             for offset in 0..100 {
                 profile.add_within(10, spot(image(Some(offset))), 1 + round);
-                profile.add_within(10, spot(Code::Kernel(offset)), 1 + round);
+                profile.add_within(10, spot(Code::Kernel(offset + 1)), 1 + round);
             }
         }
         assert_eq!(profile.spots().count(), 12);

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::evidence::{Resumption, Step, Steps};
 
-use super::OTHER;
+use super::{Moments, OTHER};
 
 /// So many handshakes of a class wait for key derivation to be measured; then
 /// it is held to be unmeasurable there, and the rest is booked as other.
@@ -23,9 +23,12 @@ const WAITING_FOR_KEY_DERIVATION: u64 = 10_000;
 
 /// Handshakes alike enough that one's division into steps speaks for another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Class {
+pub struct Class {
+    /// Session resumption.
     pub resumption: Resumption,
+    /// Key exchange group.
     pub group: &'static str,
+    /// Own signature.
     pub signature: &'static str,
 }
 
@@ -62,6 +65,8 @@ struct Measured {
     coarse_pending: Pending,
     fine: Fine,
     fine_pending: Pending,
+    /// Steps of public-key work: the first four of [`Step::ALL`].
+    exact: [Moments; 4],
 }
 
 /// The steps of one service's handshakes in one role.
@@ -112,6 +117,14 @@ impl StepAccount {
         self.pending(|class| class.fine_pending)
     }
 
+    /// What one of the four steps of public-key work costs in a handshake of the
+    /// kinds wanted, by those in which it was measured; none for other steps.
+    pub fn cost(&self, step: Step, wanted: impl Fn(&Class) -> bool) -> Moments {
+        let those = self.classes.iter().filter(|(class, _)| wanted(class));
+        let costs = those.filter_map(|(_, known)| known.exact.get(step as usize));
+        costs.fold(Moments::default(), |sum, one| sum.plus(*one))
+    }
+
     fn pending(&self, of: impl Fn(&Measured) -> Pending) -> Pending {
         let mut sum = Pending::default();
         for class in self.classes.values() {
@@ -150,6 +163,9 @@ impl Measured {
     /// Books a measured handshake, and what waited for it.
     fn measure(&mut self, booked: &mut [u64; 6], nanos: u64, steps: &Steps) {
         let parts = exact_parts(nanos, steps);
+        for (costs, nanos) in self.exact.iter_mut().zip(parts) {
+            costs.record(Duration::from_nanos(nanos));
+        }
         let [
             exchange,
             signing,

@@ -10,7 +10,7 @@ use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
 use crate::discover::table::{ProcessTable, ServiceView};
 use crate::evidence::join::Joiner;
-use crate::evidence::{Evidence, Pid, Source};
+use crate::evidence::{Evidence, Pid, ProcessEvent, Source};
 use crate::ledger::Ledger;
 
 /// Where evidence is put together and booked.
@@ -94,7 +94,7 @@ fn book(
     see: &mut impl FnMut(&str, &Evidence),
 ) {
     let (process, comm) = match evidence {
-        Evidence::Process(event) => return table.apply(event),
+        Evidence::Process(event) => return book_process(table, ledger, event),
         Evidence::Hello(_) => return,
         Evidence::Handshake(handshake) => (handshake.process, &handshake.comm),
         Evidence::Compared(comparison) => (comparison.process, &comparison.comm),
@@ -119,6 +119,21 @@ fn book(
         Evidence::Process(_) | Evidence::Hello(_) => {}
     }
     see(ledger.booked_name(service), evidence);
+}
+
+/// Takes note of a change among processes, and books what begins.
+fn book_process(table: &mut ProcessTable<ProcRoot>, ledger: &mut Ledger, event: &ProcessEvent) {
+    table.apply(event);
+    let process = match event {
+        ProcessEvent::Fork { child, .. } => *child,
+        ProcessEvent::Exec { process, .. } => *process,
+        ProcessEvent::Exit { .. } => return,
+    };
+    if table.is_selected(process)
+        && let Some(service) = table.service_of(process)
+    {
+        ledger.record_process(service.as_str(), event);
+    }
 }
 
 /// Where socket calls are not seen, no turn is not the same as none.

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::queues;
 use crate::causes::one_line;
 use crate::discover::host::Host;
+use crate::evidence::activity::kernel_symbols::KernelFunctions;
 use crate::kernel::connections::{Connections, Follow};
 use crate::kernel::cost::calibrate;
 use crate::kernel::load::{Loaded, Options, UprobeMode, load, try_tier};
@@ -28,7 +29,7 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Samp
     let (handshakes, multi, trap, [life_cycle, calls, accepts], tier, samples) = match loaded {
         Ok(mut loaded) => {
             loaded.start_samples();
-            let samples = state(&loaded.samples);
+            let samples = samples(&loaded);
             (
                 state(&loaded.library),
                 multi(&loaded),
@@ -126,6 +127,21 @@ fn state<T>(works: &Result<T, String>) -> State {
     match works {
         Ok(_) => State::Available,
         Err(reason) => State::Unavailable(reason.clone()),
+    }
+}
+
+/// Samples need the kernel's symbols to say what it was at work on.
+fn samples(loaded: &Loaded) -> State {
+    if let Err(reason) = &loaded.samples {
+        return State::Unavailable(reason.clone());
+    }
+    match KernelFunctions::read() {
+        Err(error) => State::Degraded(format!("system time is not divided: {}", one_line(&error))),
+        Ok(functions) if functions.missing().is_empty() => State::Available,
+        Ok(functions) => State::Degraded(format!(
+            "this kernel has no functions of these names, by which system time is divided: {}",
+            functions.missing().join(", ")
+        )),
     }
 }
 

@@ -227,6 +227,13 @@ impl Session {
                 counted(ownerless, "TCP connection", "TCP connections")
             ));
         }
+        if let Some(reason) = self.samples.kernel_unknown()
+            && self.loaded.samples.is_ok()
+        {
+            notes.push(format!(
+                "It is not known what the kernel was at work on, so that system time counts as the application's: {reason}."
+            ));
+        }
         notes.extend(self.note_on_accept_queues());
         notes.extend(self.notes_on_asking());
         notes

@@ -1,5 +1,6 @@
 //! A profile under way: joins the stages, from discover to the ledger.
 
+mod advice;
 mod asking;
 mod booking;
 mod budget;
@@ -9,7 +10,6 @@ pub mod governor;
 mod images;
 mod queues;
 mod sampling;
-mod softirqs;
 pub mod spots;
 mod windows;
 
@@ -98,8 +98,7 @@ pub struct Session {
     /// The user named what to profile, so that all of it is worth showing.
     named: bool,
     step_probes: StepProbes,
-    /// None where the CPUs are not sampled.
-    samples: Option<SampleDesk>,
+    samples: SampleDesk,
     budget: Option<Budget>,
     meter: RunMeter,
     trap: TrapCost,
@@ -158,7 +157,7 @@ impl Session {
             ledger,
             named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
-            samples: None,
+            samples: SampleDesk::default(),
             budget: options.budget.map(Budget::new),
             meter: RunMeter::default(),
             trap,

@@ -53,6 +53,15 @@ impl Offer {
         self.versions.iter().any(|version| version.is_13())
     }
 
+    /// Accepts a certificate with an ECDSA key on P-256. In TLS 1.3 its signature
+    /// algorithm says so; before, a cipher suite and the curve must be offered too
+    /// (RFC 8422, 5.1).
+    pub fn accepts_ecdsa_p256(&self, tls13: bool) -> bool {
+        let suite = |suite: &CipherSuite| suite.key_exchange() == Some("ECDHE_ECDSA");
+        self.signatures.contains(&SignatureScheme::ECDSA_P256)
+            && (tls13 || self.ciphers.iter().any(suite) && self.groups.contains(&Group::SECP256R1))
+    }
+
     /// Offers a group that withstands a quantum computer.
     pub fn post_quantum(&self) -> bool {
         self.groups.iter().any(|group| group.is_post_quantum())

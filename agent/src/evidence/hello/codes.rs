@@ -64,6 +64,9 @@ registry! {
 }
 
 impl Group {
+    /// NIST P-256.
+    pub const SECP256R1: Self = Self(23);
+
     /// Whether it withstands a quantum computer: ML-KEM, alone or as a hybrid,
     /// and the drafts before it.
     pub const fn is_post_quantum(self) -> bool {
@@ -92,6 +95,11 @@ registry! {
         0x081c => "ecdsa_brainpoolP512r1tls13_sha512",
         0x0904 => "mldsa44", 0x0905 => "mldsa65", 0x0906 => "mldsa87",
     }
+}
+
+impl SignatureScheme {
+    /// ECDSA with SHA-256; in TLS 1.3 on P-256 only.
+    pub const ECDSA_P256: Self = Self(0x0403);
 }
 
 registry! {

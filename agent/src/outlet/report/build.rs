@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::evidence::{Resumption, Role, Step, WaitReason};
+use crate::advise::Finding;
+use crate::evidence::{Resumption, Role, Step, WaitReason, reasons};
 use crate::ledger::{
     CostDistribution, Distribution, HandshakeKey, HandshakeSum, Ledger, RoleAccount, ServiceAccount,
 };
@@ -12,7 +13,7 @@ use super::model::{
     AgentCost, Command, CpuSeconds, ErrorCount, HandshakeCost, HandshakeGroup, Host, Loss,
     Quantiles, Report, SCHEMA_VERSION, Service, StepCost, TlsLibrary, Wait,
 };
-use super::{accept_queue, connections, cpu, reasons, tls};
+use super::{accept_queue, connections, cpu, findings, tls};
 
 /// What the ledger does not know about a profile.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Facts {
     pub duration: Duration,
     /// The services that were profiled, by name.
     pub services: BTreeMap<String, ServiceFacts>,
+    /// What the rules find in the ledger.
+    pub findings: Vec<Finding>,
     /// Data that was lost, by reason; zeros are left out.
     pub losses: Vec<Loss>,
     /// What the profile cost.
@@ -83,6 +86,7 @@ pub fn build(facts: Facts, ledger: &Ledger) -> Report {
         host: facts.host,
         started_at: facts.started_at,
         duration_seconds: facts.duration.as_secs_f64(),
+        findings: findings::of(&facts.findings),
         services,
         losses,
         agent: facts.agent,

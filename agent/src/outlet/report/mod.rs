@@ -4,9 +4,9 @@ mod accept_queue;
 mod build;
 mod connections;
 mod cpu;
+mod findings;
 pub mod json;
 pub mod model;
-pub mod reasons;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod text;

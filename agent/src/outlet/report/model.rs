@@ -7,6 +7,7 @@
 mod accept_queue;
 mod connections;
 mod cpu;
+mod findings;
 mod tls;
 
 use schemars::JsonSchema;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use accept_queue::{AcceptQueue, AcceptWait, ListeningQueues, QueueLength};
 pub use connections::{ClosedConnections, Connections, EphemeralPorts, TurnCount};
 pub use cpu::{ActivityCpu, CpuSamples, Sampling, UnitCost};
+pub use findings::{Finding, Prediction, Range, Remedy, Variant};
 pub use tls::{
     Agreement, AlertCount, ApplicationBytes, AttemptCount, Hellos, NameCount, SocketHandshakes,
 };
@@ -35,6 +37,9 @@ pub struct Report {
     pub started_at: String,
     /// How long it lasted, in seconds.
     pub duration_seconds: f64,
+    /// What is wrong and what a change would save, gravest first.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
     /// Services, dearest handshakes first.
     pub services: Vec<Service>,
     /// Data that was lost, by reason; empty when nothing was.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, PoisonError};
 use std::time::Duration;
 
+use crate::advise::{Calibrations, Thresholds, advise};
 use crate::evidence::accept_queue::{AcceptQueues, Queue};
 use crate::evidence::activity::{Activity, Mode};
 use crate::evidence::hello::tests::fixture;
@@ -268,6 +269,7 @@ pub(crate) fn facts() -> Facts {
                 service("/usr/sbin/sshd", 1, &[22], openssl("uses libcrypto only")),
             ),
         ]),
+        findings: Vec::new(),
         losses: vec![
             Loss {
                 reason: "event_ring_full".into(),
@@ -292,9 +294,25 @@ pub(crate) fn facts() -> Facts {
     }
 }
 
-/// The report of that half minute.
+/// The report of that half minute, with what the rules find in it.
 pub(crate) fn report() -> Report {
-    build(facts(), &ledger())
+    let (facts, ledger) = (facts(), ledger());
+    let executable = |name: &str| {
+        let known = facts.services.get(name);
+        known.map_or("", |service| service.executable.as_str())
+    };
+    let findings = advise(
+        &ledger,
+        &Calibrations::new(),
+        executable,
+        facts.duration,
+        Thresholds::default(),
+    );
+    let facts = Facts {
+        findings,
+        ..facts.clone()
+    };
+    build(facts, &ledger)
 }
 
 /// The same with lost events and samples, connections that stay open, and a command.

@@ -3,7 +3,7 @@
 #[cfg(test)]
 pub(crate) mod golden;
 pub mod table;
-pub mod units;
+pub use crate::units;
 
 use std::borrow::Cow;
 use std::io::IsTerminal;

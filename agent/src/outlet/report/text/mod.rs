@@ -4,6 +4,7 @@ mod accept_queue;
 mod activities;
 mod connections;
 mod costs;
+mod findings;
 mod hellos;
 mod service;
 mod sources;
@@ -30,6 +31,7 @@ pub fn render(report: &Report, style: Style) -> String {
     let mut out = String::new();
     out.push_str(&answer(report, style));
     out.push_str(&losses(report, style));
+    out.push_str(&findings::findings(report, style));
     out.push('\n');
     out.push_str(&style.paint(Paint::Dim, &circumstances(report)));
     out.push('\n');

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::evidence::activity::Activity;
+use crate::evidence::activity::{Activity, Verdict};
 use crate::ledger::NetworkEvents;
 
 /// Samples of softirqs that hit no thread of a profiled service, or whose time no thread
@@ -21,11 +21,20 @@ pub(super) struct Softirqs {
 }
 
 impl Softirqs {
-    pub(super) fn add(&mut self, activity: Activity, count: u64) {
+    /// Softirqs for timers, block devices and the kernel's own upkeep are nobody's.
+    pub(super) fn add(&mut self, verdict: Verdict, count: u64) {
+        let activity = verdict.activity;
         if weight(activity, NetworkEvents::default()).is_some() {
             let waiting = self.waiting.entry(activity).or_default();
             *waiting = waiting.saturating_add(count);
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (Activity, u64)> {
+        self.waiting
+            .iter()
+            .map(|(activity, count)| (*activity, *count))
     }
 
     /// Divides what waits by the events of each service since the last division;
@@ -82,6 +91,16 @@ const fn weight(activity: Activity, events: NetworkEvents) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::activity::{Basis, Mode};
+
+    fn network(activity: Activity) -> Verdict {
+        Verdict {
+            activity,
+            mode: Mode::Softirq,
+            basis: Basis::KernelFunction,
+            traced: false,
+        }
+    }
 
     fn events(opened: u64, closed: u64, bytes: u64) -> NetworkEvents {
         NetworkEvents {
@@ -99,9 +118,9 @@ mod tests {
     #[test]
     fn each_activity_is_divided_by_its_own_events() {
         let mut softirqs = Softirqs::default();
-        softirqs.add(Activity::TcpOpen, 10);
-        softirqs.add(Activity::TcpClose, 10);
-        softirqs.add(Activity::SocketIo, 10);
+        softirqs.add(network(Activity::TcpOpen), 10);
+        softirqs.add(network(Activity::TcpClose), 10);
+        softirqs.add(network(Activity::SocketIo), 10);
         let shares = softirqs.divide(&host([
             ("", events(0, 0, 0)),
             ("a", events(3, 1, 500)),
@@ -129,7 +148,7 @@ mod tests {
             ("a", events(0, 0, 0)),
             ("b", events(0, 0, 0)),
         ]);
-        softirqs.add(Activity::TcpClose, 4);
+        softirqs.add(network(Activity::TcpClose), 4);
         assert_eq!(softirqs.divide(&idle), []);
         let busy = host([
             ("", events(0, 0, 0)),
@@ -140,14 +159,14 @@ mod tests {
             softirqs.divide(&busy),
             [("a".to_owned(), Activity::TcpClose, 4)]
         );
-        softirqs.add(Activity::TcpClose, 4);
+        softirqs.add(network(Activity::TcpClose), 4);
         assert_eq!(softirqs.divide(&busy), [], "no event since");
     }
 
     #[test]
     fn the_work_of_services_that_are_not_profiled_is_not_given_to_others() {
         let mut softirqs = Softirqs::default();
-        softirqs.add(Activity::TcpOpen, 100);
+        softirqs.add(network(Activity::TcpOpen), 100);
         let shares = softirqs.divide(&host([
             ("", events(9, 0, 0)),
             ("a", events(1, 0, 0)),
@@ -159,7 +178,7 @@ mod tests {
     #[test]
     fn work_that_belongs_to_no_connection_stays_out() {
         let mut softirqs = Softirqs::default();
-        softirqs.add(Activity::Application, 100);
+        softirqs.add(network(Activity::Application), 100);
         let all = events(1, 1, 1);
         assert_eq!(
             softirqs.divide(&host([("", all), ("a", all), ("b", all)])),

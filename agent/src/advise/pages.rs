@@ -1,0 +1,89 @@
+//! Tests of the pages in docs/findings: each finding has one, with the remedies and the
+//! risk as the report tells them.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::{Id, Server, remedy};
+use crate::evidence::Role;
+use crate::outlet::terminal::golden;
+
+const BEGIN: &str = "<!-- from agent/src/advise/remedies -->\n";
+const END: &str = "<!-- end -->\n";
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// The part of a page that the program says too.
+fn remedies(id: Id) -> String {
+    let mut text = String::from("\n");
+    let roles: &[Role] = match id {
+        Id::ResumptionNotOffered => &[Role::Server, Role::Client],
+        Id::UpstreamKeepAliveOff | Id::EphemeralPorts => &[Role::Client],
+        _ => &[Role::Server],
+    };
+    for role in roles {
+        if roles.len() > 1 {
+            let _ = writeln!(text, "As a {}:\n", role.label());
+        }
+        for server in Server::ALL {
+            let remedy = remedy(id, *role, server);
+            let _ = writeln!(text, "**{}.** {}\n", server.name(), remedy.change);
+            if !remedy.directive.is_empty() {
+                let _ = writeln!(text, "```\n{}\n```\n", remedy.directive);
+            }
+        }
+    }
+    let _ = writeln!(text, "**Risk.** {}\n", id.risk());
+    text
+}
+
+#[test]
+fn each_page_tells_the_remedies_and_the_risk() {
+    for id in Id::ALL {
+        let path = root().join(id.page());
+        let page = std::fs::read_to_string(&path).unwrap();
+        let (before, rest) = page.split_once(BEGIN).unwrap();
+        let (_, after) = rest.split_once(END).unwrap();
+        let current = format!("{before}{BEGIN}{}{END}{after}", remedies(id));
+        golden::check(path.to_str().unwrap(), &current);
+    }
+}
+
+#[test]
+fn each_page_belongs_to_a_finding_and_the_index_names_it() {
+    let folder = root().join("docs/findings");
+    let files: BTreeSet<String> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "README.md")
+        .collect();
+    let expected: BTreeSet<String> = Id::ALL
+        .iter()
+        .map(|id| format!("{}.md", id.label()))
+        .collect();
+    assert_eq!(files, expected);
+    let index = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    for name in expected {
+        assert!(index.contains(&format!("({name})")), "{name}");
+    }
+}
+
+#[test]
+fn each_page_has_all_parts() {
+    for id in Id::ALL {
+        let page = std::fs::read_to_string(root().join(id.page())).unwrap();
+        let label = format!("\n`{}`\n", id.label());
+        for part in [
+            label.as_str(),
+            "\n## How tlsprof knows\n",
+            "\n## What to change\n",
+            "\n## What it saves\n",
+        ] {
+            assert!(page.contains(part), "{id:?}: {part}");
+        }
+    }
+}

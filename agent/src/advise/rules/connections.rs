@@ -1,0 +1,185 @@
+//! Connections that end too soon.
+
+use crate::advise::subject::Subject;
+use crate::advise::{
+    CostSource, Evidence, Finding, Id, Observed, Prediction, Range, Saving, Severity, Variant,
+};
+use crate::evidence::{Closer, Role};
+use crate::ledger::{ConnectionAccount, Turns};
+use crate::units::{count, percent, rate};
+
+/// Share of all connections that must have ended alike.
+const ALIKE: f64 = 0.5;
+/// Toward other servers the service decides itself: nearly all must have ended alike.
+const ALIKE_UPSTREAM: f64 = 0.9;
+/// A limit is one that (almost) no connection passes.
+const BEYOND: f64 = 0.01;
+/// Limits to predict for.
+const LIMITS: [u32; 4] = [10, 40, 100, 1000];
+/// The handshakes saved cost what those measured did, to within this share.
+const MARGIN: f64 = 0.05;
+
+/// Connections that one side ended after the same number of turns.
+struct Spike {
+    turns: u32,
+    connections: u64,
+    /// Of all that ended.
+    share: f64,
+}
+
+fn spike<'a>(
+    account: &ConnectionAccount,
+    of: impl Iterator<Item = &'a Turns>,
+) -> Option<(Spike, f64)> {
+    let mut classes: Vec<(u32, u32, u64)> = of.flat_map(Turns::classes).collect();
+    classes.sort_unstable();
+    let (turns, _, _) = *classes
+        .iter()
+        .filter(|(from, to, _)| from == to && *from > 0)
+        .max_by_key(|(.., connections)| *connections)?;
+    let sum = |wanted: &dyn Fn(u32) -> bool| -> u64 {
+        let those = classes.iter().filter(|(from, ..)| wanted(*from));
+        those.map(|(.., connections)| connections).sum()
+    };
+    let connections = sum(&|from| from == turns);
+    let beyond = sum(&|from| from > turns) as f64 / sum(&|_| true) as f64;
+    let share = connections as f64 / account.closed_count() as f64;
+    let spike = Spike {
+        turns,
+        connections,
+        share,
+    };
+    Some((spike, beyond))
+}
+
+/// Connections that the server ends after a fixed number of turns.
+pub(super) fn closed_after_turns(subject: &Subject<'_>) -> Option<Finding> {
+    let account = subject.connections(Role::Server)?;
+    let local = account.closed.get(&Closer::Local)?;
+    let (spike, beyond) = spike(account, std::iter::once(&local.turns))?;
+    if !subject.enough(spike.connections) || spike.share < ALIKE || beyond > BEYOND {
+        return None;
+    }
+    let saving = saving(subject, Role::Server, &spike)?;
+    if !subject.worth(saving.cpu.likely) {
+        return None;
+    }
+    let evidence = evidence(subject, account, &spike, "the server");
+    Some(if spike.turns == 1 {
+        let caveat = "clients that ask to close (Connection: close, HTTP/1.0) get what they want \
+                      anyway, and others may not send more requests"
+            .to_owned();
+        let title = "The server closes each connection after one request".to_owned();
+        let prediction = Prediction::AtMost(saving, caveat);
+        let severity = of_bound(&prediction)?;
+        let kind = (Id::KeepAliveOff, Role::Server);
+        subject.finding(kind, severity, title, evidence, prediction)
+    } else {
+        let title = format!(
+            "The server closes connections after exactly {} requests",
+            count(spike.turns.into())
+        );
+        let kind = (Id::ConnectionsClosedAfterNTurns, Role::Server);
+        let prediction = Prediction::Saving(saving);
+        subject.finding(kind, Severity::Medium, title, evidence, prediction)
+    })
+}
+
+/// Connections to other servers that carry one request.
+pub(super) fn upstream(subject: &Subject<'_>) -> Option<Finding> {
+    let account = subject.connections(Role::Client)?;
+    let all = account.closed.values().map(|closed| &closed.turns);
+    let (spike, _) = spike(account, all)?;
+    let alike = spike.turns == 1 && spike.share >= ALIKE_UPSTREAM;
+    if !alike || !subject.enough(spike.connections) {
+        return None;
+    }
+    let saving = saving(subject, Role::Client, &spike)?;
+    if !subject.worth(saving.cpu.likely) {
+        return None;
+    }
+    let caveat = "connections to many servers can be shared less".to_owned();
+    let evidence = evidence(subject, account, &spike, "one side");
+    let title = "The service opens a connection to another server for each request".to_owned();
+    let prediction = Prediction::AtMost(saving, caveat);
+    let severity = of_bound(&prediction)?;
+    let kind = (Id::UpstreamKeepAliveOff, Role::Client);
+    Some(subject.finding(kind, severity, title, evidence, prediction))
+}
+
+/// An upper bound alone is nothing grave: clients may be the cause.
+fn of_bound(prediction: &Prediction) -> Option<Severity> {
+    let share = prediction.saving()?.share.likely;
+    Some(Severity::of_share(share).max(Severity::Medium))
+}
+
+/// What longer connections save: TLS handshakes. Opening and closing of the TCP
+/// connections belongs here too, as soon as the ledger tells its CPU time.
+fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Saving> {
+    let handshakes = subject.completed(role).cpu * spike.share;
+    let at = |limit: u32| {
+        let saved = handshakes * (1.0 - f64::from(spike.turns) / f64::from(limit));
+        Range {
+            // More than all handshakes cannot be saved.
+            high: (saved * (1.0 + MARGIN)).min(handshakes),
+            ..Range::around(saved, saved * MARGIN)
+        }
+    };
+    let mut limits: Vec<u32> = LIMITS
+        .into_iter()
+        .filter(|limit| *limit > spike.turns)
+        .collect();
+    // Beyond a hundred there is hardly more to save.
+    if limits.len() > 1 {
+        limits.retain(|limit| *limit <= 100);
+    }
+    let best = *limits.last()?;
+    let method = format!(
+        "TLS handshakes of the connections that would not be opened, at {} requests a connection, \
+         if the clients go on so long.",
+        count(best.into())
+    );
+    let mut saving = subject.saving(at(best), CostSource::ThisService, method);
+    saving.variants = limits
+        .iter()
+        .map(|&limit| Variant {
+            change: format!("{} requests a connection", count(limit.into())),
+            share: subject.share(at(limit)),
+        })
+        .collect();
+    Some(saving)
+}
+
+fn evidence(
+    subject: &Subject<'_>,
+    account: &ConnectionAccount,
+    spike: &Spike,
+    closer: &str,
+) -> Evidence {
+    let noun = if spike.turns == 1 { "turn" } else { "turns" };
+    let closed = account.closed_count();
+    let mut statements = vec![format!(
+        "{} of {} connections ({}) were closed by {closer} after exactly {} {noun}.",
+        count(spike.connections),
+        count(closed),
+        percent(spike.share),
+        count(spike.turns.into()),
+    )];
+    if account.time_wait_created > 0 {
+        statements.push(format!(
+            "They left {} TIME_WAIT sockets ({}).",
+            count(account.time_wait_created),
+            rate(account.time_wait_created, subject.elapsed.as_secs_f64())
+        ));
+    }
+    Evidence {
+        basis: subject.basis(Observed::Connections, closed),
+        statements,
+        figures: vec![
+            ("connections", closed as f64),
+            ("alike_connections", spike.connections as f64),
+            ("turns", f64::from(spike.turns)),
+            ("time_wait_created", account.time_wait_created as f64),
+        ],
+    }
+}

@@ -1,0 +1,41 @@
+//! The rules: each looks at one service and says what is wrong with it, if anything.
+
+mod bottleneck;
+mod certificate;
+mod connections;
+mod failures;
+mod key_exchange;
+mod ports;
+mod processes;
+mod resumption;
+mod waits;
+
+use super::{Finding, subject::Subject};
+
+/// A rule.
+type Rule = fn(&Subject<'_>) -> Option<Finding>;
+
+const RULES: [Rule; 17] = [
+    key_exchange::slow,
+    certificate::costly,
+    certificate::verification,
+    resumption::refused,
+    resumption::not_offered_by_clients,
+    resumption::not_offered_by_service,
+    connections::closed_after_turns,
+    connections::upstream,
+    ports::time_wait,
+    ports::ephemeral,
+    processes::per_connection,
+    waits::lock,
+    waits::disk,
+    waits::random,
+    failures::handshakes,
+    bottleneck::not_tls,
+    key_exchange::post_quantum,
+];
+
+/// What the rules find.
+pub(super) fn apply(subject: &Subject<'_>) -> Vec<Finding> {
+    RULES.iter().filter_map(|rule| rule(subject)).collect()
+}

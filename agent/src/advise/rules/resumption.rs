@@ -1,0 +1,259 @@
+//! Session resumption: refused by the server, or not asked for.
+
+use crate::advise::costs::range;
+use crate::advise::subject::{Subject, Tally};
+use crate::advise::{
+    CostSource, Evidence, Finding, Id, Observed, Prediction, Range, Saving, Severity,
+};
+use crate::evidence::hello::Attempt;
+use crate::evidence::{Outcome, Resumption, Role, Step};
+use crate::ledger::{Class, HandshakeKey, Moments, RoleAccount};
+use crate::units::{count, percent, time};
+
+/// Share of hellos without a session from which nobody seems to ask for resumption.
+const NOBODY_OFFERS: f64 = 0.9;
+/// Besides the steps that it spares, a resumed handshake sends no certificate and
+/// hashes less: up to this share of what is not in those steps.
+const SPARED_BESIDES: f64 = 0.1;
+
+/// Two protocols in one: a resumed handshake of TLS 1.3 still exchanges keys.
+#[derive(Clone, Copy, PartialEq)]
+enum Era {
+    Tls13,
+    Before,
+}
+
+impl Era {
+    const ALL: [Self; 2] = [Self::Tls13, Self::Before];
+
+    fn has(self, key: &HandshakeKey) -> bool {
+        (self == Self::Tls13) == (key.version == "TLS1.3")
+    }
+
+    /// The steps of a full handshake that a resumed one has not.
+    const fn spared(self) -> &'static [Step] {
+        match self {
+            Self::Tls13 => &[Step::Signing, Step::Verification],
+            Self::Before => &[
+                Step::KeyExchange,
+                Step::Signing,
+                Step::Verification,
+                Step::RsaDecryption,
+            ],
+        }
+    }
+}
+
+fn full(role: Role, era: Era) -> impl Fn(&HandshakeKey) -> bool {
+    move |key| {
+        key.role == role
+            && key.outcome == Outcome::Completed
+            && key.resumption == Resumption::None
+            && era.has(key)
+    }
+}
+
+fn costs(subject: &Subject<'_>, wanted: impl Fn(&HandshakeKey) -> bool) -> Moments {
+    let those = subject
+        .account
+        .handshakes
+        .iter()
+        .filter(|(key, _)| wanted(key));
+    those.fold(Moments::default(), |sum, (_, one)| sum.plus(one.costs))
+}
+
+/// Seconds that one resumed handshake takes less than a full one, and how that is known.
+fn spared(subject: &Subject<'_>, role: Role, era: Era) -> Option<(Range, &'static str)> {
+    let resumed = |key: &HandshakeKey| {
+        key.role == role
+            && key.outcome == Outcome::Completed
+            && !matches!(key.resumption, Resumption::None | Resumption::Unknown)
+            && era.has(key)
+    };
+    let whole = range(costs(subject, full(role, era)));
+    if let Some(resumed) = range(costs(subject, resumed)) {
+        return Some((
+            whole?.minus(resumed),
+            "A full handshake of this service, less a resumed one of it",
+        ));
+    }
+    by_steps(subject.role(role)?, era, whole?).map(|range| {
+        (
+            range,
+            "The steps of a full handshake of this service that a resumed one has not",
+        )
+    })
+}
+
+fn by_steps(role: &RoleAccount, era: Era, whole: Range) -> Option<Range> {
+    let mut sum = Range::default();
+    for step in era.spared() {
+        let full = |class: &Class| class.resumption == Resumption::None;
+        let cost = role.steps.cost(*step, full);
+        sum = sum.plus(range(cost)?);
+    }
+    let besides = (whole.likely - sum.likely).max(0.0) * SPARED_BESIDES;
+    Some(Range {
+        high: sum.high + besides,
+        ..sum
+    })
+}
+
+/// CPU time that resuming these handshakes would have saved.
+fn saved(subject: &Subject<'_>, role: Role, numbers: [u64; 2]) -> Option<Saving> {
+    let mut cpu = Range::default();
+    let mut method = "";
+    for (era, number) in Era::ALL.into_iter().zip(numbers) {
+        if number > 0 {
+            let (each, how) = spared(subject, role, era)?;
+            cpu = cpu.plus(each.times(number as f64));
+            method = how;
+        }
+    }
+    let method = format!("{method}, times the handshakes that could have been resumed.");
+    Some(subject.saving(cpu, CostSource::ThisService, method))
+}
+
+/// Full handshakes, as an upper bound where nothing better is known.
+fn all_full(subject: &Subject<'_>, role: Role) -> Tally {
+    subject.handshakes(|key| Era::ALL.iter().any(|era| full(role, *era)(key)))
+}
+
+fn attempts(role: &RoleAccount, wanted: Attempt) -> impl Iterator<Item = (&'static str, u64)> {
+    let attempts = role.hellos.attempts.iter();
+    attempts
+        .filter(move |((attempt, _), _)| *attempt == wanted)
+        .map(|((_, means), number)| (*means, *number))
+}
+
+/// Sessions that clients brought, and that the server did not take up.
+pub(super) fn refused(subject: &Subject<'_>) -> Option<Finding> {
+    let role = subject.role(Role::Server)?;
+    let by_means: Vec<(&str, u64)> = attempts(role, Attempt::Refused).collect();
+    let number: u64 = by_means.iter().map(|(_, number)| number).sum();
+    if !subject.enough(number) {
+        return None;
+    }
+    let psk = by_means.iter().filter(|(means, _)| *means == "psk");
+    let psk: u64 = psk.map(|(_, number)| number).sum();
+    let prediction = match saved(subject, Role::Server, [psk, number - psk]) {
+        Some(saving) => {
+            if !subject.worth(saving.cpu.likely) {
+                return None;
+            }
+            Prediction::Saving(saving)
+        }
+        None if !subject.worth(all_full(subject, Role::Server).each() * number as f64) => {
+            return None;
+        }
+        None => Prediction::Unknown(
+            "no resumed handshake of this service was measured, nor the steps of full ones"
+                .to_owned(),
+        ),
+    };
+    let accepted: u64 = attempts(role, Attempt::Accepted)
+        .map(|(_, number)| number)
+        .sum();
+    let offered = number + accepted;
+    let means: Vec<String> = by_means
+        .iter()
+        .map(|(means, number)| format!("{} by {}", count(*number), means_in_words(means)))
+        .collect();
+    let full = all_full(subject, Role::Server);
+    let statements = vec![
+        format!(
+            "{} clients brought a session, and {} ({}) were refused: {}.",
+            count(offered),
+            count(number),
+            percent(number as f64 / offered as f64),
+            means.join(", ")
+        ),
+        format!(
+            "Each paid for a full handshake, {} of CPU.",
+            time(full.each())
+        ),
+    ];
+    let evidence = Evidence {
+        basis: subject.basis(Observed::Handshakes, offered),
+        statements,
+        figures: vec![
+            ("refused_handshakes", number as f64),
+            ("accepted_handshakes", accepted as f64),
+            ("full_handshake_seconds", full.each()),
+        ],
+    };
+    let title = "Clients bring sessions to resume, and the server refuses them".to_owned();
+    let kind = (Id::ResumptionRefused, Role::Server);
+    Some(subject.finding(kind, Severity::Medium, title, evidence, prediction))
+}
+
+fn means_in_words(means: &str) -> &str {
+    match means {
+        "session_id" => "session id",
+        "psk" => "TLS 1.3 ticket",
+        "ticket" => "TLS 1.2 ticket",
+        other => other,
+    }
+}
+
+/// Clients that never bring a session.
+pub(super) fn not_offered_by_clients(subject: &Subject<'_>) -> Option<Finding> {
+    not_offered(subject, Role::Server)
+}
+
+/// The service, as a client, never brings a session.
+pub(super) fn not_offered_by_service(subject: &Subject<'_>) -> Option<Finding> {
+    not_offered(subject, Role::Client)
+}
+
+fn not_offered(subject: &Subject<'_>, role: Role) -> Option<Finding> {
+    let account = subject.role(role)?;
+    let number: u64 = attempts(account, Attempt::NotOffered)
+        .map(|(_, number)| number)
+        .sum();
+    let share = number as f64 / account.hellos.hellos.max(1) as f64;
+    if !subject.enough(number) || share < NOBODY_OFFERS {
+        return None;
+    }
+    let full = Era::ALL.map(|era| subject.handshakes(full(role, era)).count);
+    let saving = saved(subject, role, full);
+    let bound = subject.worth(all_full(subject, role).cpu);
+    let caveat = match role {
+        Role::Server => "a client that comes for the first time has no session to bring",
+        Role::Client => "a server that is connected to for the first time has given no session",
+    };
+    let prediction = match saving {
+        Some(saving) if subject.worth(saving.cpu.likely) => {
+            Prediction::AtMost(saving, caveat.to_owned())
+        }
+        None if bound => Prediction::Unknown(
+            "no resumed handshake of this service was measured, nor the steps of full ones"
+                .to_owned(),
+        ),
+        _ => return None,
+    };
+    let (who, title) = match role {
+        Role::Server => ("clients", "No client brings a session to resume"),
+        Role::Client => (
+            "of its own hellos",
+            "The service brings no session when it connects to other servers",
+        ),
+    };
+    let statements = vec![format!(
+        "{} of {} {who} ({}) brought no session. Either the server gives none, or the clients \
+         come once, or drop it.",
+        count(number),
+        count(account.hellos.hellos),
+        percent(share)
+    )];
+    let evidence = Evidence {
+        basis: subject.basis(Observed::Handshakes, account.hellos.hellos),
+        statements,
+        figures: vec![
+            ("not_offered_handshakes", number as f64),
+            ("not_offered_ratio", share),
+        ],
+    };
+    let kind = (Id::ResumptionNotOffered, role);
+    Some(subject.finding(kind, Severity::Low, title.to_owned(), evidence, prediction))
+}

@@ -1,0 +1,69 @@
+//! Threads that do not run while their handshake is under way.
+
+use crate::advise::subject::Subject;
+use crate::advise::{Evidence, Finding, Id, Observed, Prediction, Range, Severity};
+use crate::evidence::{Role, WaitReason};
+use crate::ledger::RoleAccount;
+use crate::units::{count, percent, time};
+
+pub(super) fn lock(subject: &Subject<'_>) -> Option<Finding> {
+    let title = "Handshakes wait for locks that other threads hold";
+    wait(subject, WaitReason::Lock, Id::LockWait, title)
+}
+
+pub(super) fn disk(subject: &Subject<'_>) -> Option<Finding> {
+    let title = "Handshakes wait for a disk";
+    wait(subject, WaitReason::Disk, Id::DiskWait, title)
+}
+
+pub(super) fn random(subject: &Subject<'_>) -> Option<Finding> {
+    let title = "Handshakes wait for random numbers";
+    wait(subject, WaitReason::Random, Id::RandomWait, title)
+}
+
+/// Time that handshakes take in the server itself, in seconds: on the CPU or waiting
+/// for anything but their peer.
+fn own_time(role: &RoleAccount, cpu: f64) -> f64 {
+    let reasons = WaitReason::ALL.into_iter().zip(role.waits);
+    let own = reasons
+        .filter(|(reason, _)| !matches!(reason, WaitReason::Network | WaitReason::BetweenCalls));
+    own.fold(cpu, |sum, (_, wait)| sum + wait.as_secs_f64())
+}
+
+fn wait(subject: &Subject<'_>, reason: WaitReason, id: Id, title: &str) -> Option<Finding> {
+    let role = subject.role(Role::Server)?;
+    let handshakes = subject.handshakes(|key| key.role == Role::Server);
+    let waited = role.waits.get(reason as usize)?.as_secs_f64();
+    let all = own_time(role, handshakes.cpu);
+    let share = waited / all;
+    if !subject.enough(handshakes.costed) || all <= 0.0 || share < subject.thresholds.min_saving {
+        return None;
+    }
+    let each = waited / handshakes.costed as f64;
+    let evidence = Evidence {
+        basis: subject.basis(Observed::Handshakes, handshakes.costed),
+        statements: vec![format!(
+            "{} handshakes waited {} for it, {} each: {} of the time that they take in the server \
+             itself.",
+            count(handshakes.costed),
+            time(waited),
+            time(each),
+            percent(share)
+        )],
+        figures: vec![
+            ("handshakes", handshakes.costed as f64),
+            ("wait_seconds", waited),
+            ("wait_ratio", share),
+        ],
+    };
+    // The wait itself was measured; what replaces it may wait a little too.
+    let range = Range {
+        low: each * 0.8,
+        likely: each,
+        high: each,
+    };
+    let severity = Severity::of_share(share);
+    let kind = (id, Role::Server);
+    let prediction = Prediction::Latency(range);
+    Some(subject.finding(kind, severity, title.to_owned(), evidence, prediction))
+}

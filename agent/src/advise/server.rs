@@ -1,0 +1,118 @@
+//! Which server it is, so that the remedy names its directive.
+
+/// A server that remedies are known for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Server {
+    /// nginx and what is built from it: OpenResty, Angie, freenginx, Tengine.
+    Nginx,
+    /// Apache httpd.
+    Apache,
+    /// HAProxy.
+    HaProxy,
+    /// Node.js.
+    NodeJs,
+    /// Envoy.
+    Envoy,
+    /// HCL Domino.
+    Domino,
+    /// stunnel.
+    Stunnel,
+    /// Another: general advice.
+    Unknown,
+}
+
+/// Tasks of Domino that serve TLS. Their names alone could be anybody's.
+const DOMINO_TASKS: [&str; 7] = ["http", "server", "smtp", "ldap", "imap", "pop3", "diiop"];
+
+impl Server {
+    /// All, in the order in which pages show them.
+    pub const ALL: [Self; 8] = [
+        Self::Nginx,
+        Self::Apache,
+        Self::HaProxy,
+        Self::NodeJs,
+        Self::Envoy,
+        Self::Domino,
+        Self::Stunnel,
+        Self::Unknown,
+    ];
+
+    /// The server whose executable has that path. One that was replaced since it
+    /// started has ` (deleted)` at its end.
+    pub fn of(executable: &str) -> Self {
+        let path = executable.trim_end_matches(" (deleted)");
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        match name {
+            "nginx" | "openresty" | "angie" | "freenginx" | "tengine" => Self::Nginx,
+            "apache2" | "httpd" | "httpd.worker" | "httpd.event" => Self::Apache,
+            "haproxy" => Self::HaProxy,
+            "node" | "nodejs" => Self::NodeJs,
+            "envoy" => Self::Envoy,
+            "stunnel" | "stunnel4" | "stunnel5" => Self::Stunnel,
+            task if DOMINO_TASKS.contains(&task) && is_dominos(folder) => Self::Domino,
+            // nginx-1.27, nginx-debug: a name of its own, as packages and tests have it.
+            other if other.starts_with("nginx-") => Self::Nginx,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+            Self::Apache => "Apache httpd",
+            Self::HaProxy => "HAProxy",
+            Self::NodeJs => "Node.js",
+            Self::Envoy => "Envoy",
+            Self::Domino => "HCL Domino",
+            Self::Stunnel => "stunnel",
+            Self::Unknown => "any server",
+        }
+    }
+}
+
+/// `/opt/hcl/domino/notes/latest/linux`, `/opt/ibm/domino/notes/...`,
+/// `/opt/lotus/notes/...`.
+fn is_dominos(folder: &str) -> bool {
+    let folder = folder.to_ascii_lowercase();
+    let mut parts = folder.split('/');
+    parts.any(|part| part == "domino" || part == "notes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_told_by_the_name_of_their_executable() {
+        let cases = [
+            ("/usr/sbin/nginx", Server::Nginx),
+            ("/usr/sbin/nginx (deleted)", Server::Nginx),
+            ("/usr/local/openresty/nginx/sbin/nginx", Server::Nginx),
+            ("/tmp/nginx-4711", Server::Nginx),
+            ("/usr/sbin/apache2", Server::Apache),
+            ("/usr/sbin/httpd", Server::Apache),
+            ("/usr/sbin/haproxy", Server::HaProxy),
+            ("/usr/bin/node", Server::NodeJs),
+            ("/usr/local/bin/envoy", Server::Envoy),
+            ("/usr/bin/stunnel4", Server::Stunnel),
+            ("/usr/bin/python3.11", Server::Unknown),
+            ("", Server::Unknown),
+            ("nginx", Server::Nginx),
+        ];
+        for (path, server) in cases {
+            assert_eq!(Server::of(path), server, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_task_called_http_is_dominos_only_in_its_folder() {
+        let latest = "/opt/hcl/domino/notes/latest/linux";
+        assert_eq!(Server::of(&format!("{latest}/http")), Server::Domino);
+        assert_eq!(Server::of(&format!("{latest}/server")), Server::Domino);
+        let old = "/opt/ibm/domino/notes/90010/linux/http";
+        assert_eq!(Server::of(old), Server::Domino);
+        assert_eq!(Server::of("/usr/local/bin/http"), Server::Unknown);
+        assert_eq!(Server::of("/srv/app/server"), Server::Unknown);
+    }
+}

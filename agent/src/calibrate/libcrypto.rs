@@ -1,0 +1,243 @@
+//! The functions of a libcrypto that are timed (OpenSSL 1.1.1 and 3.x), by their
+//! documented interface: EVP_PKEY-DH(7), EVP_PKEY_derive(3), EVP_DigestSign(3).
+#![allow(
+    unsafe_code,
+    reason = "calls into a library that is loaded at run time"
+)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::path::Path;
+use std::ptr::null_mut;
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+use crate::advise::Operation;
+
+type Pointer = *mut c_void;
+
+/// Numbers of kinds of keys (obj_mac.h); they never change.
+const RSA: c_int = 6;
+const EC: c_int = 408;
+const X25519: c_int = 1034;
+const X448: c_int = 1035;
+
+/// Room for any shared secret or signature here.
+const ROOM: usize = 1024;
+
+/// Defines the functions by name and type, and looks them up.
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),*) -> $result:ty;)+) => {
+        #[allow(non_snake_case, reason = "the library's names")]
+        struct Functions {
+            $($name: unsafe extern "C" fn($($argument),*) -> $result,)+
+        }
+
+        impl Functions {
+            /// None if the library lacks one.
+            fn of(library: &Library) -> Option<Self> {
+                Some(Self {
+                    // SAFETY: the types are those of OpenSSL's documentation, the same
+                    // from 1.1.1 to 3.x; the library stays loaded as long as they are
+                    // used, since `Libcrypto` holds both.
+                    $($name: unsafe {
+                        *library.get(concat!(stringify!($name), "\0").as_bytes()).ok()?
+                    },)+
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    EVP_PKEY_CTX_new_id: fn(c_int, Pointer) -> Pointer;
+    EVP_PKEY_CTX_new: fn(Pointer, Pointer) -> Pointer;
+    EVP_PKEY_CTX_free: fn(Pointer) -> ();
+    EVP_PKEY_CTX_ctrl_str: fn(Pointer, *const c_char, *const c_char) -> c_int;
+    EVP_PKEY_keygen_init: fn(Pointer) -> c_int;
+    EVP_PKEY_keygen: fn(Pointer, *mut Pointer) -> c_int;
+    EVP_PKEY_free: fn(Pointer) -> ();
+    EVP_PKEY_derive_init: fn(Pointer) -> c_int;
+    EVP_PKEY_derive_set_peer: fn(Pointer, Pointer) -> c_int;
+    EVP_PKEY_derive: fn(Pointer, *mut u8, *mut usize) -> c_int;
+    EVP_MD_CTX_new: fn() -> Pointer;
+    EVP_MD_CTX_free: fn(Pointer) -> ();
+    EVP_sha256: fn() -> *const c_void;
+    EVP_DigestSignInit: fn(Pointer, *mut Pointer, *const c_void, Pointer, Pointer) -> c_int;
+    EVP_DigestSign: fn(Pointer, *mut u8, *mut usize, *const u8, usize) -> c_int;
+}
+
+/// A libcrypto that is loaded.
+pub(super) struct Libcrypto {
+    call: Functions,
+    /// Behind the functions: dropped after them.
+    _library: Library,
+}
+
+/// A kind of key: its number, and a parameter if it needs one.
+type Kind = (c_int, Option<(&'static CStr, &'static CStr)>);
+
+const fn kind(operation: Operation) -> Option<Kind> {
+    const CURVE: &CStr = c"ec_paramgen_curve";
+    const BITS: &CStr = c"rsa_keygen_bits";
+    let name = match operation {
+        Operation::KeyExchange(name) | Operation::Signing(name) => name,
+    };
+    Some(match name.as_bytes() {
+        b"x25519" => (X25519, None),
+        b"x448" => (X448, None),
+        b"secp256r1" | b"ecdsa_p256" => (EC, Some((CURVE, c"P-256"))),
+        b"secp384r1" => (EC, Some((CURVE, c"P-384"))),
+        b"secp521r1" => (EC, Some((CURVE, c"P-521"))),
+        b"rsa_2048" => (RSA, Some((BITS, c"2048"))),
+        _ => return None,
+    })
+}
+
+impl Libcrypto {
+    /// Loads the library; None if it cannot be, or is no libcrypto that is known.
+    /// The caller has made sure that its code may run here.
+    pub(super) fn open(path: &Path) -> Option<Self> {
+        // SAFETY: runs the library's initialisers, in a process that exists for that.
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.ok()?;
+        Some(Self {
+            call: Functions::of(&library)?,
+            _library: library,
+        })
+    }
+
+    /// Makes ready what an operation needs. The result does it once, and says whether
+    /// it succeeded; None if the library cannot.
+    pub(super) fn prepare(&self, operation: Operation) -> Option<Box<dyn FnMut() -> bool + '_>> {
+        let kind = kind(operation)?;
+        let key = self.generate(kind)?;
+        Some(match operation {
+            Operation::KeyExchange(_) => Box::new(move || self.exchange(kind, &key).is_some()),
+            Operation::Signing(_) => Box::new(move || self.sign(&key).is_some()),
+        })
+    }
+
+    fn generate(&self, (number, parameter): Kind) -> Option<Key<'_>> {
+        let call = &self.call;
+        // SAFETY: a new context for a kind of key; null stands for no engine.
+        let context = Context::of(call, unsafe {
+            (call.EVP_PKEY_CTX_new_id)(number, null_mut())
+        })?;
+        // SAFETY: the context is valid, and the strings end in a zero byte.
+        succeeded(unsafe { (call.EVP_PKEY_keygen_init)(context.pointer) })?;
+        if let Some((name, value)) = parameter {
+            let (name, value) = (name.as_ptr(), value.as_ptr());
+            // SAFETY: as before.
+            succeeded(unsafe { (call.EVP_PKEY_CTX_ctrl_str)(context.pointer, name, value) })?;
+        }
+        let mut pointer = null_mut();
+        // SAFETY: `pointer` is null, so that a new key is made and put there.
+        succeeded(unsafe { (call.EVP_PKEY_keygen)(context.pointer, &raw mut pointer) })?;
+        (!pointer.is_null()).then_some(Key { call, pointer })
+    }
+
+    /// What one side does in a handshake: a key of its own, and the secret.
+    fn exchange(&self, kind: Kind, peer: &Key<'_>) -> Option<()> {
+        let call = &self.call;
+        let own = self.generate(kind)?;
+        // SAFETY: `own` is a valid key; null stands for no engine.
+        let context = Context::of(call, unsafe {
+            (call.EVP_PKEY_CTX_new)(own.pointer, null_mut())
+        })?;
+        // SAFETY: context and peer's key are valid, and of one kind.
+        succeeded(unsafe { (call.EVP_PKEY_derive_init)(context.pointer) })?;
+        // SAFETY: as before.
+        succeeded(unsafe { (call.EVP_PKEY_derive_set_peer)(context.pointer, peer.pointer) })?;
+        let mut secret = [0_u8; ROOM];
+        let mut length = ROOM;
+        // SAFETY: `length` says how much room there is.
+        let derived = unsafe {
+            (call.EVP_PKEY_derive)(context.pointer, secret.as_mut_ptr(), &raw mut length)
+        };
+        succeeded(derived)
+    }
+
+    /// A signature with SHA-256 over as many bytes as in TLS 1.3 (RFC 8446, 4.4.3).
+    fn sign(&self, key: &Key<'_>) -> Option<()> {
+        let call = &self.call;
+        // SAFETY: makes a new context.
+        let context = unsafe { (call.EVP_MD_CTX_new)() };
+        if context.is_null() {
+            return None;
+        }
+        let context = Digest {
+            call,
+            pointer: context,
+        };
+        // SAFETY: context and key are valid; null where no key context is wanted, and
+        // for no engine.
+        succeeded(unsafe {
+            let sha256 = (call.EVP_sha256)();
+            let (pointer, key) = (context.pointer, key.pointer);
+            (call.EVP_DigestSignInit)(pointer, null_mut(), sha256, null_mut(), key)
+        })?;
+        let message = [0x20_u8; 130];
+        let mut signature = [0_u8; ROOM];
+        let mut length = ROOM;
+        // SAFETY: `length` says how much room there is.
+        succeeded(unsafe {
+            let (to, from) = (signature.as_mut_ptr(), message.as_ptr());
+            (call.EVP_DigestSign)(context.pointer, to, &raw mut length, from, message.len())
+        })
+    }
+}
+
+fn succeeded(result: c_int) -> Option<()> {
+    (result == 1).then_some(())
+}
+
+/// A key, freed at the end.
+struct Key<'a> {
+    call: &'a Functions,
+    pointer: Pointer,
+}
+
+impl Drop for Key<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by EVP_PKEY_keygen, and freed once.
+        unsafe { (self.call.EVP_PKEY_free)(self.pointer) }
+    }
+}
+
+/// A context of a key, freed at the end.
+struct Context<'a> {
+    call: &'a Functions,
+    pointer: Pointer,
+}
+
+impl<'a> Context<'a> {
+    fn of(call: &'a Functions, pointer: Pointer) -> Option<Self> {
+        (!pointer.is_null()).then_some(Self { call, pointer })
+    }
+}
+
+impl Drop for Context<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by EVP_PKEY_CTX_new or its like, and freed once.
+        unsafe { (self.call.EVP_PKEY_CTX_free)(self.pointer) }
+    }
+}
+
+/// A context of a signature, freed at the end.
+struct Digest<'a> {
+    call: &'a Functions,
+    pointer: Pointer,
+}
+
+impl Drop for Digest<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by EVP_MD_CTX_new, and freed once.
+        unsafe { (self.call.EVP_MD_CTX_free)(self.pointer) }
+    }
+}
+
+/// Lets this process run only when nothing else wants to (sched(7), SCHED_IDLE).
+pub(super) fn be_idle() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: passes a valid structure; 0 is this thread, the only one.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
+}

@@ -1,0 +1,96 @@
+//! Mean of a time over handshakes that are alike, and how sure that mean is.
+
+use std::time::Duration;
+
+use super::distribution::bounded_nanos;
+
+/// Count, sum and sum of squares: all that a mean and its error need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moments {
+    count: u64,
+    /// Nanoseconds.
+    sum: u64,
+    /// Square nanoseconds. Times are at most an hour: 10^12 of them fit.
+    squares: u128,
+}
+
+impl Moments {
+    /// Adds one time; over an hour it counts as an hour.
+    pub fn record(&mut self, time: Duration) {
+        let (nanos, _) = bounded_nanos(time);
+        self.count += 1;
+        self.sum = self.sum.saturating_add(nanos);
+        let square = u128::from(nanos) * u128::from(nanos);
+        self.squares = self.squares.saturating_add(square);
+    }
+
+    /// The two together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            count: self.count.saturating_add(other.count),
+            sum: self.sum.saturating_add(other.sum),
+            squares: self.squares.saturating_add(other.squares),
+        }
+    }
+
+    /// How many times.
+    pub const fn count(self) -> u64 {
+        self.count
+    }
+
+    /// Arithmetic mean in seconds; 0 for none.
+    pub fn mean(self) -> f64 {
+        if self.count == 0 {
+            return 0.0;
+        }
+        self.sum as f64 / self.count as f64 / 1e9
+    }
+
+    /// Standard error of the mean in seconds; None for less than two times.
+    pub fn standard_error(self) -> Option<f64> {
+        if self.count < 2 {
+            return None;
+        }
+        let count = self.count as f64;
+        let mean = self.sum as f64 / count;
+        // Rounding can put it a little below zero.
+        let variance = (self.squares as f64 / count - mean * mean).max(0.0);
+        Some((variance / (count - 1.0)).sqrt() / 1e9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(micros: &[u64]) -> Moments {
+        let mut moments = Moments::default();
+        for &one in micros {
+            moments.record(Duration::from_micros(one));
+        }
+        moments
+    }
+
+    #[test]
+    fn mean_and_standard_error_are_those_of_the_textbook() {
+        let moments = of(&[2, 4, 4, 4, 5, 5, 7, 9]);
+        assert!((moments.mean() - 5e-6).abs() < 1e-12);
+        // Sample deviation sqrt(32/7) us, by sqrt(8).
+        let error = moments.standard_error().unwrap_or_default();
+        assert!((error - 0.7559e-6).abs() < 1e-10, "{error}");
+    }
+
+    #[test]
+    fn one_time_says_nothing_of_the_error() {
+        assert_eq!(of(&[3]).standard_error(), None);
+        assert_eq!(of(&[]).standard_error(), None);
+        assert!(of(&[]).mean().abs() < f64::EPSILON);
+        assert_eq!(of(&[3, 3]).standard_error(), Some(0.0));
+    }
+
+    #[test]
+    fn two_sets_add_up() {
+        assert_eq!(of(&[1, 2]).plus(of(&[3])), of(&[1, 2, 3]));
+    }
+}

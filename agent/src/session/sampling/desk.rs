@@ -1,0 +1,158 @@
+//! Counts samples by what they show, service by service.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::discover::interrupts::InterruptTime;
+use crate::discover::table::{ProcessSource, ProcessTable};
+use crate::evidence::activity::kernel_symbols::KernelFunctions;
+use crate::evidence::activity::{
+    Activity, Basis, KernelWork, Mode, Observed, Place, Tls, UserCode, classify,
+};
+use crate::evidence::cpu::CpuSample;
+use crate::evidence::fingerprint::Cache;
+
+use super::softirqs::Softirqs;
+
+/// Samples by what they show.
+pub(super) type Counts = BTreeMap<(Activity, Mode), u64>;
+
+/// The samples of a service.
+#[derive(Debug, Default)]
+pub(super) struct Booking {
+    pub counts: Counts,
+    /// In the kernel, in no function that the rules know.
+    pub unclassified: u64,
+}
+
+/// Services whose samples wait to be booked; those of further ones are dropped, as
+/// their CPU time is booked under `other`.
+const MAX_SERVICES: usize = 1024;
+/// Pieces of machine code whose kind is remembered, some 300 bytes each.
+const MAX_CODE: usize = 4096;
+
+/// What samples are judged by, beside themselves.
+pub(super) struct Scene<'a, S, T> {
+    pub table: &'a ProcessTable<S>,
+    /// What is known of TLS in a service.
+    pub tls: T,
+}
+
+/// Where samples are counted until it is known whether their service is worth booking.
+#[derive(Debug)]
+pub(in crate::session) struct SampleDesk {
+    functions: Result<KernelFunctions, String>,
+    interrupts: InterruptTime,
+    code: Cache,
+    by_service: BTreeMap<String, Booking>,
+    /// Work for the network that is in no profiled thread's time.
+    pub(super) elsewhere: Softirqs,
+}
+
+impl Default for SampleDesk {
+    fn default() -> Self {
+        Self {
+            functions: Err("not read yet".to_owned()),
+            interrupts: InterruptTime::Unknown,
+            code: Cache::new(MAX_CODE),
+            by_service: BTreeMap::new(),
+            elsewhere: Softirqs::default(),
+        }
+    }
+}
+
+impl SampleDesk {
+    pub(super) fn know_kernel(
+        &mut self,
+        functions: Result<KernelFunctions, String>,
+        interrupts: InterruptTime,
+    ) {
+        self.functions = functions;
+        self.interrupts = interrupts;
+    }
+
+    /// Why it is not known what the kernel was at work on.
+    pub(in crate::session) fn kernel_unknown(&self) -> Option<&str> {
+        self.functions.as_ref().err().map(String::as_str)
+    }
+
+    /// Counts a sample; returns what it was counted as, if for a profiled service.
+    pub(super) fn take<S: ProcessSource, T: Fn(&str) -> Tls>(
+        &mut self,
+        scene: &Scene<'_, S, T>,
+        sample: &CpuSample,
+    ) -> Option<(Activity, Mode)> {
+        let service = scene.table.service_of(sample.process);
+        let service = service.filter(|_| scene.table.is_selected(sample.process));
+        let verdict = classify(&Observed {
+            handshake: sample.handshake,
+            tls: service.map_or(Tls::Unknown, |service| (scene.tls)(service.as_str())),
+            place: self.place(scene.table, sample),
+        });
+        // Where it is not known, as in most kernels.
+        let in_thread = verdict.in_thread_time(self.interrupts).unwrap_or(true);
+        let (service, mode) = match (service, verdict.mode) {
+            (Some(service), Mode::Softirq) if in_thread => (service, Mode::System),
+            (Some(service), mode @ (Mode::User | Mode::System)) => (service, mode),
+            (_, Mode::Softirq) => {
+                self.elsewhere.add(verdict, sample.count);
+                return None;
+            }
+            (None, _) => return None,
+        };
+        // The clocks of handshakes contain what interrupts them, where the thread pays.
+        let in_handshake = sample.handshake && mode == Mode::System;
+        let activity = match in_handshake {
+            true => Activity::Handshake,
+            false => verdict.activity,
+        };
+        let booking = self.account(service.as_str())?;
+        let count = booking.counts.entry((activity, mode)).or_default();
+        *count = count.saturating_add(sample.count);
+        if mode == Mode::System && !in_handshake && verdict.basis == Basis::Unclassified {
+            booking.unclassified = booking.unclassified.saturating_add(sample.count);
+        }
+        Some((activity, mode))
+    }
+
+    fn place<S: ProcessSource>(&mut self, table: &ProcessTable<S>, sample: &CpuSample) -> Place {
+        if !sample.kernel_stack.is_empty() {
+            let work = match &self.functions {
+                Ok(functions) => functions.work(&sample.kernel_stack),
+                Err(_) => KernelWork::of([]),
+            };
+            return Place::Kernel(work);
+        }
+        Place::User(
+            if table.is_in_tls_library(sample.process, sample.instruction) {
+                UserCode::TlsLibrary
+            } else if sample.code.is_empty() {
+                UserCode::Unknown
+            } else {
+                UserCode::Fingerprint(self.code.classify(&sample.code, sample.at))
+            },
+        )
+    }
+
+    fn account(&mut self, service: &str) -> Option<&mut Booking> {
+        if !self.by_service.contains_key(service) {
+            if self.by_service.len() >= MAX_SERVICES {
+                return None;
+            }
+            self.by_service
+                .insert(service.to_owned(), Booking::default());
+        }
+        self.by_service.get_mut(service)
+    }
+
+    /// Hands over what was counted for these services.
+    pub(super) fn settle(&mut self, services: &BTreeSet<String>) -> Vec<(String, Booking)> {
+        let those = services.iter().filter_map(|name| {
+            let booking = self.by_service.remove(name)?;
+            Some((name.clone(), booking))
+        });
+        those.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+#![allow(clippy::unwrap_used, reason = "a failed test should stop")]
+
+use super::*;
+use crate::discover::Error;
+use crate::discover::image::{Device, Mapping};
+use crate::discover::ports::ListeningPorts;
+use crate::discover::process::{CpuTime, Process, Stat};
+use crate::discover::selection::Selection;
+use crate::discover::service::{Cgroup, service_name};
+use crate::evidence::Pid;
+
+const SERVER: Pid = 10;
+const OTHER: Pid = 11;
+const LIBRARY: u64 = 0x7000_0000;
+
+/// The functions of a kernel: close, work for the network, and none of the list.
+const KALLSYMS: &[u8] = b"\
+ffffffff81000000 T tcp_close
+ffffffff81001000 T tcp_v4_do_rcv
+ffffffff81002000 T handle_softirqs
+ffffffff81003000 T nothing_known
+ffffffff81004000 T tcp_v4_syn_recv_sock
+";
+const CLOSE: u64 = 0xffff_ffff_8100_0010;
+const SOFTIRQ: u64 = 0xffff_ffff_8100_2010;
+const UNKNOWN: u64 = 0xffff_ffff_8100_3010;
+const SYN: u64 = 0xffff_ffff_8100_4010;
+
+/// Two programs, of which the server has a TLS library.
+#[derive(Debug)]
+struct Two;
+
+impl ProcessSource for Two {
+    fn pids(&self) -> Result<Vec<Pid>, Error> {
+        Ok(vec![SERVER, OTHER])
+    }
+
+    fn stat(&self, _pid: Pid) -> Result<Option<Stat>, Error> {
+        Ok(None)
+    }
+
+    fn process(&self, pid: Pid) -> Result<Option<Process>, Error> {
+        let executable = match pid {
+            SERVER => "/usr/sbin/server",
+            _ => "/usr/bin/other",
+        };
+        Ok(Some(Process {
+            pid,
+            parent: 1,
+            start_time: 1,
+            name: String::new(),
+            executable: executable.into(),
+            cgroup: Cgroup::Other,
+            service: service_name(&Cgroup::Other, executable.as_ref(), ""),
+            cpu: CpuTime::default(),
+        }))
+    }
+
+    fn images(&self, _pid: Pid) -> Result<Option<Vec<Mapping>>, Error> {
+        Ok(Some(vec![Mapping {
+            start: LIBRARY,
+            end: LIBRARY + 0x1000,
+            file_offset: 0,
+            device: Device { major: 8, minor: 1 },
+            inode: 5,
+            path: "/lib/libcrypto.so.3".into(),
+            deleted: false,
+        }]))
+    }
+}
+
+fn in_user_mode(process: Pid, instruction: u64) -> CpuSample {
+    CpuSample {
+        process,
+        handshake: false,
+        instruction,
+        code: vec![0x90; 256],
+        at: 128,
+        kernel_stack: Vec::new(),
+        count: 1,
+    }
+}
+
+fn in_kernel(process: Pid, stack: &[u64]) -> CpuSample {
+    CpuSample {
+        code: Vec::new(),
+        at: 0,
+        kernel_stack: stack.to_vec(),
+        ..in_user_mode(process, 0x1000)
+    }
+}
+
+/// What was counted for the server, and elsewhere.
+fn counted(interrupts: InterruptTime, samples: &[CpuSample]) -> (Counts, Counts) {
+    let mut table = ProcessTable::new(Two);
+    table.scan().unwrap();
+    let selection = Selection::Pid(SERVER);
+    table
+        .select(&selection, &ListeningPorts::default())
+        .unwrap();
+    let mut desk = SampleDesk::default();
+    let functions = KernelFunctions::parse(KALLSYMS).map_err(|error| error.to_string());
+    desk.know_kernel(functions, interrupts);
+    let scene = Scene {
+        table: &table,
+        tls: |_: &str| Tls::Seen { hashed_mac: false },
+    };
+    for sample in samples {
+        desk.take(&scene, sample);
+    }
+    let name = table.service_of(SERVER).unwrap().as_str().to_owned();
+    let mut booked = desk.settle(&BTreeSet::from([name]));
+    assert!(desk.by_service.is_empty(), "others are not selected");
+    let counts = booked.pop().map(|(_, booking)| booking.counts);
+    let elsewhere = desk.elsewhere.waiting();
+    let elsewhere = elsewhere.map(|(activity, count)| ((activity, Mode::Softirq), count));
+    (counts.unwrap_or_default(), elsewhere.collect())
+}
+
+fn one(activity: Activity, mode: Mode) -> Counts {
+    Counts::from([((activity, mode), 1)])
+}
+
+#[test]
+fn a_sample_counts_for_its_service_if_that_is_selected() {
+    let of = |process| {
+        let samples = [in_user_mode(process, LIBRARY)];
+        counted(InterruptTime::InThread, &samples)
+    };
+    assert_eq!(of(SERVER).0, one(Activity::Encryption, Mode::User));
+    assert_eq!(of(OTHER), (Counts::new(), Counts::new()));
+    assert_eq!(of(4711), (Counts::new(), Counts::new()));
+}
+
+#[test]
+fn user_code_outside_the_library_is_told_by_its_instructions() {
+    let elsewhere = in_user_mode(SERVER, 0x1000);
+    let (counts, _) = counted(InterruptTime::InThread, &[elsewhere]);
+    assert_eq!(counts, one(Activity::Application, Mode::User));
+}
+
+#[test]
+fn the_kernel_is_told_by_its_functions() {
+    let samples = [in_kernel(SERVER, &[UNKNOWN, CLOSE, UNKNOWN])];
+    let (counts, _) = counted(InterruptTime::InThread, &samples);
+    assert_eq!(counts, one(Activity::TcpClose, Mode::System));
+}
+
+#[test]
+fn a_softirq_counts_for_who_pays() {
+    let on = |process| in_kernel(process, &[SYN, SOFTIRQ, CLOSE]);
+    let open = |mode| one(Activity::TcpOpen, mode);
+    let nothing = Counts::new;
+    let of = |interrupts, process| counted(interrupts, &[on(process)]);
+    assert_eq!(
+        of(InterruptTime::InThread, SERVER),
+        (open(Mode::System), nothing())
+    );
+    assert_eq!(
+        of(InterruptTime::Apart, SERVER),
+        (nothing(), open(Mode::Softirq))
+    );
+    for interrupts in [InterruptTime::InThread, InterruptTime::Apart] {
+        for process in [OTHER, 0] {
+            assert_eq!(of(interrupts, process), (nothing(), open(Mode::Softirq)));
+        }
+    }
+}
+
+#[test]
+fn upkeep_of_the_kernel_is_nobodys() {
+    let idle = in_kernel(0, &[UNKNOWN, SOFTIRQ]);
+    let asleep = in_kernel(0, &[UNKNOWN]);
+    let counts = counted(InterruptTime::InThread, &[idle, asleep]);
+    assert_eq!(counts, (Counts::new(), Counts::new()));
+}
+
+#[test]
+fn a_handshake_has_what_interrupts_it_where_its_thread_pays() {
+    let at_handshake = |sample| CpuSample {
+        handshake: true,
+        ..sample
+    };
+    let user = at_handshake(in_user_mode(SERVER, 0x1000));
+    let (counts, _) = counted(InterruptTime::InThread, &[user]);
+    assert_eq!(counts, one(Activity::Handshake, Mode::User));
+    let softirq = at_handshake(in_kernel(SERVER, &[SYN, SOFTIRQ, CLOSE]));
+    let (counts, _) = counted(InterruptTime::InThread, std::slice::from_ref(&softirq));
+    assert_eq!(counts, one(Activity::Handshake, Mode::System));
+    let (_, elsewhere) = counted(InterruptTime::Apart, &[softirq]);
+    assert_eq!(elsewhere, one(Activity::TcpOpen, Mode::Softirq));
+}

@@ -1,0 +1,81 @@
+//! What is known of TLS in a service, for the rules by which its samples are judged.
+
+use crate::evidence::Outcome;
+use crate::evidence::activity::Tls;
+use crate::ledger::{HandshakeKey, ServiceAccount};
+
+/// Parts of the names of cipher suites without a hash for their MAC (RFC 5116).
+const AUTHENTICATED: [&str; 3] = ["_GCM", "_CCM", "_CHACHA20_"];
+
+/// From its account, if there is one. Without hooks on socket calls, no TLS is not the
+/// same as none.
+pub(super) fn tls_of(account: Option<&ServiceAccount>, calls_seen: bool) -> Tls {
+    let Some(account) = account else {
+        return Tls::Unknown;
+    };
+    let completed = |key: &&HandshakeKey| key.outcome == Outcome::Completed;
+    let mut suites = account.handshakes.keys().filter(completed).peekable();
+    if suites.peek().is_some() {
+        return Tls::Seen {
+            hashed_mac: suites.any(|key| has_hashed_mac(key.cipher)),
+        };
+    }
+    let mut connections = account.connections.values();
+    if calls_seen && connections.any(|role| role.closed_count() > 0) {
+        return Tls::Absent;
+    }
+    Tls::Unknown
+}
+
+fn has_hashed_mac(cipher: &str) -> bool {
+    cipher.starts_with("TLS_") && !AUTHENTICATED.iter().any(|part| cipher.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::sample::{connection, handshake};
+    use crate::ledger::{Ledger, Limits};
+
+    fn tls(fill: impl FnOnce(&mut Ledger)) -> Tls {
+        let mut ledger = Ledger::new(Limits::default());
+        fill(&mut ledger);
+        tls_of(ledger.service("nginx"), true)
+    }
+
+    #[test]
+    fn a_completed_handshake_shows_tls_and_its_suite() {
+        let mut one = handshake();
+        let seen = tls(|ledger| ledger.record("nginx", &one));
+        assert_eq!(seen, Tls::Seen { hashed_mac: false });
+        one.cipher = "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256";
+        let seen = tls(|ledger| ledger.record("nginx", &one));
+        assert_eq!(seen, Tls::Seen { hashed_mac: true });
+        one.outcome = Outcome::Failed;
+        assert_eq!(tls(|ledger| ledger.record("nginx", &one)), Tls::Unknown);
+    }
+
+    #[test]
+    fn plain_connections_show_that_there_is_none() {
+        let plain = |ledger: &mut Ledger| ledger.record_connection("nginx", &connection());
+        assert_eq!(tls(plain), Tls::Absent);
+        let mut ledger = Ledger::new(Limits::default());
+        plain(&mut ledger);
+        assert_eq!(tls_of(ledger.service("nginx"), false), Tls::Unknown);
+        assert_eq!(tls_of(None, true), Tls::Unknown);
+    }
+
+    #[test]
+    fn suites_without_a_hash_are_known_by_their_mode() {
+        for suite in [
+            "TLS_AES_128_CCM_SHA256",
+            "TLS_CHACHA20_POLY1305_SHA256",
+            "unknown",
+        ] {
+            assert!(!has_hashed_mac(suite), "{suite}");
+        }
+        for suite in ["TLS_RSA_WITH_AES_128_CBC_SHA", "TLS_RSA_WITH_NULL_SHA256"] {
+            assert!(has_hashed_mac(suite), "{suite}");
+        }
+    }
+}
