@@ -18,6 +18,7 @@
 /* A phase begins at most so long before its socket call. Making a connection
  * object and reading takes OpenSSL 20 to 60 us; more may be other work. */
 #define LEAD_NS 100000
+#define GIVEN_UP 4096
 #define EXCHANGES 32768 /* the agent's configuration may change it */
 
 struct phase {
@@ -41,6 +42,21 @@ struct {
 	__type(key, __u64); /* the connection */
 	__type(value, struct exchange);
 } exchanges SEC(".maps");
+
+/* Connections whose exchanges the agent took away, because nothing had moved on them for
+ * long: the kernel may have left out the program at their end, see the agent's
+ * kernel/sweep.rs. If one goes on, its handshake was not completed. The oldest give way. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, GIVEN_UP);
+	__type(key, __u64); /* the connection */
+	__type(value, __u8);
+} given_up SEC(".maps");
+
+static __always_inline bool was_given_up(__u64 connection)
+{
+	return bpf_map_lookup_elem(&given_up, &connection);
+}
 
 /* The connection whose handshake a thread is at work on, 0 for none. */
 static __always_inline __u64 phase_connection(__u32 tid)

@@ -158,6 +158,9 @@ pub struct Limits {
     /// Handshakes in progress at once, on the whole host.
     #[serde(deserialize_with = "at_least_one")]
     pub handshakes_in_progress: u32,
+    /// How long nothing may move on a connection in a handshake.
+    #[serde(deserialize_with = "duration")]
+    pub handshake_silence: Duration,
 }
 
 impl Default for Limits {
@@ -166,6 +169,7 @@ impl Default for Limits {
             services: 200,
             label_sets: 300,
             handshakes_in_progress: 32_768,
+            handshake_silence: Duration::from_secs(600),
         }
     }
 }

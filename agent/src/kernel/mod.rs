@@ -15,3 +15,4 @@ pub mod record;
 mod skipped;
 pub mod sock_diag;
 pub mod socket_calls;
+mod sweep;

@@ -8,6 +8,7 @@ mod facts;
 pub mod governor;
 mod images;
 mod queues;
+mod silence;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,7 @@ use asking::Asking;
 use booking::Desk;
 use budget::Budget;
 use queues::Queues;
+use silence::Silence;
 use windows::StepProbes;
 
 pub use governor::Duty;
@@ -59,6 +61,8 @@ pub struct Options {
     pub uprobe_mode: Option<UprobeMode>,
     /// Most handshakes under way at the same time.
     pub handshakes_in_progress: u32,
+    /// How long nothing may move on a connection in a handshake.
+    pub handshake_silence: Duration,
     /// How much of TCP connections is followed.
     pub connections: Follow,
     /// Whether TLS ports are asked for the kind of key in their certificate,
@@ -93,6 +97,7 @@ pub struct Session {
     began: Instant,
     cpu_read: Instant,
     cpu_booked: BTreeMap<String, CpuTime>,
+    silence: Silence,
     undecodable: u64,
     mappings_lost: u64,
 }
@@ -147,6 +152,7 @@ impl Session {
             began: now,
             cpu_read: now,
             cpu_booked: BTreeMap::new(),
+            silence: Silence::new(options.handshake_silence),
             undecodable: 0,
             mappings_lost: 0,
         };
@@ -176,6 +182,7 @@ impl Session {
             .turn(&mut self.loaded, &mut self.registry)?;
         self.meter.tick(&self.loaded);
         self.read_accept_queues(false);
+        self.silence.turn(&mut self.loaded);
         if self.cpu_read.elapsed() >= CPU_PERIOD {
             self.book_cpu();
             self.keep_budget();
