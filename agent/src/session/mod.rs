@@ -33,10 +33,9 @@ use crate::kernel::connections::Follow;
 use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
 use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
 use crate::kernel::mappings::Watch;
-use crate::kernel::record::{self, Record};
+use crate::kernel::record;
 use crate::ledger::{Ledger, SharedLedger};
 use asking::Asking;
-use booking::Desk;
 use budget::Budget;
 use queues::Queues;
 use silence::Silence;
@@ -236,51 +235,35 @@ impl Session {
     }
 
     fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
-        let Self {
-            loaded,
-            undecodable,
-            ..
-        } = self;
-        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
         let now = monotonic_now();
-        ledger.advance(now);
-        let mut desk = Desk {
-            table: &mut self.table,
-            registry: &self.registry,
-            joiner: &mut self.joiner,
-            asking: self.asking.as_mut(),
-            ledger: &mut ledger,
-        };
-        let calls_seen = loaded.connections.calls.is_ok();
-        let mut ended = BTreeMap::new();
-        let all_taken = loaded.drain(|bytes| {
-            let record = record::decode(bytes);
-            let decoded = record
-                .as_ref()
-                .map(|record| (decode(record), record.time()));
-            let Some((Some(mut evidence), time)) = decoded else {
-                *undecodable += 1;
-                return;
-            };
-            if let Evidence::Process(ProcessEvent::Exit { process, .. }) = &evidence {
-                ended.insert(*process, time);
-            }
-            if !calls_seen {
-                booking::forget_turns(&mut evidence);
-            }
-            desk.take(evidence, Duration::from_nanos(time), see);
-        });
-        if !ended.is_empty() {
-            for event in loaded.abandon(&ended) {
-                let time = Duration::from_nanos(event.header.time);
-                if let Some(evidence) = decode(&Record::Handshake(event)) {
-                    desk.take(evidence, time, see);
+        self.undecodable += self.with_desk(|loaded, desk| {
+            desk.ledger.advance(now);
+            let calls_seen = loaded.connections.calls.is_ok();
+            let mut undecodable = 0;
+            let mut ended = BTreeMap::new();
+            let all_taken = loaded.drain(|bytes| {
+                let record = record::decode(bytes);
+                let decoded = record
+                    .as_ref()
+                    .map(|record| (decode(record), record.time()));
+                let Some((Some(mut evidence), time)) = decoded else {
+                    undecodable += 1;
+                    return;
+                };
+                if let Evidence::Process(ProcessEvent::Exit { process, .. }) = &evidence {
+                    ended.insert(*process, time);
                 }
+                if !calls_seen {
+                    booking::forget_turns(&mut evidence);
+                }
+                desk.take(evidence, Duration::from_nanos(time), see);
+            });
+            desk.take_abandoned(loaded, &ended, see);
+            if all_taken {
+                desk.advance(now, see);
             }
-        }
-        if all_taken {
-            desk.advance(now, see);
-        }
+            undecodable
+        });
     }
 }
 
