@@ -271,3 +271,32 @@ impl Session {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discover::service::ServiceName;
+
+    #[test]
+    fn a_listener_belongs_to_who_has_it_most_and_else_to_the_latest() {
+        let names = ["helper", "server", "other"].map(ServiceName::new);
+        let [helper, server, other] = &names;
+        let view = |name, processes: &[Pid]| ServiceView {
+            name,
+            executable: Path::new(""),
+            processes: processes.to_vec(),
+            images: Vec::new(),
+        };
+        let services = [
+            view(helper, &[10]),
+            view(server, &[20, 21]),
+            view(other, &[30]),
+        ];
+        let owned_by = |pids: &[Pid]| owner(&services, pids);
+        assert_eq!(owned_by(&[10, 20, 21, 30]).as_deref(), Some("server"));
+        assert_eq!(owned_by(&[10, 20]).as_deref(), Some("server"));
+        assert_eq!(owned_by(&[10]).as_deref(), Some("helper"));
+        assert_eq!(owned_by(&[99]), None);
+        assert_eq!(owned_by(&[]), None);
+    }
+}
