@@ -23,6 +23,8 @@ use crate::outlet::doctor::State;
 const PERIOD: Duration = Duration::from_secs(1);
 /// Who has a socket open is looked up again after this time: it may be handed on.
 const OWNERS_PERIOD: Duration = Duration::from_secs(60);
+/// Network namespaces that are read; each takes an open file.
+const NAMESPACES: usize = 256;
 /// So many times as long as it took must pass before it is done again: it may use
 /// half a percent of a CPU.
 const REST: u32 = 200;
@@ -84,7 +86,10 @@ impl Queues {
         let members = members(proc, services);
         self.namespaces.retain(|name, _| members.contains_key(name));
         let mut reading = Reading::new();
-        for (name, processes) in &members {
+        if members.len() > NAMESPACES {
+            self.refusal = Some(format!("more than {NAMESPACES} network namespaces"));
+        }
+        for (name, processes) in members.iter().take(NAMESPACES) {
             reading.extend(self.read_namespace(proc, name, processes));
         }
         self.owners.update(proc, services, &reading);
