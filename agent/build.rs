@@ -92,11 +92,12 @@ fn compile(clang: &str, bpf: &Path, object: &Path, extra: &[&str]) -> Result<()>
 }
 
 fn generate_contract(bpf: &Path, file: &Path) -> Result<()> {
-    let header = bpf.join("include/contract.h");
+    // It includes the contract; of its own, only the map value that the agent reads.
+    let header = bpf.join("include/exchange.h");
     bindgen::Builder::default()
         .header(header.to_string_lossy())
-        .clang_args(["-include", "linux/types.h"])
-        .allowlist_item("(tlsprof|TLSPROF)_.*")
+        .clang_args(["-include", "linux/types.h", "-DTLSPROF_NATIVE"])
+        .allowlist_item("(tlsprof|TLSPROF)_.*|exchange")
         .prepend_enum_name(false)
         .derive_default(true)
         .generate_comments(false)

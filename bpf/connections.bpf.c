@@ -177,7 +177,7 @@ static __always_inline void end_handshake(struct connection *connection)
 	exchange = bpf_map_lookup_elem(&exchanges, &id);
 	if (exchange)
 		close_exchange(id, exchange, bpf_ktime_get_ns());
-	else if (was_open && connection->tls == TLSPROF_TLS_HANDSHAKE)
+	else if (was_open && connection->tls == TLSPROF_TLS_HANDSHAKE && !was_given_up(id))
 		connection->tls = TLSPROF_TLS_ESTABLISHED; /* found complete by leave_phase() */
 }
 

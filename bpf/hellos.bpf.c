@@ -246,6 +246,10 @@ static __always_inline struct exchange *find_exchange(struct connection *connect
 		return exchange;
 	}
 	exchange = known ?: bpf_map_lookup_elem(&exchanges, &id);
+	if (!exchange && was_given_up(id)) {
+		connection->watch = WATCH_OVER;
+		return NULL;
+	}
 	/* Its thread found it complete when it turned to something else. */
 	if (!exchange || exchange->stage == STAGE_ENDING)
 		connection_established(connection, TLSPROF_DIRECTION_NONE);
@@ -344,6 +348,7 @@ static __always_inline bool watch(struct connection *connection, struct socket_c
 	exchange->peer_closed = connection->peer_closed;
 	transfer = begin_transfer(connection, call);
 	if (transfer) {
+		exchange->touched = transfer->event.header.time;
 		followed = follow(transfer, exchange, call);
 		more = transfer->length > 0;
 		transfer->busy = 0;

@@ -19,6 +19,7 @@
 /* A phase begins at most so long before its socket call. Making a connection
  * object and reading takes OpenSSL 20 to 60 us; more may be other work. */
 #define LEAD_NS 100000
+#define GIVEN_UP 4096
 #define EXCHANGES 32768 /* the agent's configuration may change it */
 
 /* Of threads that are off the CPU. A hash, not task storage: 5.10 has none. */
@@ -37,6 +38,21 @@ struct {
 	__type(key, __u64); /* the connection */
 	__type(value, struct exchange);
 } exchanges SEC(".maps");
+
+/* Connections whose exchanges the agent took away, because nothing had moved on them for
+ * long: the kernel may have left out the program at their end, see the agent's
+ * kernel/sweep.rs. If one goes on, its handshake was not completed. The oldest give way. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, GIVEN_UP);
+	__type(key, __u64); /* the connection */
+	__type(value, __u8);
+} given_up SEC(".maps");
+
+static __always_inline bool was_given_up(__u64 connection)
+{
+	return bpf_map_lookup_elem(&given_up, &connection);
+}
 
 /* What the current thread is at work on, if that is a handshake. */
 static __always_inline struct phase *current_phase(struct timed *timed)

@@ -167,6 +167,9 @@ pub struct Limits {
     /// Handshakes in progress at once, on the whole host.
     #[serde(deserialize_with = "at_least_one")]
     pub handshakes_in_progress: u32,
+    /// How long nothing may move on a connection in a handshake.
+    #[serde(deserialize_with = "duration")]
+    pub handshake_silence: Duration,
     /// Different CPU samples in one second, on the whole host.
     #[serde(deserialize_with = "at_least_one")]
     pub samples: u32,
@@ -178,6 +181,7 @@ impl Default for Limits {
             services: 200,
             label_sets: 300,
             handshakes_in_progress: 32_768,
+            handshake_silence: Duration::from_secs(600),
             samples: 8192,
         }
     }
@@ -405,7 +409,7 @@ mod tests {
         assert_eq!(parsed, Config::default());
         // It shows every key, so that none is undocumented.
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 14);
+        assert_eq!(keys, 17);
     }
 
     #[test]

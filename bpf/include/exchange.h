@@ -49,7 +49,8 @@ enum stage {
 struct exchange {
 	struct tlsprof_handshake_event event;
 	__u64 began;
-	__u64 object; /* the library's connection object that does it, 0 for not known */
+	__u64 object;  /* the library's connection object that does it, 0 for not known */
+	__u64 touched; /* when its last bytes moved */
 	struct records in, out;
 	struct prelude prelude; /* in STAGE_BEFORE_TLS */
 	__u16 seen;

@@ -8,6 +8,7 @@
 
 #include "kernel.h"
 #include "contract.h"
+#include "syscalls.h"
 
 /* struct iovec and the part of struct user_msghdr that matters (POSIX; 64 bit). */
 struct user_iovec {
@@ -38,41 +39,6 @@ struct socket_call {
 	__u8 direction;            /* enum tlsprof_direction */
 	bool tcp;
 };
-
-/* System call numbers, stable ABI: x86-64 and the generic table (arm64). */
-#if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
-enum {
-	NR_READ = 0,
-	NR_WRITE = 1,
-	NR_READV = 19,
-	NR_WRITEV = 20,
-	NR_SENDFILE = 40,
-	NR_ACCEPT = 43,
-	NR_SENDTO = 44,
-	NR_RECVFROM = 45,
-	NR_SENDMSG = 46,
-	NR_RECVMSG = 47,
-	NR_ACCEPT4 = 288,
-	NR_RECVMMSG = 299,
-	NR_SENDMMSG = 307,
-};
-#else
-enum {
-	NR_READ = 63,
-	NR_WRITE = 64,
-	NR_READV = 65,
-	NR_WRITEV = 66,
-	NR_SENDFILE = 71,
-	NR_ACCEPT = 202,
-	NR_SENDTO = 206,
-	NR_RECVFROM = 207,
-	NR_SENDMSG = 211,
-	NR_RECVMSG = 212,
-	NR_ACCEPT4 = 242,
-	NR_RECVMMSG = 243,
-	NR_SENDMMSG = 269,
-};
-#endif
 
 enum buffer_kind {
 	BUFFER_UNKNOWN = 0,

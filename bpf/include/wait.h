@@ -5,60 +5,36 @@
 
 #include "kernel.h"
 #include "contract.h"
+#include "syscalls.h"
 
-/* System call numbers, stable ABI: x86-64 and the generic table (arm64). */
-#if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 static inline __u8 wait_of_syscall(long nr)
 {
 	switch (nr) {
-	case 202: /* futex */
+	case NR_FUTEX:
 		return TLSPROF_WAIT_LOCK;
-	case 318: /* getrandom */
+	case NR_GETRANDOM:
 		return TLSPROF_WAIT_RANDOM;
-	case 0:   /* read */
-	case 1:   /* write */
-	case 7:   /* poll */
-	case 19:  /* readv */
-	case 20:  /* writev */
-	case 23:  /* select */
-	case 44:  /* sendto */
-	case 45:  /* recvfrom */
-	case 46:  /* sendmsg */
-	case 47:  /* recvmsg */
-	case 232: /* epoll_wait */
-	case 270: /* pselect6 */
-	case 271: /* ppoll */
-	case 281: /* epoll_pwait */
-		return TLSPROF_WAIT_NETWORK;
-	default:
-		return TLSPROF_WAIT_OTHER;
-	}
-}
-#else
-static inline __u8 wait_of_syscall(long nr)
-{
-	switch (nr) {
-	case 98: /* futex */
-		return TLSPROF_WAIT_LOCK;
-	case 278: /* getrandom */
-		return TLSPROF_WAIT_RANDOM;
-	case 22:  /* epoll_pwait */
-	case 63:  /* read */
-	case 64:  /* write */
-	case 65:  /* readv */
-	case 66:  /* writev */
-	case 72:  /* pselect6 */
-	case 73:  /* ppoll */
-	case 206: /* sendto */
-	case 207: /* recvfrom */
-	case 211: /* sendmsg */
-	case 212: /* recvmsg */
-		return TLSPROF_WAIT_NETWORK;
-	default:
-		return TLSPROF_WAIT_OTHER;
-	}
-}
+#ifdef NR_HAS_OLD_CALLS
+	case NR_POLL:
+	case NR_SELECT:
+	case NR_EPOLL_WAIT:
 #endif
+	case NR_READ:
+	case NR_WRITE:
+	case NR_READV:
+	case NR_WRITEV:
+	case NR_SENDTO:
+	case NR_RECVFROM:
+	case NR_SENDMSG:
+	case NR_RECVMSG:
+	case NR_PSELECT6:
+	case NR_PPOLL:
+	case NR_EPOLL_PWAIT:
+		return TLSPROF_WAIT_NETWORK;
+	default:
+		return TLSPROF_WAIT_OTHER;
+	}
+}
 
 /*
  * `state` is the task's state when it is switched out, 0 (TASK_RUNNING) when

@@ -181,11 +181,11 @@ static void counts_saturate(void)
 
 static void waits_have_reasons(void)
 {
-	CHECK_EQUAL(wait_reason(0, false, 202), TLSPROF_WAIT_RUN_QUEUE);
-	CHECK_EQUAL(wait_reason(1, false, 202), TLSPROF_WAIT_LOCK);
-	CHECK_EQUAL(wait_reason(2, true, 0), TLSPROF_WAIT_DISK);
-	CHECK_EQUAL(wait_reason(1, false, 0), TLSPROF_WAIT_NETWORK);
-	CHECK_EQUAL(wait_reason(1, false, 318), TLSPROF_WAIT_RANDOM);
+	CHECK_EQUAL(wait_reason(0, false, NR_FUTEX), TLSPROF_WAIT_RUN_QUEUE);
+	CHECK_EQUAL(wait_reason(1, false, NR_FUTEX), TLSPROF_WAIT_LOCK);
+	CHECK_EQUAL(wait_reason(2, true, NR_READ), TLSPROF_WAIT_DISK);
+	CHECK_EQUAL(wait_reason(1, false, NR_READ), TLSPROF_WAIT_NETWORK);
+	CHECK_EQUAL(wait_reason(1, false, NR_GETRANDOM), TLSPROF_WAIT_RANDOM);
 	CHECK_EQUAL(wait_reason(1, false, -1), TLSPROF_WAIT_OTHER);
 }
 

@@ -3,15 +3,13 @@
 #define __TARGET_ARCH_x86
 #include "payload.h"
 
-#define FUTEX 202
-
 static void calls_that_move_data_have_a_direction(void)
 {
 	CHECK_EQUAL(direction_of_syscall(NR_READ), TLSPROF_DIRECTION_IN);
 	CHECK_EQUAL(direction_of_syscall(NR_RECVMMSG), TLSPROF_DIRECTION_IN);
 	CHECK_EQUAL(direction_of_syscall(NR_WRITEV), TLSPROF_DIRECTION_OUT);
 	CHECK_EQUAL(direction_of_syscall(NR_SENDFILE), TLSPROF_DIRECTION_OUT);
-	CHECK_EQUAL(direction_of_syscall(FUTEX), TLSPROF_DIRECTION_NONE);
+	CHECK_EQUAL(direction_of_syscall(NR_FUTEX), TLSPROF_DIRECTION_NONE);
 	CHECK_EQUAL(direction_of_syscall(-1), TLSPROF_DIRECTION_NONE);
 }
 

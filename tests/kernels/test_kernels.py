@@ -252,6 +252,19 @@ def test_turns_are_exactly_those_made(guest, workload: Workload):
     assert turns(connections(report(guest), NGINX_PORT)) == {workload.requests_per_connection: made}
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_each_accept_is_seen(way, guest, workload: Workload):
+    """Seen at the end of the kernel's function, or of the system call."""
+    found = report(guest, way)
+    queue = found.on_port(NGINX_PORT).data["accept_queue"]
+    made = workload.requests // workload.requests_per_connection
+    seen = queue["wait"]["connections"] if queue and queue["wait"] else 0
+    if EXPECTED[guest.kernel.name].skipped_tiers:
+        assert seen == made or (skipped(found) and mostly(seen, made))
+    else:
+        assert seen == made
+
+
 def test_turns_that_cannot_be_counted_are_not_guessed(guest):
     found = report(guest, "weaker")
     assert turns(connections(found, NGINX_PORT)) == {}

@@ -84,6 +84,7 @@ fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -
             UprobeLinks::Single => Some(UprobeMode::Single),
         },
         handshakes_in_progress: config.limits.handshakes_in_progress,
+        handshake_silence: config.limits.handshake_silence,
         connections: follow(profile.connections),
         sampling: sampling(config),
         ask_certificates: profile.ask_certificates,

@@ -20,6 +20,7 @@ use super::limits;
 use super::object::{Tables, best_mode, load_uprobes, open};
 use super::samples::{Samples, Sampling};
 use super::socket_calls::Tier;
+use super::sweep::Exchange;
 use crate::causes::one_line;
 
 pub use super::object::UprobeMode;
@@ -68,6 +69,8 @@ pub struct Loaded {
     pub(super) events: RingBuf<MapData>,
     control: Array<MapData, Control>,
     handshakes: HashMap<MapData, ConnectionObject, Progress>,
+    pub(super) exchanges: HashMap<MapData, u64, Exchange>,
+    pub(super) given_up: HashMap<MapData, u64, u8>,
     losses: PerCpuArray<MapData, u64>,
     hits: PerCpuArray<MapData, u64>,
 }
@@ -147,6 +150,8 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
         events: RingBuf::try_from(take("events")?).map_err(maps)?,
         control: Array::try_from(take("control")?).map_err(maps)?,
         handshakes: HashMap::try_from(take("handshakes")?).map_err(maps)?,
+        exchanges: HashMap::try_from(take("exchanges")?).map_err(maps)?,
+        given_up: HashMap::try_from(take("given_up")?).map_err(maps)?,
         losses: PerCpuArray::try_from(take("losses")?).map_err(maps)?,
         hits: PerCpuArray::try_from(take("hits")?).map_err(maps)?,
         bpf,
@@ -308,7 +313,7 @@ impl Loaded {
 /// Records taken in one turn: more than the ring holds.
 const MAX_RECORDS: usize = 131_072;
 /// Handshakes under way that are looked at when processes have ended.
-const MAX_KEYS: usize = 262_144;
+pub(super) const MAX_KEYS: usize = 262_144;
 
 /// As handshake_end() in `bpf/include/handshake.h` would have it.
 fn abandoned(handshake: tlsprof_handshake, end: u64) -> tlsprof_handshake_event {

@@ -18,3 +18,4 @@ pub mod samples;
 mod skipped;
 pub mod sock_diag;
 pub mod socket_calls;
+mod sweep;

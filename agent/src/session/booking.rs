@@ -1,6 +1,6 @@
 //! Evidence to its service's account.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,11 @@ use super::asking::Asking;
 use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
 use crate::discover::table::{ProcessTable, ServiceView};
+use crate::evidence::decode::decode;
 use crate::evidence::join::Joiner;
 use crate::evidence::{Evidence, Pid, ProcessEvent, Source};
+use crate::kernel::load::Loaded;
+use crate::kernel::record::Record;
 use crate::ledger::Ledger;
 
 /// Where evidence is put together and booked.
@@ -52,6 +55,25 @@ impl Desk<'_> {
         };
         let ready = self.joiner.take(evidence, at, probed);
         self.book(ready, see);
+    }
+
+    /// Takes the handshakes that were under way in processes that have ended, each with
+    /// the time of the end.
+    pub(super) fn take_abandoned(
+        &mut self,
+        loaded: &mut Loaded,
+        ended: &BTreeMap<Pid, u64>,
+        see: &mut impl FnMut(&str, &Evidence),
+    ) {
+        if ended.is_empty() {
+            return;
+        }
+        for event in loaded.abandon(ended) {
+            let time = Duration::from_nanos(event.header.time);
+            if let Some(evidence) = decode(&Record::Handshake(event)) {
+                self.take(evidence, time, see);
+            }
+        }
     }
 
     /// Books what waited too long: all evidence up to `now` was taken.
@@ -204,6 +226,11 @@ impl Session {
     /// Books the handshakes that still wait for another source: no more evidence
     /// is expected.
     pub(super) fn flush(&mut self, mut see: impl FnMut(&str, &Evidence)) {
+        self.with_desk(|_, desk| desk.flush(&mut see));
+    }
+
+    /// Works at the desk, with the kernel side at hand and the ledger locked.
+    pub(super) fn with_desk<T>(&mut self, work: impl FnOnce(&mut Loaded, &mut Desk<'_>) -> T) -> T {
         let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
         let mut desk = Desk {
             table: &mut self.table,
@@ -212,7 +239,7 @@ impl Session {
             asking: self.asking.as_mut(),
             ledger: &mut ledger,
         };
-        desk.flush(&mut see);
+        work(&mut self.loaded, &mut desk)
     }
 
     /// Asks the kernel how many TIME_WAIT sockets there are where services left some.

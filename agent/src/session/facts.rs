@@ -60,6 +60,7 @@ impl Session {
             ("mapping_record_lost", self.mappings_lost),
             ("process_table_full", self.table.ignored()),
             ("program_skipped", self.loaded.skipped_programs()),
+            ("handshake_silent", self.silence.handshakes()),
         ];
         kernel
             .map(|(reason, count)| (*reason, count))

@@ -10,6 +10,7 @@ pub mod governor;
 mod images;
 mod queues;
 mod sampling;
+mod silence;
 pub mod spots;
 mod windows;
 
@@ -35,15 +36,15 @@ use crate::kernel::connections::Follow;
 use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
 use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
 use crate::kernel::mappings::Watch;
-use crate::kernel::record::{self, Record};
+use crate::kernel::record;
 use crate::kernel::samples::Sampling;
 use crate::ledger::{Ledger, SharedLedger};
 use crate::outlet::flamegraph::Stack;
 use asking::Asking;
-use booking::Desk;
 use budget::Budget;
 use queues::Queues;
 use sampling::SampleDesk;
+use silence::Silence;
 use spots::Spots;
 use windows::StepProbes;
 
@@ -66,6 +67,8 @@ pub struct Options {
     pub uprobe_mode: Option<UprobeMode>,
     /// Most handshakes under way at the same time.
     pub handshakes_in_progress: u32,
+    /// How long nothing may move on a connection in a handshake.
+    pub handshake_silence: Duration,
     /// How much of TCP connections is followed.
     pub connections: Follow,
     /// How the CPUs are sampled.
@@ -108,6 +111,7 @@ pub struct Session {
     cpu_before: BTreeMap<String, CpuTime>,
     cpu_booked: BTreeMap<String, CpuTime>,
     spots: Option<Spots>,
+    silence: Silence,
     undecodable: u64,
     mappings_lost: u64,
 }
@@ -166,6 +170,7 @@ impl Session {
             cpu_before: BTreeMap::new(),
             cpu_booked: BTreeMap::new(),
             spots: options.spots.then(Spots::default),
+            silence: Silence::new(options.handshake_silence),
             undecodable: 0,
             mappings_lost: 0,
         };
@@ -197,6 +202,7 @@ impl Session {
             .turn(&mut self.loaded, &mut self.registry)?;
         self.meter.tick(&self.loaded);
         self.read_accept_queues(false);
+        self.silence.turn(&mut self.loaded);
         if self.cpu_read.elapsed() >= CPU_PERIOD {
             self.take_samples();
             self.book_cpu();
@@ -262,51 +268,35 @@ impl Session {
     }
 
     fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
-        let Self {
-            loaded,
-            undecodable,
-            ..
-        } = self;
-        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
         let now = monotonic_now();
-        ledger.advance(now);
-        let mut desk = Desk {
-            table: &mut self.table,
-            registry: &self.registry,
-            joiner: &mut self.joiner,
-            asking: self.asking.as_mut(),
-            ledger: &mut ledger,
-        };
-        let calls_seen = loaded.connections.calls.is_ok();
-        let mut ended = BTreeMap::new();
-        let all_taken = loaded.drain(|bytes| {
-            let record = record::decode(bytes);
-            let decoded = record
-                .as_ref()
-                .map(|record| (decode(record), record.time()));
-            let Some((Some(mut evidence), time)) = decoded else {
-                *undecodable += 1;
-                return;
-            };
-            if let Evidence::Process(ProcessEvent::Exit { process, .. }) = &evidence {
-                ended.insert(*process, time);
-            }
-            if !calls_seen {
-                booking::forget_turns(&mut evidence);
-            }
-            desk.take(evidence, Duration::from_nanos(time), see);
-        });
-        if !ended.is_empty() {
-            for event in loaded.abandon(&ended) {
-                let time = Duration::from_nanos(event.header.time);
-                if let Some(evidence) = decode(&Record::Handshake(event)) {
-                    desk.take(evidence, time, see);
+        self.undecodable += self.with_desk(|loaded, desk| {
+            desk.ledger.advance(now);
+            let calls_seen = loaded.connections.calls.is_ok();
+            let mut undecodable = 0;
+            let mut ended = BTreeMap::new();
+            let all_taken = loaded.drain(|bytes| {
+                let record = record::decode(bytes);
+                let decoded = record
+                    .as_ref()
+                    .map(|record| (decode(record), record.time()));
+                let Some((Some(mut evidence), time)) = decoded else {
+                    undecodable += 1;
+                    return;
+                };
+                if let Evidence::Process(ProcessEvent::Exit { process, .. }) = &evidence {
+                    ended.insert(*process, time);
                 }
+                if !calls_seen {
+                    booking::forget_turns(&mut evidence);
+                }
+                desk.take(evidence, Duration::from_nanos(time), see);
+            });
+            desk.take_abandoned(loaded, &ended, see);
+            if all_taken {
+                desk.advance(now, see);
             }
-        }
-        if all_taken {
-            desk.advance(now, see);
-        }
+            undecodable
+        });
     }
 }
 

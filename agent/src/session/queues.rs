@@ -1,7 +1,9 @@
 //! Accept queues of the services: read from the kernel every second, in each of their
 //! network namespaces.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod owners;
+
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -17,12 +19,13 @@ use crate::evidence::Pid;
 use crate::evidence::accept_queue::{AcceptQueues, Overflows};
 use crate::kernel::sock_diag::{ListeningSocket, SockDiag};
 use crate::outlet::doctor::State;
+use owners::Owners;
 
 /// Time between two readings, at least. The kernel walks through a table of all its
 /// listening sockets for each network namespace.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Who has a socket open is looked up again after this time: it may be handed on.
-const OWNERS_PERIOD: Duration = Duration::from_secs(60);
+/// Network namespaces that are read; each takes an open file.
+const NAMESPACES: usize = 256;
 /// So many times as long as it took must pass before it is done again: it may use
 /// half a percent of a CPU.
 const REST: u32 = 200;
@@ -46,16 +49,6 @@ struct Namespace {
     refused: bool,
 }
 
-/// Which service has a listening socket, by its cookie; None for none that is
-/// profiled.
-#[derive(Debug)]
-struct Owners {
-    services: BTreeMap<u64, Option<String>>,
-    looked_up: Option<Instant>,
-    /// No new look before this.
-    next: Instant,
-}
-
 /// A listening socket and its overflows since the last reading.
 type Reading = Vec<(ListeningSocket, u64)>;
 
@@ -64,11 +57,7 @@ impl Queues {
         let now = Instant::now();
         Self {
             namespaces: BTreeMap::new(),
-            owners: Owners {
-                services: BTreeMap::new(),
-                looked_up: None,
-                next: now,
-            },
+            owners: Owners::new(),
             next: now,
             refusal: None,
         }
@@ -84,10 +73,14 @@ impl Queues {
         let members = members(proc, services);
         self.namespaces.retain(|name, _| members.contains_key(name));
         let mut reading = Reading::new();
-        for (name, processes) in &members {
+        if members.len() > NAMESPACES {
+            self.refusal = Some(format!("more than {NAMESPACES} network namespaces"));
+        }
+        for (name, processes) in members.iter().take(NAMESPACES) {
             reading.extend(self.read_namespace(proc, name, processes));
         }
-        self.owners.update(proc, services, &reading);
+        let sockets: Vec<ListeningSocket> = reading.iter().map(|(one, _)| *one).collect();
+        self.owners.update(proc, services, &sockets);
         self.next = Instant::now() + PERIOD.max(began.elapsed() * REST);
         self.by_service(&reading)
     }
@@ -112,8 +105,8 @@ impl Queues {
     fn by_service(&self, reading: &Reading) -> BTreeMap<String, AcceptQueues> {
         let mut services: BTreeMap<String, AcceptQueues> = BTreeMap::new();
         for (socket, overflows) in reading {
-            if let Some(Some(service)) = self.owners.services.get(&socket.cookie) {
-                let queues = services.entry(service.clone()).or_default();
+            if let Some(service) = self.owners.of(socket) {
+                let queues = services.entry(service.to_owned()).or_default();
                 queues.add(socket.into(), *overflows);
             }
         }
@@ -193,47 +186,6 @@ pub(super) fn works() -> State {
         Ok(_) => State::Available,
         Err(error) => State::Degraded(reason(&error)),
     }
-}
-
-impl Owners {
-    /// Looks who has the sockets open, if one is new or the last look is long ago.
-    fn update(&mut self, proc: &ProcRoot, services: &[ServiceView<'_>], reading: &Reading) {
-        let cookies: BTreeSet<u64> = reading.iter().map(|(one, _)| one.cookie).collect();
-        self.services.retain(|cookie, _| cookies.contains(cookie));
-        let began = Instant::now();
-        let is_new = cookies.len() > self.services.len();
-        let is_old = self
-            .looked_up
-            .is_none_or(|then| then.elapsed() >= OWNERS_PERIOD);
-        if !(is_new || is_old) || began < self.next {
-            return;
-        }
-        let inodes: BTreeSet<u64> = reading.iter().map(|(one, _)| one.inode).collect();
-        let processes = services.iter().flat_map(|service| &service.processes);
-        let holders = proc.holders(processes.copied(), &inodes);
-        self.services = reading
-            .iter()
-            .map(|(socket, _)| {
-                let pids = holders.get(&socket.inode);
-                let owner = pids.and_then(|pids| owner(services, pids));
-                (socket.cookie, owner)
-            })
-            .collect();
-        self.looked_up = Some(began);
-        self.next = Instant::now() + began.elapsed() * REST;
-    }
-}
-
-/// The service that most of these processes belong to; among equals the one with the
-/// latest process: a helper binds, hands on and stays.
-fn owner(services: &[ServiceView<'_>], pids: &[Pid]) -> Option<String> {
-    let counts = services.iter().map(|service| {
-        let theirs = |pid: &&Pid| service.processes.contains(pid);
-        let own: Vec<&Pid> = pids.iter().filter(theirs).collect();
-        (own.len(), own.last().copied().copied(), service.name)
-    });
-    let most = counts.max_by_key(|(count, last, _)| (*count, *last))?;
-    (most.0 > 0).then(|| most.2.as_str().to_owned())
 }
 
 /// The processes of the services in each network namespace.
