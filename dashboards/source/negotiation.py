@@ -47,8 +47,8 @@ def negotiated() -> Row:
                 "Signature",
                 "signature",
                 "ecdsa_p256 or ed25519; `none` in resumed handshakes.",
-                "An RSA signature costs a multiple of an ECDSA one, and four times the bits a multiple of"
-                " that. Offer an ECDSA certificate beside the RSA one.",
+                "An RSA signature costs a multiple of an ECDSA one, the more so the longer its key."
+                " Offer an ECDSA certificate beside the RSA one.",
             ),
             _mix(
                 "Cipher suite",
