@@ -1,0 +1,258 @@
+"""Every query of every dashboard and rule, on a real Prometheus that scrapes a real agent while a
+real nginx is under load: none is refused, none is empty without a reason, and what they say is what
+the clients counted and the agent's own metrics add up to."""
+
+import math
+import re
+import time
+import urllib.parse
+from dataclasses import dataclass
+from typing import Iterator
+
+import pytest
+
+from harness import metrics, web_servers
+from harness.dashboards import Query, boards, documented_metrics, metrics_in, queries
+from harness.load import Load, Seen, run_load
+from harness.observatory import Observatory, observatory
+from harness.profiler import start_agent
+from harness.waiting import wait_until
+
+WARM_UP = [Load(tls=tls, full=20, resume=20, garbage=2, reject=2, abort_flight=2) for tls in ("1.2", "1.3")]
+LOADS = [
+    Load(tls=tls, full=300, resume=300, garbage=10, reject=10, abort_flight=10) for tls in ("1.2", "1.3")
+]
+SERVICE = "nginx-under-test"
+KINDS = ("native", "classic")
+HANDSHAKES = "tlsprof_handshakes_total"
+TOLERANCE = 0.05
+
+EMPTY = {
+    "tlsprof-connections / Ephemeral ports": "nginx connects nowhere",
+}
+"""Queries that give nothing under this load, by the begin of their name, and why."""
+
+QUIET_RULES = {
+    "instance:tlsprof_agent_target_cost:ratio_rate5m": "wants a twentieth of a core over 5 minutes",
+    "TlsprofAgentDown": "the agent is up",
+    "TlsprofLosesData": "nothing is lost",
+    "TlsprofTimeWaitPilesUp": "hundreds of sockets, not 20,000",
+    "TlsprofEphemeralPortsRunOut": "the load takes few of the ports",
+    "TlsprofHandshakeCostRose": "there is no past day",
+    "TlsprofResumptionCollapsed": "there is no past day",
+    "TlsprofSlowKeyExchange": "X25519 is chosen",
+    "TlsprofSlowSignature": "the key is RSA-2048",
+    "TlsprofOverBudget": "depends on the machine",
+    "TlsprofHandshakeCpuShareHigh": "depends on the machine",
+    "TlsprofHandshakeFailures": "depends on what lies in the last 5 minutes",
+    "TlsprofFewTurnsPerConnection": "depends on who closes first",
+}
+"""Rules whose expressions may well be empty here; promtool's tests show them with data."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A window that holds the load and nothing else, seen by the agent and by Prometheus."""
+
+    prometheus: dict[str, Observatory]
+    before: list[metrics.Sample]
+    after: list[metrics.Sample]
+    begin: float
+    end: float
+    seen: Seen
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.begin
+
+    def values(self, service: str = SERVICE) -> dict[str, str]:
+        """Grafana's variables for the window. What was before has to have been, too: by a second."""
+        window = f"{round(self.seconds * 1000)}ms"
+        values = {"cluster": "here", "job": "tlsprof", "instance": ".*", "service_name": service}
+        return values | {"__rate_interval": window, "__range": window, "before": "1s"}
+
+    def growth(self, name: str, **labels: str) -> float:
+        """By how much a metric of the agent grew over the window."""
+        return metrics.total(self.after, name, **labels) - metrics.total(self.before, name, **labels)
+
+    def ask(self, kind: str, query: Query) -> float:
+        return self.prometheus[kind].number(query.filled(self.values()), self.end)
+
+
+def _settled(agent_url: str, handshakes: int) -> list[metrics.Sample]:
+    """The agent's metrics once it has as many server handshakes of nginx as were made, and once all
+    its counters stand still: CPU time and connections follow a moment after."""
+    ours = dict(service_name=SERVICE, role="server")
+    wait_until(
+        lambda: metrics.total(metrics.scrape(agent_url), HANDSHAKES, **ours) >= handshakes,
+        f"{handshakes} handshakes in the metrics",
+    )
+
+    # The agent reads CPU times from the kernel at intervals: two scrapes further apart than these.
+    def still() -> list[metrics.Sample]:
+        first = [
+            sample for sample in metrics.scrape(agent_url) if sample.labels.get("service_name") == SERVICE
+        ]
+        time.sleep(1.2)
+        second = metrics.scrape(agent_url)
+        now = [sample for sample in second if sample.labels.get("service_name") == SERVICE]
+        counters = lambda samples: {str(sample) for sample in samples if "sockets" not in sample.name}
+        return second if counters(first) == counters(now) else []
+
+    return wait_until(still, "counters that stand still", timeout=20.0)
+
+
+def _scraped_since(prometheis: dict[str, Observatory], moment: float) -> float:
+    """Waits until all have scraped after the moment; the time of the last of these scrapes."""
+    for prometheus in prometheis.values():
+        wait_until(lambda: prometheus.last_scrape() > moment, "a scrape")
+    return time.time()
+
+
+@pytest.fixture(scope="module")
+def watched(rsa, tmp_path_factory) -> Iterator[Watched]:
+    folder = tmp_path_factory.mktemp("observatory")
+    folder.chmod(0o755)
+    with start_agent() as agent, web_servers.nginx(folder, rsa) as server:
+        target = urllib.parse.urlsplit(agent.url).netloc
+        with (
+            observatory(folder / "native", target, True) as native,
+            observatory(folder / "classic", target, False) as classic,
+        ):
+            both = {"native": native, "classic": classic}
+            made = sum(load.completing + load.failing + load.aborted for load in WARM_UP)
+            for load in WARM_UP:
+                run_load(load, server.port)
+            before = _settled(agent.url, made)
+            begin = _scraped_since(both, time.time())
+            seen = sum((run_load(load, server.port) for load in LOADS), start=Seen.nothing())
+            made += sum(load.completing + load.failing + load.aborted for load in LOADS)
+            after = _settled(agent.url, made)
+            end = _scraped_since(both, time.time())
+            yield Watched(both, before, after, begin, end, seen)
+
+
+def _empty_for_a_reason(query: Query) -> bool:
+    undocumented = query.metrics - documented_metrics()
+    return bool(undocumented) or any(str(query).startswith(name) for name in EMPTY)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("uid", boards())
+def test_every_panel_has_data(watched, kind, uid):
+    empty, nonsense = [], []
+    for query in queries(boards()[uid]):
+        result = watched.prometheus[kind].query(query.filled(watched.values()), watched.end)
+        if not result and not _empty_for_a_reason(query):
+            empty.append(str(query))
+        numbers = [series.value for series in result if isinstance(series.value, float)]
+        if any(math.isnan(value) or math.isinf(value) or value < 0 for value in numbers):
+            nonsense.append(f"{query}: {result}")
+    assert (empty, nonsense) == ([], [])
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_what_is_expected_to_be_empty_is(watched, name):
+    found = [query for board in boards().values() for query in queries(board) if str(query).startswith(name)]
+    assert found, "no such query: take it off the list"
+    for query in found:
+        assert watched.prometheus["native"].query(query.filled(watched.values()), watched.end) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_rule_is_evaluated(watched, kind):
+    def evaluated() -> list[dict]:
+        rules = watched.prometheus[kind].rules()
+        return rules if all(rule["health"] != "unknown" for rule in rules) else []
+
+    for rule in wait_until(evaluated, "an evaluation of every rule"):
+        assert rule["health"] == "ok", rule
+        query = rule["query"]
+        undocumented = {name for name in metrics_in(query) if f":{name}:" not in query} - documented_metrics()
+        found = watched.prometheus[kind].query(query, watched.end)
+        assert found or undocumented or rule["name"] in QUIET_RULES, f"{rule['name']} is empty: {query}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_variables_have_values(watched, kind):
+    selector = re.compile(r"label_values\((\w+)\{(.*)\}, (\w+)\)")
+    wanted = {"cluster": "here", "job": "tlsprof", "service_name": SERVICE}
+    for board in boards().values():
+        for variable in board["templating"]["list"]:
+            if variable["type"] != "query":
+                continue
+            metric, matchers, label = selector.fullmatch(variable["query"]["query"]).groups()
+            matchers = re.sub(r"\$\w+", ".*", matchers)
+            found = watched.prometheus[kind].label_values(f"{metric}{{{matchers}}}", label)
+            assert wanted.get(variable["name"], found[0]) in found
+
+
+def _panel(uid: str, title: str, ref: str = "A") -> Query:
+    found = [query for query in queries(boards()[uid]) if (query.panel, query.ref) == (title, ref)]
+    assert len(found) == 1, (uid, title, ref)
+    return found[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_counts_are_those_of_the_clients(watched, kind):
+    handshakes = watched.ask(kind, _panel("tlsprof-service", "Handshakes")) * watched.seconds
+    assert handshakes == pytest.approx(watched.seen.completed, rel=TOLERANCE)
+    resumed = watched.ask(kind, _panel("tlsprof-service", "Resumed"))
+    assert resumed == pytest.approx(watched.seen.resumed / watched.seen.completed, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_failures_are_those_of_the_agent(watched, kind):
+    """Two in a thousand may lack: the first of a set of labels makes its series, and no increase."""
+    server = dict(service_name=SERVICE, role="server")
+    wanted = watched.growth(HANDSHAKES, outcome="failed", **server) / watched.growth(HANDSHAKES, **server)
+    failed = watched.ask(kind, _panel("tlsprof-service", "Failed"))
+    assert 0.02 < wanted < 0.05
+    assert failed == pytest.approx(wanted, rel=TOLERANCE, abs=0.002)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_costs_are_those_of_the_agent(watched, kind):
+    server = dict(service_name=SERVICE, role="server")
+    cpu = watched.growth("tlsprof_service_cpu_seconds_total", service_name=SERVICE)
+    in_handshakes = watched.growth("tlsprof_handshake_step_cpu_seconds_total", service_name=SERVICE)
+    spent = watched.growth("tlsprof_handshake_cpu_seconds_sum", **server)
+    count = watched.growth("tlsprof_handshake_cpu_seconds_count", **server)
+    turns = watched.growth("tlsprof_connection_turns_sum", **server)
+    connections = watched.growth("tlsprof_connection_turns_count", **server)
+    wanted = {
+        ("tlsprof-service", "CPU"): cpu / watched.seconds,
+        ("tlsprof-service", "CPU in handshakes"): in_handshakes / cpu,
+        ("tlsprof-service", "CPU per handshake"): spent / count,
+        ("tlsprof-connections", "Requests per connection"): turns / connections,
+        ("tlsprof-load-test", "CPU per request"): cpu / turns,
+    }
+    said = {place: watched.ask(kind, _panel(*place)) for place in wanted}
+    assert said == pytest.approx(wanted, rel=TOLERANCE)
+
+
+def test_native_and_classic_say_the_same(watched):
+    """Sums and counts exactly alike; quantiles within a classic bucket, five to a decade."""
+    for title in ("CPU per handshake", "Handshakes"):
+        native, classic = (watched.ask(kind, _panel("tlsprof-service", title)) for kind in KINDS)
+        assert native == pytest.approx(classic, rel=TOLERANCE)
+    query = _panel("tlsprof-service", "CPU per handshake, quantiles")
+    results = {
+        kind: {
+            series.labels["resumption"]: series.value
+            for series in watched.prometheus[kind].query(query.filled(watched.values()), watched.end)
+        }
+        for kind in KINDS
+    }
+    assert results["native"].keys() == results["classic"].keys() >= {"none", "psk", "ticket"}
+    for resumption, value in results["native"].items():
+        assert value == pytest.approx(results["classic"][resumption], rel=0.7)
+
+
+def test_a_heat_map_is_native_or_by_bucket(watched):
+    query = _panel("tlsprof-service", "CPU per handshake, all")
+    native, classic = (
+        watched.prometheus[kind].query(query.filled(watched.values()), watched.end) for kind in KINDS
+    )
+    assert len(native) == 1 and "buckets" in native[0].value
+    assert len(classic) > 5 and all("le" in series.labels for series in classic)
