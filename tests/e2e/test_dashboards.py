@@ -4,6 +4,7 @@ the clients counted and the agent's own metrics add up to."""
 
 import math
 import re
+import shutil
 import time
 import urllib.parse
 from dataclasses import dataclass
@@ -11,10 +12,10 @@ from typing import Iterator
 
 import pytest
 
-from harness import metrics, web_servers
+from harness import metrics, plain_nginx, web_servers
 from harness.dashboards import Query, boards, documented_metrics, metrics_in, queries
 from harness.load import Load, Seen, run_load
-from harness.observatory import Observatory, observatory
+from harness.observatory import Observatory, Series, observatory
 from harness.profiler import start_agent
 from harness.waiting import wait_until
 
@@ -22,10 +23,11 @@ WARM_UP = [Load(tls=tls, full=20, resume=20, garbage=2, reject=2, abort_flight=2
 LOADS = [
     Load(tls=tls, full=300, resume=300, garbage=10, reject=10, abort_flight=10) for tls in ("1.2", "1.3")
 ]
-SERVICE = "nginx-under-test"
+SERVICE = plain_nginx.unique("nginx")
 KINDS = ("native", "classic")
 HANDSHAKES = "tlsprof_handshakes_total"
 TOLERANCE = 0.05
+MARGIN_SECONDS = 0.01
 
 EMPTY = {
     "tlsprof-connections / Ephemeral ports": "nginx connects nowhere",
@@ -51,32 +53,43 @@ QUIET_RULES = {
 
 
 @dataclass(frozen=True)
-class Watched:
-    """A window that holds the load and nothing else, seen by the agent and by Prometheus."""
+class Watch:
+    """A Prometheus, with a window that holds the load and nothing else. It begins and ends at a
+    scrape: to the edges beyond these, rate() would extrapolate."""
 
-    prometheus: dict[str, Observatory]
-    before: list[metrics.Sample]
-    after: list[metrics.Sample]
+    prometheus: Observatory
     begin: float
     end: float
-    seen: Seen
 
     @property
     def seconds(self) -> float:
         return self.end - self.begin
 
-    def values(self, service: str = SERVICE) -> dict[str, str]:
-        """Grafana's variables for the window. What was before has to have been, too: by a second."""
+    def ask(self, query: Query) -> list[Series]:
+        """The query as Grafana would send it. What was before is so by a second only."""
         window = f"{round(self.seconds * 1000)}ms"
-        values = {"cluster": "here", "job": "tlsprof", "instance": ".*", "service_name": service}
-        return values | {"__rate_interval": window, "__range": window, "before": "1s"}
+        values = {"cluster": "here", "job": "tlsprof", "instance": ".*", "service_name": SERVICE}
+        values |= {"__rate_interval": window, "__range": window, "before": "1s"}
+        return self.prometheus.query(query.filled(values), self.end)
+
+    def number(self, query: Query) -> float:
+        found = self.ask(query)
+        assert len(found) == 1, f"{query}: {found}"
+        return found[0].value
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The load, as the clients, the agent and Prometheus saw it."""
+
+    by: dict[str, Watch]
+    before: list[metrics.Sample]
+    after: list[metrics.Sample]
+    seen: Seen
 
     def growth(self, name: str, **labels: str) -> float:
         """By how much a metric of the agent grew over the window."""
         return metrics.total(self.after, name, **labels) - metrics.total(self.before, name, **labels)
-
-    def ask(self, kind: str, query: Query) -> float:
-        return self.prometheus[kind].number(query.filled(self.values()), self.end)
 
 
 def _settled(agent_url: str, handshakes: int) -> list[metrics.Sample]:
@@ -102,34 +115,44 @@ def _settled(agent_url: str, handshakes: int) -> list[metrics.Sample]:
     return wait_until(still, "counters that stand still", timeout=20.0)
 
 
-def _scraped_since(prometheis: dict[str, Observatory], moment: float) -> float:
-    """Waits until all have scraped after the moment; the time of the last of these scrapes."""
-    for prometheus in prometheis.values():
-        wait_until(lambda: prometheus.last_scrape() > moment, "a scrape")
-    return time.time()
+def _make(loads: list[Load], port: int) -> tuple[int, Seen]:
+    """Runs the loads; how many handshakes that makes, and what the clients saw."""
+    seen = sum((run_load(load, port) for load in loads), start=Seen.nothing())
+    return sum(load.completing + load.failing + load.aborted for load in loads), seen
+
+
+def _scrape(prometheus: Observatory) -> float:
+    """The time of a scrape that began after this was called."""
+    now = time.time()
+    return wait_until(
+        lambda: max(0.0, prometheus.last_scrape() - now) and prometheus.last_scrape(), "a scrape"
+    )
 
 
 @pytest.fixture(scope="module")
 def watched(rsa, tmp_path_factory) -> Iterator[Watched]:
     folder = tmp_path_factory.mktemp("observatory")
     folder.chmod(0o755)
-    with start_agent() as agent, web_servers.nginx(folder, rsa) as server:
+    program = folder / SERVICE
+    shutil.copy(shutil.which("nginx"), program)
+    with start_agent() as agent, web_servers.nginx(folder, rsa, program=program) as server:
         target = urllib.parse.urlsplit(agent.url).netloc
         with (
             observatory(folder / "native", target, True) as native,
             observatory(folder / "classic", target, False) as classic,
         ):
             both = {"native": native, "classic": classic}
-            made = sum(load.completing + load.failing + load.aborted for load in WARM_UP)
-            for load in WARM_UP:
-                run_load(load, server.port)
+            made = _make(WARM_UP, server.port)[0]
             before = _settled(agent.url, made)
-            begin = _scraped_since(both, time.time())
-            seen = sum((run_load(load, server.port) for load in LOADS), start=Seen.nothing())
-            made += sum(load.completing + load.failing + load.aborted for load in LOADS)
-            after = _settled(agent.url, made)
-            end = _scraped_since(both, time.time())
-            yield Watched(both, before, after, begin, end, seen)
+            begins = {kind: _scrape(prometheus) for kind, prometheus in both.items()}
+            more, seen = _make(LOADS, server.port)
+            after = _settled(agent.url, made + more)
+            ends = {kind: _scrape(prometheus) for kind, prometheus in both.items()}
+            watches = {
+                kind: Watch(both[kind], begins[kind] - MARGIN_SECONDS, ends[kind] + MARGIN_SECONDS)
+                for kind in KINDS
+            }
+            yield Watched(watches, before, after, seen)
 
 
 def _empty_for_a_reason(query: Query) -> bool:
@@ -142,7 +165,7 @@ def _empty_for_a_reason(query: Query) -> bool:
 def test_every_panel_has_data(watched, kind, uid):
     empty, nonsense = [], []
     for query in queries(boards()[uid]):
-        result = watched.prometheus[kind].query(query.filled(watched.values()), watched.end)
+        result = watched.by[kind].ask(query)
         if not result and not _empty_for_a_reason(query):
             empty.append(str(query))
         numbers = [series.value for series in result if isinstance(series.value, float)]
@@ -156,20 +179,22 @@ def test_what_is_expected_to_be_empty_is(watched, name):
     found = [query for board in boards().values() for query in queries(board) if str(query).startswith(name)]
     assert found, "no such query: take it off the list"
     for query in found:
-        assert watched.prometheus["native"].query(query.filled(watched.values()), watched.end) == []
+        assert watched.by["native"].ask(query) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_rule_is_evaluated(watched, kind):
+    watch = watched.by[kind]
+
     def evaluated() -> list[dict]:
-        rules = watched.prometheus[kind].rules()
+        rules = watch.prometheus.rules()
         return rules if all(rule["health"] != "unknown" for rule in rules) else []
 
     for rule in wait_until(evaluated, "an evaluation of every rule"):
         assert rule["health"] == "ok", rule
         query = rule["query"]
         undocumented = {name for name in metrics_in(query) if f":{name}:" not in query} - documented_metrics()
-        found = watched.prometheus[kind].query(query, watched.end)
+        found = watch.prometheus.query(query, watch.end)
         assert found or undocumented or rule["name"] in QUIET_RULES, f"{rule['name']} is empty: {query}"
 
 
@@ -183,7 +208,7 @@ def test_variables_have_values(watched, kind):
                 continue
             metric, matchers, label = selector.fullmatch(variable["query"]["query"]).groups()
             matchers = re.sub(r"\$\w+", ".*", matchers)
-            found = watched.prometheus[kind].label_values(f"{metric}{{{matchers}}}", label)
+            found = watched.by[kind].prometheus.label_values(f"{metric}{{{matchers}}}", label)
             assert wanted.get(variable["name"], found[0]) in found
 
 
@@ -195,9 +220,10 @@ def _panel(uid: str, title: str, ref: str = "A") -> Query:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_counts_are_those_of_the_clients(watched, kind):
-    handshakes = watched.ask(kind, _panel("tlsprof-service", "Handshakes")) * watched.seconds
+    handshakes = watched.by[kind].number(_panel("tlsprof-service", "Handshakes"))
+    handshakes *= watched.by[kind].seconds
     assert handshakes == pytest.approx(watched.seen.completed, rel=TOLERANCE)
-    resumed = watched.ask(kind, _panel("tlsprof-service", "Resumed"))
+    resumed = watched.by[kind].number(_panel("tlsprof-service", "Resumed"))
     assert resumed == pytest.approx(watched.seen.resumed / watched.seen.completed, rel=TOLERANCE)
 
 
@@ -206,7 +232,7 @@ def test_failures_are_those_of_the_agent(watched, kind):
     """Two in a thousand may lack: the first of a set of labels makes its series, and no increase."""
     server = dict(service_name=SERVICE, role="server")
     wanted = watched.growth(HANDSHAKES, outcome="failed", **server) / watched.growth(HANDSHAKES, **server)
-    failed = watched.ask(kind, _panel("tlsprof-service", "Failed"))
+    failed = watched.by[kind].number(_panel("tlsprof-service", "Failed"))
     assert 0.02 < wanted < 0.05
     assert failed == pytest.approx(wanted, rel=TOLERANCE, abs=0.002)
 
@@ -221,27 +247,24 @@ def test_costs_are_those_of_the_agent(watched, kind):
     turns = watched.growth("tlsprof_connection_turns_sum", **server)
     connections = watched.growth("tlsprof_connection_turns_count", **server)
     wanted = {
-        ("tlsprof-service", "CPU"): cpu / watched.seconds,
+        ("tlsprof-service", "CPU"): cpu / watched.by[kind].seconds,
         ("tlsprof-service", "CPU in handshakes"): in_handshakes / cpu,
         ("tlsprof-service", "CPU per handshake"): spent / count,
         ("tlsprof-connections", "Requests per connection"): turns / connections,
         ("tlsprof-load-test", "CPU per request"): cpu / turns,
     }
-    said = {place: watched.ask(kind, _panel(*place)) for place in wanted}
+    said = {place: watched.by[kind].number(_panel(*place)) for place in wanted}
     assert said == pytest.approx(wanted, rel=TOLERANCE)
 
 
 def test_native_and_classic_say_the_same(watched):
     """Sums and counts exactly alike; quantiles within a classic bucket, five to a decade."""
     for title in ("CPU per handshake", "Handshakes"):
-        native, classic = (watched.ask(kind, _panel("tlsprof-service", title)) for kind in KINDS)
+        native, classic = (watched.by[kind].number(_panel("tlsprof-service", title)) for kind in KINDS)
         assert native == pytest.approx(classic, rel=TOLERANCE)
     query = _panel("tlsprof-service", "CPU per handshake, quantiles")
     results = {
-        kind: {
-            series.labels["resumption"]: series.value
-            for series in watched.prometheus[kind].query(query.filled(watched.values()), watched.end)
-        }
+        kind: {series.labels["resumption"]: series.value for series in watched.by[kind].ask(query)}
         for kind in KINDS
     }
     assert results["native"].keys() == results["classic"].keys() >= {"none", "psk", "ticket"}
@@ -251,8 +274,6 @@ def test_native_and_classic_say_the_same(watched):
 
 def test_a_heat_map_is_native_or_by_bucket(watched):
     query = _panel("tlsprof-service", "CPU per handshake, all")
-    native, classic = (
-        watched.prometheus[kind].query(query.filled(watched.values()), watched.end) for kind in KINDS
-    )
+    native, classic = (watched.by[kind].ask(query) for kind in KINDS)
     assert len(native) == 1 and "buckets" in native[0].value
     assert len(classic) > 5 and all("le" in series.labels for series in classic)
