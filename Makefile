@@ -21,7 +21,7 @@ export TLSPROF := $(CURDIR)/target/release/tlsprof
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 C_SOURCES = $(shell find bpf tests -name '*.[ch]' -not -path 'tests/.work/*')
-SCRIPTS = $(shell grep -rlE '^\#!.*\b(ba)?sh\b' .ci deploy tests --exclude-dir=.work)
+SCRIPTS = $(shell grep -rlE '^\#!.*\b(ba)?sh\b' .ci deploy tests --exclude-dir=.work) $(wildcard deploy/shell/*.sh)
 
 .PHONY: help
 help: ## List the entry points
@@ -78,7 +78,7 @@ dashboards: ## Write dashboards/grafana/*.json from dashboards/source
 
 .PHONY: observe
 observe: build ## Watch this host: the agent, Prometheus, and Grafana where installed (until Ctrl-C)
-	@$(SETUP) observe
+	@$(SETUP) observe $(if $(OBSERVE_LOAD),demo)
 	@deploy/observe/observe.sh
 
 .PHONY: bench
