@@ -6,7 +6,7 @@ from . import figures
 from .figures import COMPLETED, HANDSHAKES, SERVER
 from .frame import Row
 from .panels import PER_SECOND, SHARE, Query, Text, course
-from .queries import SERVICE, Source, total
+from .queries import SERVICE, Source, or_none, total
 
 ONE = Source(SERVICE)
 NO_HANDSHAKE = "The service completed no TLS handshake in this time."
@@ -104,8 +104,8 @@ def resumption() -> Row:
 
 
 def failures() -> Row:
-    witness = f"{total(ONE.rate(HANDSHAKES, SERVER))} * 0"
-    failures = total(ONE.rate(HANDSHAKES, SERVER, 'outcome!="completed"'), "outcome")
+    witness = total(ONE.rate(HANDSHAKES))
+    ended = total(ONE.rate(HANDSHAKES, SERVER, 'outcome!="completed"'), "outcome")
     alerts = total(ONE.rate("tlsprof_alerts_total"), "direction", "description")
     return Row(
         "Failures",
@@ -120,7 +120,7 @@ def failures() -> Row:
                     "No handshake at all in this time.",
                 ),
                 PER_SECOND,
-                Query(f"{failures} or on() {witness}", "{{outcome}}"),
+                Query(or_none(ended, witness, "outcome"), "{{outcome}}"),
                 size=(12, 7),
             ),
             course(
@@ -133,7 +133,7 @@ def failures() -> Row:
                     "No handshake at all in this time.",
                 ),
                 PER_SECOND,
-                Query(f"{alerts} or on() {witness}", "{{direction}} {{description}}"),
+                Query(or_none(alerts, witness, "description"), "{{direction}} {{description}}"),
                 size=(12, 7),
             ),
         ],

@@ -78,3 +78,8 @@ def or_zero(expression: str, witness: str) -> str:
     """The expression, or zero where it has no series but the witness has: what never happened has
     no series, and a flat `or vector(0)` would show zero for a host that is down, too."""
     return f"{expression} or {witness} * 0"
+
+
+def or_none(expression: str, witness: str, label: str) -> str:
+    """The same for a list by a label that is empty as a whole: one zero, of the label `none`."""
+    return f'{expression} or on () label_replace({witness} * 0, "{label}", "none", "", "")'
