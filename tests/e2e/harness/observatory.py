@@ -1,18 +1,17 @@
 """A real Prometheus over the agent, as dashboards and alerts see it."""
 
 import json
+import urllib.error
 import urllib.parse
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterator, Sequence
 
 from .dashboards import RULES
 from .processes import Process
 from .servers import on_free_port
-
-SCRAPE_SECONDS = 0.5
 
 CONFIG = """
 global: {{ scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s }}
@@ -78,12 +77,15 @@ class Observatory:
 
 
 @contextmanager
-def observatory(folder: Path, target: str, native: bool) -> Iterator[Observatory]:
-    """Prometheus scraping `target` (host:port), with native histograms or with classic ones."""
+def observatory(
+    folder: Path, target: str, native: bool, more: Sequence[str] = ()
+) -> Iterator[Observatory]:
+    """Prometheus scraping `target` (host:port), with native histograms or with classic ones; `more`
+    are options of its own."""
     folder.mkdir()
     config = folder / "prometheus.yml"
     config.write_text(CONFIG.format(target=target, rules=RULES))
-    options = ["--enable-feature=native-histograms"] if native else []
+    options = [*more, *(["--enable-feature=native-histograms"] if native else [])]
 
     def start(port: int) -> Process:
         return Process(
