@@ -19,7 +19,7 @@ from harness.observatory import Observatory, Series, observatory
 from harness.profiler import start_agent
 from harness.waiting import wait_until
 
-WARM_UP = [Load(tls=tls, full=20, resume=20, garbage=2, reject=2, abort_flight=2) for tls in ("1.2", "1.3")]
+WARM_UP = [Load(tls=tls, full=40, resume=40, garbage=4, reject=4, abort_flight=4) for tls in ("1.2", "1.3")]
 LOADS = [
     Load(tls=tls, full=300, resume=300, garbage=10, reject=10, abort_flight=10) for tls in ("1.2", "1.3")
 ]
@@ -88,8 +88,11 @@ class Watched:
     seen: Seen
 
     def growth(self, name: str, **labels: str) -> float:
-        """By how much a metric of the agent grew over the window."""
-        return metrics.total(self.after, name, **labels) - metrics.total(self.before, name, **labels)
+        """By how much a metric of the agent grew over the window, as Prometheus can know it: of a
+        series that came to be within, the first value is no increase."""
+        known = {(sample.name, *sorted(sample.labels.items())) for sample in self.before}
+        after = [one for one in self.after if (one.name, *sorted(one.labels.items())) in known]
+        return metrics.total(after, name, **labels) - metrics.total(self.before, name, **labels)
 
 
 def _settled(agent_url: str, handshakes: int) -> list[metrics.Sample]:
@@ -133,9 +136,16 @@ def _scrape(prometheus: Observatory) -> float:
 def watched(rsa, tmp_path_factory) -> Iterator[Watched]:
     folder = tmp_path_factory.mktemp("observatory")
     folder.chmod(0o755)
+    # Without a budget: else a busy host changes, half way, what is told of handshakes, and so their
+    # labels.
+    config = folder / "tlsprof.toml"
+    config.write_text('[profile]\nsteps = "always"\n')
     program = folder / SERVICE
     shutil.copy(shutil.which("nginx"), program)
-    with start_agent() as agent, web_servers.nginx(folder, rsa, program=program) as server:
+    with (
+        start_agent(["--config", config]) as agent,
+        web_servers.nginx(folder, rsa, program=program) as server,
+    ):
         target = urllib.parse.urlsplit(agent.url).netloc
         with (
             observatory(folder / "native", target, True) as native,
@@ -229,12 +239,13 @@ def test_counts_are_those_of_the_clients(watched, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_failures_are_those_of_the_agent(watched, kind):
-    """Two in a thousand may lack: the first of a set of labels makes its series, and no increase."""
+    """Of the agent, not of the clients: where the server ends a connection by an alert and a reset, the
+    client may read the one and the kernel see the other first."""
     server = dict(service_name=SERVICE, role="server")
     wanted = watched.growth(HANDSHAKES, outcome="failed", **server) / watched.growth(HANDSHAKES, **server)
     failed = watched.by[kind].number(_panel("tlsprof-service", "Failed"))
     assert 0.02 < wanted < 0.05
-    assert failed == pytest.approx(wanted, rel=TOLERANCE, abs=0.002)
+    assert failed == pytest.approx(wanted, rel=TOLERANCE)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -259,9 +270,10 @@ def test_costs_are_those_of_the_agent(watched, kind):
 
 def test_native_and_classic_say_the_same(watched):
     """Sums and counts exactly alike; quantiles within a classic bucket, five to a decade."""
-    for title in ("CPU per handshake", "Handshakes"):
-        native, classic = (watched.by[kind].number(_panel("tlsprof-service", title)) for kind in KINDS)
-        assert native == pytest.approx(classic, rel=TOLERANCE)
+    native, classic = (
+        watched.by[kind].number(_panel("tlsprof-service", "CPU per handshake")) for kind in KINDS
+    )
+    assert native == pytest.approx(classic, rel=TOLERANCE)
     query = _panel("tlsprof-service", "CPU per handshake, quantiles")
     results = {
         kind: {series.labels["resumption"]: series.value for series in watched.by[kind].ask(query)}
