@@ -54,7 +54,8 @@ class Observatory:
 
     def last_scrape(self) -> float:
         """When the agent was last scraped without an error; 0 if never."""
-        parameters = urllib.parse.urlencode({"query": "timestamp(up == 1)"})
+        # Of anything but a selector, timestamp() would be the time of the question.
+        parameters = urllib.parse.urlencode({"query": "timestamp(up) * up"})
         result = self._get(f"/api/v1/query?{parameters}")["result"]
         return float(result[0]["value"][1]) if result else 0.0
 
