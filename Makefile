@@ -21,14 +21,14 @@ export TLSPROF := $(CURDIR)/target/release/tlsprof
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 C_SOURCES = $(shell find bpf tests -name '*.[ch]' -not -path 'tests/.work/*')
-SCRIPTS = $(shell grep -rlE '^\#!.*\b(ba)?sh\b' .ci deploy tests --exclude-dir=.work)
+SCRIPTS = $(shell grep -rlE '^\#!.*\b(ba)?sh\b' .ci deploy tests --exclude-dir=.work) $(wildcard deploy/shell/*.sh)
 
 .PHONY: help
 help: ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: ## Install what is missing for everything below (apt, rustup)
+setup: ## Install what is missing for everything below (apt, rustup, pip)
 	@$(SETUP)
 
 .PHONY: build
@@ -42,9 +42,9 @@ demo: build ## Profile an nginx of its own under load for 20 s
 	@deploy/demo/demo.sh
 
 .PHONY: test
-test: build ## Run all tests: unit, native BPF logic, end to end, kernels
-	@$(SETUP) build test
-	@.ci/tests unit bpf e2e kernels
+test: build ## Run all tests: unit, native BPF logic, dashboards, end to end, kernels
+	@$(SETUP) build test dashboards
+	@.ci/tests unit bpf dashboards e2e kernels
 
 .PHONY: test-unit
 test-unit: ## Run the Rust tests only
@@ -56,6 +56,11 @@ test-bpf: ## Run the BPF programs' logic only, compiled natively
 	@$(SETUP) build
 	@.ci/tests bpf
 
+.PHONY: test-dashboards
+test-dashboards: ## Check dashboards and rules only (no root)
+	@$(SETUP) dashboards
+	@.ci/tests dashboards
+
 .PHONY: test-e2e
 test-e2e: build ## Run the tests with real servers only (needs root or sudo)
 	@$(SETUP) build test
@@ -65,6 +70,16 @@ test-e2e: build ## Run the tests with real servers only (needs root or sudo)
 test-kernels: build ## Boot other kernels in QEMU and profile there (no root; fetches kernels once)
 	@$(SETUP) build test
 	@.ci/tests kernels
+
+.PHONY: dashboards
+dashboards: ## Write dashboards/grafana/*.json from dashboards/source
+	@$(SETUP) dashboards
+	cd dashboards && PYTHONDONTWRITEBYTECODE=1 ../target/python/bin/python -m source
+
+.PHONY: observe
+observe: build ## Watch this host: the agent, Prometheus, and Grafana where installed (until Ctrl-C)
+	@$(SETUP) observe $(if $(OBSERVE_LOAD),demo)
+	@deploy/observe/observe.sh
 
 .PHONY: bench
 bench: build ## Measure what profiling costs nginx (10 minutes, root, an idle machine)

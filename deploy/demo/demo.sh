@@ -10,28 +10,17 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tlsprof=${TLSPROF:-$here/../../target/release/tlsprof}
 seconds=${DEMO_SECONDS:-20}
 readonly here tlsprof seconds
-readonly page_bytes=4788
+readonly what=demo demo=$here
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+
+# shellcheck source=deploy/shell/processes.sh
+. "$here/../shell/processes.sh"
 
 # BPF needs root, and so does nginx where it starts workers as another user.
 if [ "$(id -u)" -ne 0 ]; then
 	command -v sudo >/dev/null || { echo "demo: needs root, and there is no sudo" >&2; exit 1; }
 	exec sudo env "PATH=$PATH" "TLSPROF=$tlsprof" "DEMO_SECONDS=$seconds" "$0"
 fi
-
-step() { printf '\n== %s\n' "$*"; }
-
-# Says what went wrong, with the end of the log $1 if it has one.
-die() {
-	local log=$1
-	shift
-	printf 'demo: %s\n' "$*" >&2
-	if [ -s "$log" ]; then
-		printf 'demo: the end of %s:\n' "${log##*/}" >&2
-		tail -n 20 "$log" >&2
-	fi
-	exit 1
-}
 
 [ -x "$tlsprof" ] || die '' "$tlsprof is missing; run 'make build'"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/tlsprof-demo.XXXXXX")
@@ -50,59 +39,6 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-
-listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
-
-# The port $1, or a free one below the ephemeral ports if it is taken.
-free_port() {
-	local port
-	for port in "$1" $(shuf -i 20000-32000 -n 20); do
-		if ! listens "$port"; then
-			echo "$port"
-			return
-		fi
-	done
-	die '' "found no free port"
-}
-
-# Waits up to 30 s until the command after process $1 and its log $2 succeeds.
-wait_until() {
-	local pid=$1 log=$2 deadline=$((SECONDS + 30))
-	shift 2
-	until "$@"; do
-		kill -0 "$pid" 2>/dev/null || die "$log" "it ended too early; its log is ${log##*/}"
-		[ "$SECONDS" -lt "$deadline" ] || die "$log" "gave up after 30 s waiting for: $*"
-		sleep 0.1
-	done
-}
-
-# Makes the certificate and key $1, of the kind that the other arguments say.
-make_certificate() {
-	local name=$1
-	shift
-	openssl req -x509 -noenc -days 2 -subj /CN=localhost "$@" \
-		-keyout "$dir/$name.key" -out "$dir/$name.crt" 2>"$dir/openssl.log" ||
-		die "$dir/openssl.log" "openssl could not make the $name certificate"
-}
-
-start_nginx() {
-	mkdir "$dir/html" "$dir/temp"
-	head -c "$page_bytes" /dev/zero | tr '\0' x >"$dir/html/index.html"
-	# The workers run as nobody and read the page.
-	chmod 755 "$dir" "$dir/html"
-	sed -e "s|@DIR@|$dir|; s|@RSA_PORT@|$rsa_port|; s|@ECDSA_PORT@|$ecdsa_port|" \
-		-e "s|@USER@|user nobody $(id -gn nobody);|" "$here/nginx.conf.in" >"$dir/nginx.conf"
-	nginx -e "$dir/nginx.log" -p "$dir" -c "$dir/nginx.conf" 2>"$dir/nginx.err" &
-	nginx_pid=$!
-	wait_until "$nginx_pid" "$dir/nginx.log" listens "$rsa_port"
-	wait_until "$nginx_pid" "$dir/nginx.log" listens "$ecdsa_port"
-}
-
-start_agent() {
-	"$tlsprof" agent --listen "127.0.0.1:$agent_port" </dev/null >"$dir/agent.log" 2>&1 &
-	agent_pid=$!
-	wait_until "$agent_pid" "$dir/agent.log" grep -qs "listening on http://" "$dir/agent.log"
-}
 
 # The agent's metrics of server handshakes, of nginx alone unless its service has
 # another name (in a container, that of the container).

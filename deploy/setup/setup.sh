@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what tlsprof's tasks need and what is missing, and nothing else.
 #
-#   setup.sh [GROUP...]    groups: build lint demo test bench; default: all
+#   setup.sh [GROUP...]    groups: build lint demo test bench dashboards
+#                          observe; default: all
 #
 # Packages come through apt (Debian 12 and 13, Ubuntu 24.04), the Rust toolchain
-# through rustup. Needs root or sudo only when a package is missing.
+# through rustup, Python packages through pip. Needs root or sudo only when a package is missing.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -211,16 +212,32 @@ install_toolchain() {
 	has_toolchain "$channel" || die "Rust $channel is installed, but not complete"
 }
 
+# Python packages of dashboards/requirements.txt, each by its hash, in a folder of
+# their own: target/python. What the distribution has (pytest) is seen there, too.
+install_python_packages() {
+	local wanted=$repository/dashboards/requirements.txt folder=$repository/target/python
+	cmp -s "$wanted" "$folder/installed.txt" && "$folder/bin/python" -c '' 2>/dev/null && return
+	say "installing Python packages in target/python"
+	rm -rf "$folder"
+	/usr/bin/python3 -m venv --system-site-packages "$folder" >&2 ||
+		die "could not make $folder"
+	"$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
+		--require-hashes --no-deps -r "$wanted" >&2 ||
+		die "could not install the Python packages of dashboards/requirements.txt"
+	cp "$wanted" "$folder/installed.txt"
+}
+
 main() {
 	local groups=("$@") group
-	[ $# -gt 0 ] || groups=(build lint demo test bench)
+	[ $# -gt 0 ] || groups=(build lint demo test bench dashboards observe)
 	for group in "${groups[@]}"; do
 		case $group in
-		build | lint | demo | test | bench) ;;
-		*) say "unknown group '$group'; there are: build lint demo test bench"; exit 2 ;;
+		build | lint | demo | test | bench | dashboards | observe) ;;
+		*) say "unknown group '$group'; there are: build lint demo test bench dashboards observe"; exit 2 ;;
 		esac
 	done
 	install_packages "${groups[@]}"
+	[[ " ${groups[*]} " != *" dashboards "* ]] || install_python_packages
 	install_toolchain
 }
 

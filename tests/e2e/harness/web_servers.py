@@ -139,15 +139,17 @@ def nginx(
     env: Optional[dict[str, str]] = None,
     parameters: str = "",
     connections: int = 512,
+    program: Optional[Path] = None,
 ) -> Iterator[Server]:
     """nginx with a master and workers; `extra` goes into its server block, `parameters` to its
-    listen directive. `connections` is what each worker takes at a time."""
+    listen directive. `connections` is what each worker takes at a time. `program` is a copy under
+    a name that the test chose."""
 
     def start(port: int) -> Process:
         values = {"port": port, "workers": workers, "extra": extra}
         values |= {"parameters": parameters, "connections": connections, "protocols": protocols}
         config = _write(folder / "nginx.conf", NGINX_CONFIG, certificate, **values)
-        return Process([private_copy("nginx", folder), "-e", "stderr", "-c", config], cpu=cpu, env=env)
+        return Process([program or private_copy("nginx", folder), "-e", "stderr", "-c", config], cpu=cpu, env=env)
 
     with on_free_port(start) as server:
         wait_until(lambda: len(children(server.pid)) == workers, "nginx workers")

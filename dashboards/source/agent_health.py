@@ -1,0 +1,301 @@
+"""Agent health: what profiling costs, what is lost, what works on which host."""
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from . import figures, thresholds
+from .frame import Row, build
+from .panels import BYTES, NUMBER, PER_SECOND, SECONDS, SHARE, Column, Query, Text, course, figure, listing
+from .queries import HOSTS, Source, total
+
+UID = "tlsprof-agent-health"
+AGENTS = Source(HOSTS)
+HOST = ("cluster", "instance")
+NO_AGENT = (
+    "No agent is scraped for this selection. docs/fleet.md shows the scrape job; `tlsprof doctor` on the host"
+    " says what does not work."
+)
+LOST = "tlsprof_agent_events_lost_total"
+
+
+def _summary() -> Row:
+    up = AGENTS.value("up")
+    cost = figures.target_cost_share(AGENTS)
+    lost = total(AGENTS.rate(LOST, 'reason!="began_before_attach"'))
+    degraded = total(AGENTS.value("tlsprof_agent_capability", 'state="degraded"'))
+    return Row(
+        "At a glance",
+        [
+            figure(
+                "Agents up",
+                Text(
+                    "Agents that the last scrape reached.", "All of them.", "See the table below.", NO_AGENT
+                ),
+                NUMBER,
+                Query(f"sum({up})", "Agents up"),
+                decimals=0,
+            ),
+            figure(
+                "Agents down",
+                Text(
+                    "Agents that the last scrape did not reach.",
+                    "0.",
+                    "docs/alerts/TlsprofAgentDown.md.",
+                    NO_AGENT,
+                ),
+                NUMBER,
+                Query(f"count({up}) - sum({up})", "Agents down"),
+                limits=thresholds.ANY,
+                decimals=0,
+            ),
+            figure(
+                "Cost on the services",
+                Text(
+                    "Estimated share of the profiled services' CPU time that profiling takes, all hosts.",
+                    "Below 1%.",
+                    "docs/alerts/TlsprofOverBudget.md.",
+                    NO_AGENT,
+                ),
+                SHARE,
+                Query(cost, "Cost on the services"),
+                limits=thresholds.TARGET_COST,
+            ),
+            figure(
+                "Lost",
+                Text(
+                    "Records and calls lost a second, all hosts and reasons but began_before_attach.",
+                    "0.",
+                    "docs/alerts/TlsprofLosesData.md.",
+                    NO_AGENT,
+                ),
+                PER_SECOND,
+                Query(lost, "Lost"),
+                limits=thresholds.LOSSES,
+            ),
+            figure(
+                "Degraded capabilities",
+                Text(
+                    "Capabilities that work only in part, summed over hosts.",
+                    "0. A host with an older kernel has some for good.",
+                    "`tlsprof doctor` on the host gives the reason.",
+                    NO_AGENT,
+                ),
+                NUMBER,
+                Query(degraded, "Degraded"),
+                limits=thresholds.ANY,
+                decimals=0,
+            ),
+            figure(
+                "Services",
+                Text(
+                    "Running services that the agents know, all hosts.",
+                    "As many as you run.",
+                    "`tlsprof list` on the host shows them. Beyond limits.services (200) they count as"
+                    " `other`.",
+                    NO_AGENT,
+                ),
+                NUMBER,
+                Query(total(AGENTS.value("tlsprof_agent_services")), "Services"),
+                decimals=0,
+            ),
+        ],
+    )
+
+
+def _cost() -> Row:
+    host = "{{instance}}"
+    return Row(
+        "What profiling costs",
+        [
+            course(
+                "Estimated cost on the services",
+                Text(
+                    "Share of the services' CPU time: hits of probes times the cost of one hit on this"
+                    " machine, and the time in BPF programs.",
+                    "Below 1%. The agent takes step probes off before it goes above agent.budget.",
+                    'profile.steps = "off", or profile.library = "off" for hosts with very many handshakes.',
+                    NO_AGENT,
+                ),
+                SHARE,
+                Query(figures.target_cost_share(AGENTS, *HOST), host),
+                limits=thresholds.TARGET_COST,
+            ),
+            course(
+                "CPU of the agent itself",
+                Text(
+                    "CPU time of the agent's process, as a share of one core.",
+                    "Below 5%.",
+                    "Grows with handshakes and with processes that start and end. A rise without those is a"
+                    " defect: report it.",
+                    NO_AGENT,
+                ),
+                SHARE,
+                Query(total(AGENTS.rate("tlsprof_agent_cpu_seconds_total"), *HOST), host),
+                limits=thresholds.AGENT_CPU,
+            ),
+            course(
+                "Time in BPF programs",
+                Text(
+                    "Time inside the agent's BPF programs, spent by the profiled services, as a share of one"
+                    " core.",
+                    "Small beside the CPU time of the services, and in step with their load.",
+                    "See runs beside: dearer runs or more of them.",
+                    NO_AGENT,
+                ),
+                SHARE,
+                Query(total(AGENTS.rate("tlsprof_agent_bpf_run_seconds_total"), *HOST), host),
+                size=(8, 8),
+            ),
+            course(
+                "Runs and probe hits",
+                Text(
+                    "Runs of BPF programs, and hits of probes in services, a second.",
+                    "Follows handshakes and socket calls.",
+                    "Many more runs than socket calls: the way to see socket calls is the dearest"
+                    " (raw_syscalls); see capabilities.",
+                    NO_AGENT,
+                ),
+                PER_SECOND,
+                Query(total(AGENTS.rate("tlsprof_agent_bpf_runs_total"), *HOST), f"runs {host}"),
+                Query(total(AGENTS.rate("tlsprof_agent_probe_hits_total"), *HOST), f"hits {host}"),
+                size=(8, 8),
+            ),
+            course(
+                "Resident memory",
+                Text(
+                    "Resident memory of the agent's process.",
+                    "Flat after the first minutes, some tens of MB.",
+                    "limits.services and limits.label_sets bound it. Growth without end is a defect:"
+                    " report it.",
+                    NO_AGENT,
+                ),
+                BYTES,
+                Query(total(AGENTS.value("tlsprof_agent_resident_memory_bytes"), *HOST), host),
+                size=(8, 8),
+            ),
+            course(
+                "Step probes attached",
+                Text(
+                    "Share of the time in which the probes of public-key steps are attached.",
+                    "1.",
+                    "Below 1 the budget was passed: steps and kinds of resumption are told for that share of"
+                    " handshakes only. Raise agent.budget if that matters.",
+                    NO_AGENT,
+                ),
+                SHARE,
+                Query(
+                    f"min by (cluster, instance) ({AGENTS.value('tlsprof_agent_step_probes_duty_ratio')})",
+                    host,
+                ),
+                size=(12, 7),
+                most=1,
+            ),
+            course(
+                "Profiled images",
+                Text(
+                    "Executable files, programs and libraries, that have probes.",
+                    "At least one where a known TLS library is in use.",
+                    "0 on a host with TLS servers: figures come from socket calls. `tlsprof list` says why.",
+                    NO_AGENT,
+                ),
+                NUMBER,
+                Query(total(AGENTS.value("tlsprof_agent_profiled_images"), *HOST), host),
+                size=(12, 7),
+            ),
+        ],
+    )
+
+
+def _losses() -> Row:
+    scrape = f"max by (cluster, instance) ({AGENTS.value('scrape_duration_seconds')})"
+    samples = f"max by (cluster, instance) ({AGENTS.value('scrape_samples_scraped')})"
+    return Row(
+        "Losses and scrapes",
+        [
+            course(
+                "Lost, by reason",
+                Text(
+                    "Records and calls lost a second. began_before_attach and hello_* leave counts whole.",
+                    "All zero, but for a moment after the agent's start.",
+                    "handshake_table_full: raise limits.handshakes_in_progress. event_ring_full: the agent"
+                    " gets too little CPU.",
+                    NO_AGENT,
+                ),
+                PER_SECOND,
+                Query(total(AGENTS.rate(LOST), "instance", "reason"), "{{instance}} {{reason}}"),
+                limits=thresholds.LOSSES,
+                size=(8, 8),
+            ),
+            course(
+                "Time of a scrape",
+                Text(
+                    "How long Prometheus took to scrape the agent.",
+                    "Below 0.1 s.",
+                    "Above that the host is full, or there are very many services.",
+                    NO_AGENT,
+                ),
+                SECONDS,
+                Query(scrape, "{{instance}}"),
+                size=(8, 8),
+            ),
+            course(
+                "Series of an agent",
+                Text(
+                    "Samples that a scrape of the agent brings; a native histogram counts as one.",
+                    "Some hundred for each service. docs/fleet.md works out what that means for a fleet.",
+                    "limits.label_sets and limits.services bound it.",
+                    NO_AGENT,
+                ),
+                NUMBER,
+                Query(samples, "{{instance}}"),
+                size=(8, 8),
+            ),
+        ],
+    )
+
+
+def _hosts() -> Row:
+    states = f"sum by (instance, capability, state) ({AGENTS.value('tlsprof_agent_capability')}) == 1"
+    version = f"max by (cluster, instance, version) ({AGENTS.value('tlsprof_agent_build_info')})"
+    up = f"max by (cluster, instance) ({AGENTS.value('up')})"
+    return Row(
+        "Hosts",
+        [
+            listing(
+                "Agents",
+                Text(
+                    "Agents that are or were scraped, with their version.",
+                    "One version, 1 in the column Up.",
+                    "An old version: update it. Not in the list at all: Prometheus does not know the host.",
+                    NO_AGENT,
+                ),
+                {"cluster": "Cluster", "instance": "Host", "version": "Version"},
+                Column("Up", up),
+                Column("Known version", version),
+                hidden=["Known version"],
+                size=(10, 9),
+            ),
+            listing(
+                "Capabilities",
+                Text(
+                    "What works on which host: each capability in its present state.",
+                    "available. Of the three ways to see socket calls (socket_calls_*) one is enough.",
+                    "`tlsprof doctor` on the host gives the reason, and what helps.",
+                    NO_AGENT,
+                ),
+                {"instance": "Host", "capability": "Capability", "state": "State"},
+                Column("In this state", states),
+                hidden=["In this state"],
+                size=(14, 9),
+            ),
+        ],
+    )
+
+
+def make() -> Dashboard:
+    """Whether the profiler itself is well."""
+    return build(
+        UID,
+        "Agent health",
+        "What the agents cost, what they lose, and what works on which host.",
+        [_summary(), _cost(), _losses(), _hosts()],
+    )

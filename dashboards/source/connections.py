@@ -1,0 +1,310 @@
+"""Connections and TIME_WAIT: what opening and closing costs, and who causes it."""
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from . import figures, thresholds
+from .figures import SERVER, TURNS
+from .frame import Row, build, services_variable
+from .panels import (
+    BYTES_PER_SECOND,
+    NUMBER,
+    PER_SECOND,
+    SECONDS,
+    SHARE,
+    Query,
+    Text,
+    course,
+    figure,
+    heat_map,
+)
+from .queries import Source, or_zero, ratio, total
+
+UID = "tlsprof-connections"
+ALL = Source()
+
+NO_CONNECTION = "No connection of these services ended in this time: turns and bytes are counted at the end."
+NO_TRAFFIC = "No connection of these services was opened or closed in this time."
+NO_TIME_WAIT = "None of these services has closed a connection since its agent started."
+NO_PORTS = "None of these services connects to anything: ephemeral ports are those of clients and proxies."
+NO_QUEUE = "This agent does not serve this metric, or none of these services listens."
+LENGTH = "tlsprof_accept_queue_length"
+LIMIT = "tlsprof_accept_queue_limit"
+OVERFLOWS = "tlsprof_listen_overflows_total"
+PORTS = "tlsprof_ephemeral_ports_used_ratio"
+TIME_WAIT = "tlsprof_time_wait_sockets"
+
+
+def _turns() -> Row:
+    return Row(
+        "Requests per connection",
+        [
+            course(
+                "Requests per connection by service",
+                Text(
+                    "Mean turns (a request and its answer) on connections of servers that ended.",
+                    "Above 5, and as many as clients like to send.",
+                    "Exactly N for most connections: the server closes after N requests; raise its limit"
+                    " (nginx keepalive_requests, Apache MaxKeepAliveRequests, Domino maximum requests over a"
+                    " single connection). 1: keep-alive is off, or clients do not use it.",
+                    NO_CONNECTION,
+                ),
+                NUMBER,
+                Query(figures.turns(ALL, "service_name"), "{{service_name}}"),
+                limits=thresholds.TURNS,
+            ),
+            heat_map(
+                "Distribution of requests per connection",
+                Text(
+                    "How many connections ended with how many turns, as server.",
+                    "Spread out: clients decide when to leave.",
+                    "One sharp line: a limit of the server ends connections. Read its value at the line.",
+                    NO_CONNECTION,
+                ),
+                NUMBER,
+                Query(ALL.heat_map(TURNS, SERVER), "{{le}}"),
+            ),
+        ],
+    )
+
+
+def _life() -> Row:
+    opened = total(ALL.rate("tlsprof_connections_opened_total"), "service_name", "role")
+    closed = total(ALL.rate("tlsprof_connections_closed_total"), "role", "closed_by")
+    resets = total(ALL.rate("tlsprof_connections_reset_total"), "role", "closed_by")
+    lasted = "tlsprof_connection_duration_seconds"
+    moved = total(ALL.rate("tlsprof_connection_bytes_total"), "role", "direction")
+    return Row(
+        "Opening and closing",
+        [
+            course(
+                "Opened",
+                Text(
+                    "Connections opened a second, as server and as client.",
+                    "Far below the requests a second.",
+                    "As client near the server's requests: a proxy opens one to its upstream for each"
+                    " request; turn on keep-alive there (nginx: keepalive in upstream).",
+                    NO_TRAFFIC,
+                ),
+                PER_SECOND,
+                Query(opened, "{{service_name}} {{role}}"),
+            ),
+            course(
+                "Closed, by who closed first",
+                Text(
+                    "Connections closed a second. `local`: the service sent FIN or RST first, and keeps the"
+                    " TIME_WAIT socket.",
+                    "For servers mostly `remote`: the client leaves when it is done.",
+                    "Servers with `local`: limits or time-outs of keep-alive are low. `timeout`: peers"
+                    " vanished.",
+                    NO_TRAFFIC,
+                ),
+                PER_SECOND,
+                Query(closed, "{{role}} closed by {{closed_by}}"),
+            ),
+            course(
+                "Ended by reset",
+                Text(
+                    "Connections that ended by RST, by who closed first, a second.",
+                    "Few. Load generators and clients that close with unread data make some.",
+                    "Many from `local`: the server closes with unread requests, and clients may lose"
+                    " answers.",
+                    NO_TRAFFIC,
+                ),
+                PER_SECOND,
+                Query(resets, "{{role}} closed by {{closed_by}}"),
+                size=(8, 8),
+            ),
+            course(
+                "Life of a connection",
+                Text(
+                    "Time from the TCP handshake to the end of the socket, of connections of servers that"
+                    " ended.",
+                    "Much longer than a request.",
+                    "Near the keep-alive time-out: raise it if clients come back later than that.",
+                    NO_CONNECTION,
+                ),
+                SECONDS,
+                Query(ALL.quantile(0.5, lasted, SERVER), "median"),
+                Query(ALL.quantile(0.95, lasted, SERVER), "95%"),
+                size=(8, 8),
+            ),
+            course(
+                "Payload",
+                Text(
+                    "Bytes a second of connections that ended, as TCP carried them. Those of a long"
+                    " connection come all at its end.",
+                    "Follows the requests.",
+                    "Many connections with few bytes each: what is spent on them is mostly opening and"
+                    " closing.",
+                    NO_CONNECTION,
+                ),
+                BYTES_PER_SECOND,
+                Query(moved, "{{role}} {{direction}}"),
+                size=(8, 8),
+            ),
+        ],
+    )
+
+
+def _time_wait() -> Row:
+    created = total(ALL.rate("tlsprof_time_wait_created_total"), "service_name", "role")
+    standing = total(ALL.value(TIME_WAIT), "service_name", "role")
+    ports = f"max by (instance, service_name) ({ALL.value(PORTS)})"
+    return Row(
+        "TIME_WAIT and ephemeral ports",
+        [
+            course(
+                "TIME_WAIT created",
+                Text(
+                    "TIME_WAIT sockets that connections left on this side, a second: on the side that closes"
+                    " first.",
+                    "A small part of the connections of a server.",
+                    "As server: let clients close (longer keep-alive). As client: keep connections to the"
+                    " upstream.",
+                    NO_TIME_WAIT,
+                ),
+                PER_SECOND,
+                Query(created, "{{service_name}} {{role}}"),
+                size=(8, 8),
+            ),
+            course(
+                "TIME_WAIT standing by service",
+                Text(
+                    "TIME_WAIT sockets that stand; each does so for 60 s, a constant of Linux.",
+                    "Some thousands do not matter to a server. TlsprofTimeWaitPilesUp fires at 20,000.",
+                    "Do not shorten or recycle them (tcp_tw_recycle broke clients behind NAT and is gone):"
+                    " make fewer.",
+                    NO_TIME_WAIT,
+                ),
+                NUMBER,
+                Query(standing, "{{service_name}} {{role}}"),
+                size=(8, 8),
+            ),
+            course(
+                "Ephemeral ports to the busiest endpoint",
+                Text(
+                    "Share of the ephemeral ports that connections to one remote endpoint take up, open or in"
+                    " TIME_WAIT; the largest by service.",
+                    "Below 50%.",
+                    "Keep connections to the upstream, add upstream addresses, or widen"
+                    " net.ipv4.ip_local_port_range.",
+                    NO_PORTS,
+                ),
+                SHARE,
+                Query(ports, "{{service_name}} on {{instance}}"),
+                limits=thresholds.EPHEMERAL_PORTS,
+                size=(8, 8),
+            ),
+        ],
+    )
+
+
+def _queue() -> Row:
+    overflows = total(ALL.rate(OVERFLOWS), "service_name")
+    full = ratio(
+        f"max by (instance, service_name) ({ALL.value(LENGTH)})",
+        f"max by (instance, service_name) ({ALL.value(LIMIT)})",
+    )
+    return Row(
+        "Accept queue",
+        [
+            course(
+                "Accept-queue overflows",
+                Text(
+                    "Connections a second that the kernel turned away because the service did not accept fast"
+                    " enough.",
+                    "Zero.",
+                    "The service is out of CPU or its workers block; a longer backlog (nginx: listen backlog,"
+                    " net.core.somaxconn) helps with bursts only.",
+                    NO_QUEUE,
+                ),
+                PER_SECOND,
+                Query(overflows, "{{service_name}}"),
+                limits=thresholds.OVERFLOWS,
+            ),
+            course(
+                "Accept queue, how full",
+                Text(
+                    "Connections that wait to be accepted, as a share of how many may.",
+                    "Near zero: they are accepted at once.",
+                    "Above half, bursts overflow it: more workers, or a longer backlog.",
+                    NO_QUEUE,
+                ),
+                SHARE,
+                Query(full, "{{service_name}} on {{instance}}"),
+            ),
+        ],
+    )
+
+
+def _summary() -> Row:
+    by_server = total(ALL.rate("tlsprof_connections_closed_total", SERVER, 'closed_by="local"'))
+    closed = total(ALL.rate("tlsprof_connections_closed_total", SERVER))
+    return Row(
+        "At a glance",
+        [
+            figure(
+                "Requests per connection",
+                Text(
+                    "Mean over all connections of servers that ended.",
+                    "Above 5.",
+                    "See who closes, and the distribution below.",
+                    NO_CONNECTION,
+                ),
+                NUMBER,
+                Query(figures.turns(ALL), "Requests per connection"),
+                limits=thresholds.TURNS,
+                size=(6, 4),
+            ),
+            figure(
+                "Closed by the server",
+                Text(
+                    "Share of the connections of servers that the server closed first.",
+                    "Low: clients close when they are done.",
+                    "High with few requests per connection: raise the limits of keep-alive.",
+                    NO_TRAFFIC,
+                ),
+                SHARE,
+                Query(ratio(f"({or_zero(by_server, closed)})", closed), "Closed by the server"),
+                size=(6, 4),
+            ),
+            figure(
+                "TIME_WAIT standing",
+                Text(
+                    "TIME_WAIT sockets of the selected services now.",
+                    "Some thousands on a busy host.",
+                    "See by service below.",
+                    NO_TIME_WAIT,
+                ),
+                NUMBER,
+                Query(total(ALL.value(TIME_WAIT)), "TIME_WAIT"),
+                size=(6, 4),
+            ),
+            figure(
+                "Ephemeral ports, largest use",
+                Text(
+                    "The largest share of ephemeral ports that any selected service takes toward one"
+                    " endpoint.",
+                    "Below 50%.",
+                    "Keep connections to that upstream.",
+                    NO_PORTS,
+                ),
+                SHARE,
+                Query(f"max({ALL.value(PORTS)})", "Ephemeral ports"),
+                limits=thresholds.EPHEMERAL_PORTS,
+                size=(6, 4),
+            ),
+        ],
+    )
+
+
+def make() -> Dashboard:
+    """What opening and closing connections does."""
+    rows = [_summary(), _turns(), _life(), _time_wait(), _queue()]
+    return build(
+        UID,
+        "Connections and TIME_WAIT",
+        "How long connections live, who closes them, and what that leaves behind.",
+        rows,
+        services_variable(),
+    )

@@ -1,0 +1,89 @@
+"""Figures that several dashboards show, each defined once. All take a `Source` and the labels to
+keep apart."""
+
+from .queries import Source, or_zero, ratio, total
+
+HANDSHAKES = "tlsprof_handshakes_total"
+HANDSHAKE_CPU = "tlsprof_handshake_cpu_seconds"
+STEP_CPU = "tlsprof_handshake_step_cpu_seconds_total"
+SERVICE_CPU = "tlsprof_service_cpu_seconds_total"
+ACTIVITY_CPU = "tlsprof_cpu_seconds_total"
+TURNS = "tlsprof_connection_turns"
+TARGET_COST = "tlsprof_agent_target_cost_seconds_total"
+
+SERVER = 'role="server"'
+COMPLETED = 'outcome="completed"'
+RESUMED = 'resumption!~"none|unknown"'
+
+
+def cpu(source: Source, *by: str) -> str:
+    """CPU seconds a second, which is cores, as the kernel accounts them."""
+    return total(source.rate(SERVICE_CPU), *by)
+
+
+def handshake_share(source: Source, *by: str) -> str:
+    """Share of CPU time in handshakes of both roles, completed or not. The steps of a handshake
+    add up to all of it, `other` and `unmeasured` included."""
+    return ratio(total(source.rate(STEP_CPU), *by), cpu(source, *by))
+
+
+def activity_share(source: Source, activities: str, *by: str) -> str:
+    """Share of CPU time in activities (a regular expression), from the CPU ledger."""
+    part = total(source.rate(ACTIVITY_CPU, f'activity=~"{activities}"'), *by)
+    return ratio(part, total(source.rate(ACTIVITY_CPU), *by))
+
+
+def handshakes(source: Source, *by: str) -> str:
+    """Completed handshakes of servers, a second. A proxy's own handshakes with what stands behind
+    it are those of the role client."""
+    return total(source.rate(HANDSHAKES, SERVER, COMPLETED), *by)
+
+
+def handshake_cost(source: Source, *by: str) -> str:
+    """Mean CPU seconds of a completed handshake of a server."""
+    return ratio(
+        total(source.histogram_sum(HANDSHAKE_CPU, SERVER), *by),
+        total(source.histogram_count(HANDSHAKE_CPU, SERVER), *by),
+    )
+
+
+def resumed_share(source: Source, *by: str) -> str:
+    """Share of the completed handshakes of servers that took up an earlier session."""
+    resumed = total(source.rate(HANDSHAKES, SERVER, COMPLETED, RESUMED), *by)
+    everything = handshakes(source, *by)
+    return ratio(f"({or_zero(resumed, everything)})", everything)
+
+
+def refused_share(source: Source, *by: str) -> str:
+    """Share of the ClientHellos whose session the server did not take up."""
+    refused = total(source.rate("tlsprof_resumption_attempts_total", SERVER, 'attempt="refused"'), *by)
+    everything = total(source.rate("tlsprof_hellos_total", SERVER), *by)
+    return ratio(f"({or_zero(refused, everything)})", everything)
+
+
+def failed_share(source: Source, *by: str) -> str:
+    """Share of the handshakes of servers that an error or a fatal alert ended."""
+    failed = total(source.rate(HANDSHAKES, SERVER, 'outcome="failed"'), *by)
+    everything = total(source.rate(HANDSHAKES, SERVER), *by)
+    return ratio(f"({or_zero(failed, everything)})", everything)
+
+
+def requests(source: Source, *by: str) -> str:
+    """Requests answered a second: turns of the connections that ended."""
+    return total(source.histogram_sum(TURNS, SERVER), *by)
+
+
+def turns(source: Source, *by: str) -> str:
+    """Mean requests on a connection of a server, of the connections that ended."""
+    return ratio(requests(source, *by), total(source.histogram_count(TURNS, SERVER), *by))
+
+
+def cpu_per_request(source: Source, *by: str) -> str:
+    """CPU seconds of the service for each request."""
+    return ratio(cpu(source, *by), requests(source, *by))
+
+
+def target_cost_share(hosts: Source, *by: str) -> str:
+    """Estimated share of the services' CPU time that profiling takes. An agent knows its cost for
+    the whole host only, so that all services of the host are the whole."""
+    return ratio(total(hosts.rate(TARGET_COST), *by), cpu(hosts, *by))

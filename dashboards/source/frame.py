@@ -1,0 +1,118 @@
+"""What all dashboards share: variables, links, time, and rows of panels."""
+
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from grafana_foundation_sdk.builders import dashboard
+from grafana_foundation_sdk.models.dashboard import (
+    Dashboard,
+    DashboardCursorSync,
+    VariableOption,
+    VariableRefresh,
+    VariableSort,
+)
+
+from .panels import DATA_SOURCE, to_all_dashboards
+from .queries import HOSTS
+
+AGENTS = "tlsprof_agent_build_info"
+SERVICES = "tlsprof_service_cpu_seconds_total"
+ALL = VariableOption(selected=True, text="All", value="$__all")
+
+
+@dataclass
+class Row:
+    """Panels under a title, in reading order. Collapsed rows ask nothing until they are opened."""
+
+    title: str
+    panels: list[Any] = field(default_factory=list)
+    collapsed: bool = False
+
+
+def _variable(name: str, label: str, metric: str, matchers: str, description: str) -> dashboard.QueryVariable:
+    query = f"label_values({metric}{{{matchers}}}, {name})"
+    return (
+        dashboard.QueryVariable(name)
+        .label(label)
+        .description(description)
+        .datasource(DATA_SOURCE)
+        .query({"query": query, "refId": f"Variable-{name}", "qryType": 1})
+        .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(VariableSort.ALPHABETICAL_CASE_INSENSITIVE_ASC)
+    )
+
+
+def _several(variable: dashboard.QueryVariable, all_value: Optional[str] = ".*") -> dashboard.QueryVariable:
+    variable = variable.multi(True).include_all(True).current(ALL)
+    return variable.all_value(all_value) if all_value else variable
+
+
+def _host_variables() -> list[Any]:
+    cluster, job, _ = HOSTS
+    data_source = dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus")
+    data_source = data_source.description("The Prometheus that scrapes the agents.")
+    return [
+        data_source,
+        _several(
+            _variable("cluster", "Cluster", AGENTS, "", "The label `cluster`; All where no host has it.")
+        ),
+        # Without a value for All of its own: `up` has a job of everything that Prometheus scrapes.
+        _several(_variable("job", "Job", AGENTS, cluster, "The scrape job of the agents."), all_value=None),
+        _several(_variable("instance", "Host", AGENTS, f"{cluster}, {job}", "Hosts that an agent runs on.")),
+    ]
+
+
+def services_variable() -> dashboard.QueryVariable:
+    """Any number of services."""
+    return _several(_service())
+
+
+def service_variable() -> dashboard.QueryVariable:
+    """One service."""
+    return _service().multi(False).include_all(False)
+
+
+def _service() -> dashboard.QueryVariable:
+    text = "Services that the agents know, by systemd unit, container or executable."
+    return _variable("service_name", "Service", SERVICES, ", ".join(HOSTS), text)
+
+
+def build(
+    uid: str,
+    title: str,
+    description: str,
+    rows: list[Row],
+    *variables: Any,
+    annotations: Optional[list[Any]] = None,
+    start: str = "now-1h",
+) -> Dashboard:
+    """A dashboard; panels are numbered in reading order."""
+    board = (
+        dashboard.Dashboard(title)
+        .uid(uid)
+        .description(description)
+        .tags(["tlsprof", "tls"])
+        .timezone("browser")
+        .time(start, "now")
+        .refresh("30s")
+        .tooltip(DashboardCursorSync.CROSSHAIR)
+        .variables([*_host_variables(), *variables])
+        .links([to_all_dashboards()])
+        .annotations(annotations or [])
+        .version(1)
+    )
+    number = 0
+    for row in rows:
+        number += 1
+        header = dashboard.Row(row.title).id(number).collapsed(row.collapsed)
+        for panel in row.panels:
+            number += 1
+            panel.id(number)
+        if row.collapsed:
+            for panel in row.panels:
+                header = header.with_panel(panel)
+        board = board.with_row(header)
+        if not row.collapsed:
+            for panel in row.panels:
+                board = board.with_panel(panel)
+    return board.build()

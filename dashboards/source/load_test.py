@@ -1,0 +1,299 @@
+"""Load test: the selected time beside an earlier one of the same length."""
+
+from grafana_foundation_sdk.builders import dashboard
+from grafana_foundation_sdk.models.dashboard import Dashboard, DataSourceRef, VariableOption
+
+from . import figures, thresholds
+from .frame import Row, build, services_variable
+from .panels import (
+    DATA_SOURCE,
+    NUMBER,
+    PER_SECOND,
+    SECONDS,
+    SHARE,
+    Column,
+    Query,
+    Text,
+    course,
+    figure,
+    listing,
+)
+from .queries import HOSTS, Source, each_of, total
+
+UID = "tlsprof-load-test"
+BEFORE = "$before"
+NOW = Source()
+THEN = NOW.before(BEFORE)
+WHOLE = Source(window="$__range")
+WHOLE_THEN = WHOLE.before(BEFORE)
+
+NO_LOAD = "No request was answered in this time: requests are counted when their connection ends."
+NO_HANDSHAKE = "No handshake was completed in this time."
+OFFSETS = ["1m", "5m", "10m", "15m", "30m", "1h", "2h", "6h", "12h", "1d", "7d"]
+
+
+def _before_variable() -> dashboard.CustomVariable:
+    return (
+        dashboard.CustomVariable("before")
+        .label("Compare with")
+        .description("How much earlier the window lies that the selected one is compared with.")
+        .values(", ".join(OFFSETS))
+        .current(VariableOption(selected=True, text="1h", value="1h"))
+        .options([VariableOption(selected=name == "1h", text=name, value=name) for name in OFFSETS])
+    )
+
+
+def _both(title: str, text: Text, unit: str, formula: object, limits: object = None) -> object:
+    """A figure over the whole window, now and before."""
+    queries = [Query(formula(WHOLE), "now"), Query(formula(WHOLE_THEN), f"{BEFORE} before")]
+    return figure(title, text, unit, *queries, limits=limits, size=(6, 5), over_range=True)
+
+
+def _totals() -> Row:
+    return Row(
+        "Whole window, now and $before before",
+        [
+            _both(
+                "CPU per request",
+                Text(
+                    "CPU time of the selected services for each request: what a load test is about.",
+                    "Lower than before.",
+                    "Select the services under test only, and a window that holds nothing but the load.",
+                    NO_LOAD,
+                ),
+                SECONDS,
+                figures.cpu_per_request,
+            ),
+            _both(
+                "Requests",
+                Text(
+                    "Requests answered a second (turns of connections that ended).",
+                    "Higher than before, at the same CPU.",
+                    "Compare CPU per request, not requests, if the load generator set the pace.",
+                    NO_LOAD,
+                ),
+                PER_SECOND,
+                figures.requests,
+            ),
+            _both(
+                "CPU in handshakes",
+                Text(
+                    "Share of CPU time in handshakes.",
+                    "Lower than before, if handshakes are what you changed.",
+                    "Unchanged although CPU per request fell: the change helped elsewhere.",
+                    NO_LOAD,
+                ),
+                SHARE,
+                figures.handshake_share,
+                thresholds.HANDSHAKE_SHARE,
+            ),
+            _both(
+                "CPU per handshake",
+                Text(
+                    "Mean CPU time of a completed handshake of a server.",
+                    "Lower than before after a change of group or certificate.",
+                    "A change of resumption shifts it, too: see the Service dashboard for full ones alone.",
+                    NO_HANDSHAKE,
+                ),
+                SECONDS,
+                figures.handshake_cost,
+            ),
+            _both(
+                "Handshakes",
+                Text(
+                    "Completed handshakes of servers a second.",
+                    "Fewer than requests.",
+                    "As many as requests: the load generator, or the server, keeps no connection.",
+                    NO_HANDSHAKE,
+                ),
+                PER_SECOND,
+                figures.handshakes,
+            ),
+            _both(
+                "Requests per connection",
+                Text(
+                    "Mean turns on connections of servers that ended.",
+                    "As production has it: a load test with one request for each connection tests"
+                    " handshakes.",
+                    "Set keep-alive in the load generator (ab -k, h2load by itself).",
+                    NO_LOAD,
+                ),
+                NUMBER,
+                figures.turns,
+            ),
+            _both(
+                "Resumed",
+                Text(
+                    "Share of completed handshakes that took up an earlier session.",
+                    "As production has it. ab and wrk do not resume.",
+                    "Read CPU per handshake with it in mind.",
+                    NO_HANDSHAKE,
+                ),
+                SHARE,
+                figures.resumed_share,
+            ),
+            _both(
+                "Failed",
+                Text(
+                    "Share of handshakes that an error or a fatal alert ended.",
+                    "Zero: a load test that fails measures failing.",
+                    "See failures on the Service dashboard.",
+                    "No handshake at all in this time.",
+                ),
+                SHARE,
+                figures.failed_share,
+                thresholds.FAILED,
+            ),
+        ],
+    )
+
+
+def _pair(title: str, text: Text, unit: str, formula: object, axis: str = "") -> object:
+    queries = [Query(formula(NOW), "now"), Query(formula(THEN), f"{BEFORE} before")]
+    return course(title, text, unit, *queries, axis=axis)
+
+
+def _courses() -> Row:
+    return Row(
+        "Course, now over $before before",
+        [
+            _pair(
+                "Requests over time",
+                Text(
+                    "Requests answered a second, in both windows on top of each other.",
+                    "Both flat, after the same start.",
+                    "Windows that do not lie on each other: choose the time so that both begin with the"
+                    " load.",
+                    NO_LOAD,
+                ),
+                PER_SECOND,
+                figures.requests,
+            ),
+            _pair(
+                "CPU per request over time",
+                Text(
+                    "CPU time for each request, in both windows.",
+                    "Two flat lines with a gap between them that is larger than their ripples.",
+                    "Lines that cross: no difference beyond noise. `tlsprof compare` gives the confidence.",
+                    NO_LOAD,
+                ),
+                SECONDS,
+                figures.cpu_per_request,
+            ),
+            _pair(
+                "CPU over time",
+                Text(
+                    "CPU time of the selected services in cores, in both windows.",
+                    "Below the number of cores: a full host measures its queue.",
+                    "At the limit: lower the load, or compare CPU per request only.",
+                    "The selected services used no CPU time.",
+                ),
+                NUMBER,
+                figures.cpu,
+                axis="cores",
+            ),
+            _pair(
+                "CPU in handshakes over time",
+                Text(
+                    "Share of CPU time in handshakes, in both windows.",
+                    "Lower than before.",
+                    "See CPU per request for whether it pays.",
+                    "The selected services used no CPU time.",
+                ),
+                SHARE,
+                figures.handshake_share,
+            ),
+        ],
+    )
+
+
+def _by_service() -> Row:
+    def by_service(formula: object, source: Source) -> str:
+        return formula(source, "service_name")
+
+    columns = []
+    for name, formula, unit in (
+        ("CPU per request", figures.cpu_per_request, SECONDS),
+        ("Requests", figures.requests, PER_SECOND),
+        ("CPU (cores)", figures.cpu, NUMBER),
+        ("CPU per handshake", figures.handshake_cost, SECONDS),
+    ):
+        columns.append(Column(name, by_service(formula, WHOLE), unit))
+        columns.append(Column(f"{name}, before", by_service(formula, WHOLE_THEN), unit))
+
+    def by_activity(source: Source) -> str:
+        return each_of(total(source.rate(figures.ACTIVITY_CPU), "activity"), figures.requests(source))
+
+    return Row(
+        "By service and activity",
+        [
+            listing(
+                "Services, now and before",
+                Text(
+                    "Whole window of each service, with the same window earlier beside it.",
+                    "CPU per request lower than before.",
+                    "The load generator is a service, too, if it runs on the same host: its row shows whether"
+                    " it was the limit.",
+                    NO_LOAD,
+                ),
+                {"service_name": "Service"},
+                *columns,
+                size=(24, 7),
+            ),
+            listing(
+                "CPU per request by activity",
+                Text(
+                    "CPU time for each request by activity, from the CPU ledger: where a change paid.",
+                    "Lower in the activity that you meant to change, the same in the others.",
+                    "Lower everywhere: the host or the load differed, not the setting.",
+                    "This agent does not serve tlsprof_cpu_seconds_total, or no request was answered.",
+                ),
+                {"activity": "Activity"},
+                Column("now", by_activity(WHOLE), SECONDS),
+                Column("before", by_activity(WHOLE_THEN), SECONDS),
+                size=(24, 7),
+            ),
+        ],
+    )
+
+
+def _from_grafana() -> dashboard.AnnotationQuery:
+    """Annotations that were sent to Grafana's API with the tag `tlsprof`."""
+    target = dashboard.AnnotationTarget().type("tags").tags(["tlsprof"]).match_any(False).limit(100)
+    return (
+        dashboard.AnnotationQuery()
+        .name("tagged tlsprof")
+        .datasource(DataSourceRef(type_val="grafana", uid="-- Grafana --"))
+        .enable(True)
+        .hide(False)
+        .icon_color("blue")
+        .target(target)
+    )
+
+
+def _from_metric() -> dashboard.AnnotationQuery:
+    """While `tlsprof report` ran a load-test command."""
+    running = Source(HOSTS).value("tlsprof_report_running")
+    return (
+        dashboard.AnnotationQuery()
+        .name("tlsprof report -- COMMAND")
+        .datasource(DATA_SOURCE)
+        .enable(True)
+        .hide(False)
+        .icon_color("purple")
+        .expr(f"{running} == 1")
+    )
+
+
+def make() -> Dashboard:
+    """Did the change help?"""
+    return build(
+        UID,
+        "Load test",
+        "A load test beside an earlier one: select the time of the one, and how much earlier the other ran.",
+        [_totals(), _courses(), _by_service()],
+        services_variable(),
+        _before_variable(),
+        annotations=[_from_metric(), _from_grafana()],
+        start="now-15m",
+    )

@@ -1,0 +1,288 @@
+"""TLS cost overview: the fleet, hosts by services."""
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from . import figures, thresholds
+from .frame import Row, build, services_variable
+from .panels import NUMBER, PER_SECOND, SECONDS, SHARE, Column, Query, Text, course, figure, link_to, listing
+from .queries import HOSTS, Source, or_zero, total
+
+UID = "tlsprof-overview"
+PLACE = ("cluster", "instance", "service_name")
+ALL = Source()
+AGENTS = Source(HOSTS)
+
+NO_HANDSHAKE = (
+    "No completed TLS handshake of a server in this time. Does the service do TLS, and has it had clients?"
+)
+NO_SERVICE = (
+    "No service is known for this selection. Is the agent up (see Agent health), and a server running?"
+)
+
+
+def _summary() -> Row:
+    return Row(
+        "At a glance",
+        [
+            figure(
+                "CPU in handshakes",
+                Text(
+                    "Share of the CPU time of the selected services that TLS handshakes take, as server and"
+                    " client.",
+                    "Below 20%; a server that keeps connections and resumes sessions is at a few percent.",
+                    "Open the Service dashboard of the service with the largest share: its steps and mixes"
+                    " name the cause.",
+                    NO_SERVICE,
+                ),
+                SHARE,
+                Query(figures.handshake_share(ALL), "CPU in handshakes"),
+                limits=thresholds.HANDSHAKE_SHARE,
+            ),
+            figure(
+                "Handshakes",
+                Text(
+                    "Completed handshakes of servers a second.",
+                    "Far fewer than requests: each connection serves several.",
+                    "If it is near the request rate, look at requests per connection in Connections and"
+                    " TIME_WAIT.",
+                    NO_HANDSHAKE,
+                ),
+                PER_SECOND,
+                Query(figures.handshakes(ALL), "Handshakes"),
+            ),
+            figure(
+                "CPU per handshake",
+                Text(
+                    "Mean CPU time of a completed handshake of a server, full and resumed together.",
+                    "What it was yesterday, and like that of services with the same certificate and clients.",
+                    "Compare by service below. A rise comes from less resumption, a slower group or a larger"
+                    " key.",
+                    NO_HANDSHAKE,
+                ),
+                SECONDS,
+                Query(figures.handshake_cost(ALL), "CPU per handshake"),
+            ),
+            figure(
+                "Resumed",
+                Text(
+                    "Share of completed handshakes of servers that took up an earlier session.",
+                    "Above 50% where clients come back.",
+                    "Look at refused sessions on the Service dashboard: the cache is off, too small, or not"
+                    " shared.",
+                    NO_HANDSHAKE,
+                ),
+                SHARE,
+                Query(figures.resumed_share(ALL), "Resumed"),
+                limits=thresholds.RESUMED,
+            ),
+            figure(
+                "Failed",
+                Text(
+                    "Share of handshakes of servers that an error or a fatal alert ended. Those that the peer"
+                    " left are not in it.",
+                    "Below 1%.",
+                    "Failures by alert on the Service dashboard say who refused what.",
+                    "No TLS handshake of a server in this time, failed or not.",
+                ),
+                SHARE,
+                Query(figures.failed_share(ALL), "Failed"),
+                limits=thresholds.FAILED,
+            ),
+            figure(
+                "Hosts",
+                Text(
+                    "Agents that were scraped.",
+                    "As many as there are hosts with an agent.",
+                    "Agent health lists those that cannot be scraped.",
+                    "No agent is scraped: see docs/fleet.md for the scrape job.",
+                ),
+                NUMBER,
+                Query(f"count({AGENTS.value('tlsprof_agent_build_info')})", "Hosts"),
+                decimals=0,
+            ),
+        ],
+    )
+
+
+def _courses() -> Row:
+    return Row(
+        "Where CPU time goes",
+        [
+            course(
+                "CPU by activity",
+                Text(
+                    "CPU time of the selected services by activity, in cores, from the CPU ledger; user,"
+                    " system and softirq together.",
+                    "application has most of it.",
+                    "handshake: see steps and mixes on the Service dashboard. tcp_open and tcp_close: keep"
+                    " connections. encryption: look at the cipher.",
+                    "This agent does not serve tlsprof_cpu_seconds_total, or no selected service used CPU"
+                    " time.",
+                ),
+                NUMBER,
+                Query(total(ALL.rate(figures.ACTIVITY_CPU), "activity"), "{{activity}}"),
+                stacked=True,
+                axis="cores",
+            ),
+            course(
+                "CPU in handshakes by service",
+                Text(
+                    "Share of each service's CPU time in handshakes, over all selected hosts; the 15"
+                    " largest.",
+                    "Below 20%.",
+                    "Open the service. A rise without more handshakes is a change of cost, not of load.",
+                    NO_SERVICE,
+                ),
+                SHARE,
+                Query(f"topk(15, {figures.handshake_share(ALL, 'service_name')})", "{{service_name}}"),
+                limits=thresholds.HANDSHAKE_SHARE,
+            ),
+            course(
+                "Handshakes by service",
+                Text(
+                    "Completed handshakes of servers a second, over all selected hosts; the 15 largest.",
+                    "Follows the number of clients, not that of requests.",
+                    "A step up with the same load means that connections or sessions are kept less: see"
+                    " Connections and TIME_WAIT.",
+                    NO_HANDSHAKE,
+                ),
+                PER_SECOND,
+                Query(f"topk(15, {figures.handshakes(ALL, 'service_name')})", "{{service_name}}"),
+            ),
+            course(
+                "CPU per handshake by service",
+                Text(
+                    "Mean CPU time of a completed handshake of a server, by service; the 15 dearest.",
+                    "Flat. Services with the same certificate and clients are alike.",
+                    "Compare group, signature and resumption of the dear service with those of a cheap one.",
+                    NO_HANDSHAKE,
+                ),
+                SECONDS,
+                Query(f"topk(15, {figures.handshake_cost(ALL, 'service_name')})", "{{service_name}}"),
+            ),
+        ],
+    )
+
+
+def _tables() -> Row:
+    to_service = {
+        "Service": [
+            link_to("Service dashboard", "tlsprof-service", service_name="Service", instance="Host"),
+            link_to(
+                "Connections and TIME_WAIT", "tlsprof-connections", service_name="Service", instance="Host"
+            ),
+        ]
+    }
+    time_wait = total(ALL.value("tlsprof_time_wait_sockets"), *PLACE)
+    names = {"cluster": "Cluster", "instance": "Host", "service_name": "Service"}
+    return Row(
+        "Hosts and services",
+        [
+            listing(
+                "Services by host",
+                Text(
+                    "Each service on each host: its CPU, what of it goes into handshakes, and what they do. A"
+                    " click on a service opens it.",
+                    "No red cell.",
+                    "Sort by CPU in handshakes, and begin with the service that has both a large share and"
+                    " much CPU.",
+                    NO_SERVICE,
+                ),
+                names,
+                Column("CPU (cores)", figures.cpu(ALL, *PLACE)),
+                Column(
+                    "CPU in handshakes",
+                    figures.handshake_share(ALL, *PLACE),
+                    SHARE,
+                    thresholds.HANDSHAKE_SHARE,
+                ),
+                Column("Handshakes", figures.handshakes(ALL, *PLACE), PER_SECOND),
+                Column("CPU per handshake", figures.handshake_cost(ALL, *PLACE), SECONDS),
+                Column("Resumed", figures.resumed_share(ALL, *PLACE), SHARE, thresholds.RESUMED),
+                Column("Failed", figures.failed_share(ALL, *PLACE), SHARE, thresholds.FAILED),
+                Column("Requests per connection", figures.turns(ALL, *PLACE), NUMBER, thresholds.TURNS),
+                Column("TIME_WAIT", time_wait),
+                links=to_service,
+            ),
+            listing(
+                "Activities by host and service",
+                Text(
+                    "Shares of a service's CPU time in encryption and in opening and closing TCP connections,"
+                    " from the CPU ledger.",
+                    "A few percent each; encryption more where large answers are sent.",
+                    "Much encryption: AES-GCM instead of CBC or, where AES is in hardware, ChaCha20. Much"
+                    " TCP: keep connections longer.",
+                    "This agent does not serve tlsprof_cpu_seconds_total, or no selected service used CPU"
+                    " time.",
+                ),
+                names,
+                Column("Encryption", figures.activity_share(ALL, "encryption", *PLACE), SHARE),
+                Column(
+                    "TCP open and close", figures.activity_share(ALL, "tcp_open|tcp_close", *PLACE), SHARE
+                ),
+                links=to_service,
+                size=(12, 8),
+            ),
+            listing(
+                "Findings",
+                Text(
+                    "What tlsprof has found wrong, by service, with the number of hosts.",
+                    "No row.",
+                    "docs/findings has a page for each: evidence, remedy, and what to expect of it. `tlsprof"
+                    " report` on the host predicts the saving.",
+                    "No finding stands, or this agent serves none (tlsprof_finding).",
+                ),
+                {"service_name": "Service", "finding": "Finding", "severity": "Severity"},
+                Column("Hosts", total(ALL.value("tlsprof_finding"), "service_name", "finding", "severity")),
+                size=(12, 8),
+            ),
+        ],
+    )
+
+
+def _agents() -> Row:
+    cost = figures.target_cost_share(AGENTS, "cluster", "instance")
+    lost = total(AGENTS.rate("tlsprof_agent_events_lost_total", 'reason!="began_before_attach"'), "instance")
+    hosts = f"count by (instance) ({AGENTS.value('tlsprof_agent_build_info')})"
+    return Row(
+        "May these figures be trusted?",
+        [
+            course(
+                "Cost of profiling",
+                Text(
+                    "Estimated share of the services' CPU time that profiling takes, by host.",
+                    "Below 1%.",
+                    "Agent health says what costs; agent.budget and profile.steps limit it.",
+                    NO_SERVICE,
+                ),
+                SHARE,
+                Query(cost, "{{instance}}"),
+                limits=thresholds.TARGET_COST,
+                size=(12, 6),
+            ),
+            course(
+                "Lost records",
+                Text(
+                    "Records and calls that the agents lost, a second.",
+                    "Zero.",
+                    "Agent health has them by reason; docs/alerts/TlsprofLosesData.md says what helps.",
+                    "No agent is scraped.",
+                ),
+                PER_SECOND,
+                Query(or_zero(lost, hosts), "{{instance}}"),
+                limits=thresholds.LOSSES,
+                size=(12, 6),
+            ),
+        ],
+    )
+
+
+def make() -> Dashboard:
+    """The dashboard that people open first."""
+    return build(
+        UID,
+        "TLS cost overview",
+        "What TLS costs across hosts and services, and which service to look at first.",
+        [_summary(), _courses(), _tables(), _agents()],
+        services_variable(),
+    )

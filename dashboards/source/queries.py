@@ -1,0 +1,85 @@
+"""PromQL in the words of docs/metrics.md: which series, over which window, compared with when."""
+
+from dataclasses import dataclass, replace
+from typing import Sequence
+
+HOSTS = ('cluster=~"$cluster"', 'job=~"$job"', 'instance=~"$instance"')
+"""Matchers that every query has; `cluster` matches also where no series has that label."""
+
+SERVICES = (*HOSTS, 'service_name=~"$service_name"')
+
+SERVICE = (*HOSTS, 'service_name="$service_name"')
+"""For a dashboard of one service. Grafana escapes a single value for `=`, not for `=~`."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Series that have these labels, over a window, maybe some time ago."""
+
+    matchers: tuple[str, ...] = SERVICES
+    window: str = "$__rate_interval"
+    offset: str = ""
+
+    def before(self, offset: str) -> "Source":
+        """The same, that much earlier."""
+        return replace(self, offset=f" offset {offset}")
+
+    def only(self, *matchers: str) -> "Source":
+        """The same with further matchers on all that it selects."""
+        return replace(self, matchers=(*self.matchers, *matchers))
+
+    def value(self, name: str, *matchers: str) -> str:
+        """An instant selector, as for gauges."""
+        return f"{name}{{{', '.join([*self.matchers, *matchers])}}}{self.offset}"
+
+    def rate(self, name: str, *matchers: str) -> str:
+        """Per-second rate of a counter; of a native histogram's buckets by the same name."""
+        return f"rate({name}{{{', '.join([*self.matchers, *matchers])}}}[{self.window}]{self.offset})"
+
+    def histogram_sum(self, name: str, *matchers: str) -> str:
+        """Rate of a histogram's sum: of the native one, or of the classic one where that is all
+        that was scraped. The choice is made series by series, so that a mixed fleet is not
+        counted twice, nor half."""
+        return f"(histogram_sum({self.rate(name, *matchers)}) or {self.rate(f'{name}_sum', *matchers)})"
+
+    def histogram_count(self, name: str, *matchers: str) -> str:
+        """Rate of a histogram's count, chosen like `histogram_sum`."""
+        return f"(histogram_count({self.rate(name, *matchers)}) or {self.rate(f'{name}_count', *matchers)})"
+
+    def quantile(self, quantile: float, name: str, *matchers: str, by: Sequence[str] = ()) -> str:
+        """Quantile from native buckets, which are finer, or else from classic ones."""
+        native = total(self.rate(name, *matchers), *by)
+        classic = total(self.rate(f"{name}_bucket", *matchers), *by, "le")
+        return f"histogram_quantile({quantile:g}, {native}) or histogram_quantile({quantile:g}, {classic})"
+
+    def heat_map(self, name: str, *matchers: str) -> str:
+        """Buckets over time. `on()`: only one of the two kinds, whichever labels they have."""
+        native = total(self.rate(name, *matchers))
+        classic = total(self.rate(f"{name}_bucket", *matchers), "le")
+        return f"{native} or on() {classic}"
+
+
+def total(expression: str, *by: str) -> str:
+    """Sum, kept apart by the labels `by`."""
+    return f"sum by ({', '.join(by)}) ({expression})" if by else f"sum({expression})"
+
+
+def ratio(part: str, whole: str) -> str:
+    """Quotient; no value where the whole is zero, instead of NaN."""
+    return f"{part} / ({whole} > 0)"
+
+
+def each_of(parts: str, whole: str) -> str:
+    """Each part over the one whole, which has no labels."""
+    return f"{parts} / on () group_left () ({whole} > 0)"
+
+
+def or_zero(expression: str, witness: str) -> str:
+    """The expression, or zero where it has no series but the witness has: what never happened has
+    no series, and a flat `or vector(0)` would show zero for a host that is down, too."""
+    return f"{expression} or {witness} * 0"
+
+
+def or_none(expression: str, witness: str, label: str) -> str:
+    """The same for a list by a label that is empty as a whole: one zero, of the label `none`."""
+    return f'{expression} or on () label_replace({witness} * 0, "{label}", "none", "", "")'

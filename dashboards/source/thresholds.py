@@ -1,0 +1,76 @@
+"""Where a figure turns yellow or red, each with its reason, which panels show."""
+
+from dataclasses import dataclass
+from typing import Optional
+
+from grafana_foundation_sdk.builders.dashboard import ThresholdsConfig
+from grafana_foundation_sdk.models.dashboard import Threshold, ThresholdsMode
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Colours from a value on; `rising` false where high is good."""
+
+    yellow: float
+    red: Optional[float]
+    reason: str
+    rising: bool = True
+
+    def steps(self) -> list[Threshold]:
+        if self.rising:
+            steps = [Threshold(None, "green"), Threshold(self.yellow, "yellow")]
+            return steps + ([Threshold(self.red, "red")] if self.red is not None else [])
+        bottom = [Threshold(None, "red" if self.red is not None else "yellow")]
+        middle = [Threshold(self.red, "yellow")] if self.red is not None else []
+        return bottom + middle + [Threshold(self.yellow, "green")]
+
+    def config(self) -> ThresholdsConfig:
+        return ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(self.steps())
+
+
+HANDSHAKE_SHARE = Limits(
+    0.2,
+    0.4,
+    "Yellow from 20%: a service that resumes sessions and keeps connections stays below. Red from 40%, "
+    "where TlsprofHandshakeCpuShareHigh fires: handshakes then set how much the host can serve.",
+)
+RESUMED = Limits(
+    0.5,
+    0.1,
+    "Green from 50%: returning clients, such as browsers, resume. Red below 10%: next to every handshake "
+    "pays a signature. Clients that never come back cannot resume, so judge by the past.",
+    rising=False,
+)
+FAILED = Limits(
+    0.01,
+    0.05,
+    "Yellow from 1%: scanners alone stay below on most servers. Red from 5%, where "
+    "TlsprofHandshakeFailures fires.",
+)
+EPHEMERAL_PORTS = Limits(
+    0.5,
+    0.8,
+    "Yellow from half of the ports to one endpoint: searching a free one gets slower. Red from 80%, where "
+    "TlsprofEphemeralPortsRunOut fires: at 100% connect() fails with EADDRNOTAVAIL.",
+)
+TURNS = Limits(
+    5,
+    2,
+    "Red below 2 requests on a connection, where TlsprofFewTurnsPerConnection fires if the server closes: a "
+    "handshake, full or resumed, then serves next to nothing. Green from 5.",
+    rising=False,
+)
+TARGET_COST = Limits(
+    0.01,
+    0.02,
+    "Yellow from 1%, the default of agent.budget. Red from 2%, where TlsprofOverBudget fires: the agent "
+    "has then taken its step probes off and is still above.",
+)
+LOSSES = Limits(0.001, None, "Yellow when anything at all is lost: figures that depend on it are too low.")
+ANY = Limits(1, None, "Yellow from the first one on.")
+OVERFLOWS = Limits(
+    0.001, None, "Yellow from the first one on: a client that the kernel turned away waits a second or more."
+)
+AGENT_CPU = Limits(
+    0.05, 0.2, "Yellow from 5% and red from 20% of one core: an agent that costs this much wants a look."
+)

@@ -1,0 +1,291 @@
+"""Every query of every dashboard and rule, on a real Prometheus that scrapes a real agent while a
+real nginx is under load: none is refused, none is empty without a reason, and what they say is what
+the clients counted and the agent's own metrics add up to."""
+
+import math
+import re
+import shutil
+import time
+import urllib.parse
+from dataclasses import dataclass
+from typing import Iterator
+
+import pytest
+
+from harness import metrics, plain_nginx, web_servers
+from harness.dashboards import Query, boards, documented_metrics, metrics_in, queries
+from harness.load import Load, Seen, run_load
+from harness.observatory import Observatory, Series, observatory
+from harness.profiler import start_agent
+from harness.waiting import wait_until
+
+WARM_UP = [Load(tls=tls, full=40, resume=40, garbage=4, reject=4, abort_flight=4) for tls in ("1.2", "1.3")]
+LOADS = [
+    Load(tls=tls, full=300, resume=300, garbage=10, reject=10, abort_flight=10) for tls in ("1.2", "1.3")
+]
+SERVICE = plain_nginx.unique("nginx")
+KINDS = ("native", "classic")
+HANDSHAKES = "tlsprof_handshakes_total"
+TOLERANCE = 0.05
+MARGIN_SECONDS = 0.01
+
+EMPTY = {
+    "tlsprof-connections / Ephemeral ports": "nginx connects nowhere",
+}
+"""Queries that give nothing under this load, by the begin of their name, and why."""
+
+QUIET_RULES = {
+    "instance:tlsprof_agent_target_cost:ratio_rate5m": "wants a twentieth of a core over 5 minutes",
+    "TlsprofAgentDown": "the agent is up",
+    "TlsprofLosesData": "nothing is lost",
+    "TlsprofTimeWaitPilesUp": "hundreds of sockets, not 20,000",
+    "TlsprofEphemeralPortsRunOut": "the load takes few of the ports",
+    "TlsprofHandshakeCostRose": "there is no past day",
+    "TlsprofResumptionCollapsed": "there is no past day",
+    "TlsprofSlowKeyExchange": "X25519 is chosen",
+    "TlsprofSlowSignature": "the key is RSA-2048",
+    "TlsprofOverBudget": "depends on the machine",
+    "TlsprofHandshakeCpuShareHigh": "depends on the machine",
+    "TlsprofHandshakeFailures": "depends on what lies in the last 5 minutes",
+    "TlsprofFewTurnsPerConnection": "depends on who closes first",
+}
+"""Rules whose expressions may well be empty here; promtool's tests show them with data."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A Prometheus, with a window that holds the load and nothing else. It begins and ends at a
+    scrape: to the edges beyond these, rate() would extrapolate."""
+
+    prometheus: Observatory
+    begin: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.begin
+
+    def ask(self, query: Query) -> list[Series]:
+        """The query as Grafana would send it. What was before is so by a second only."""
+        window = f"{round(self.seconds * 1000)}ms"
+        values = {"cluster": "here", "job": "tlsprof", "instance": ".*", "service_name": SERVICE}
+        values |= {"__rate_interval": window, "__range": window, "before": "1s"}
+        return self.prometheus.query(query.filled(values), self.end)
+
+    def number(self, query: Query) -> float:
+        found = self.ask(query)
+        assert len(found) == 1, f"{query}: {found}"
+        return found[0].value
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The load, as the clients, the agent and Prometheus saw it."""
+
+    by: dict[str, Watch]
+    before: list[metrics.Sample]
+    after: list[metrics.Sample]
+    seen: Seen
+
+    def growth(self, name: str, **labels: str) -> float:
+        """By how much a metric of the agent grew over the window, as Prometheus can know it: of a
+        series that came to be within, the first value is no increase."""
+        known = {(sample.name, *sorted(sample.labels.items())) for sample in self.before}
+        after = [one for one in self.after if (one.name, *sorted(one.labels.items())) in known]
+        return metrics.total(after, name, **labels) - metrics.total(self.before, name, **labels)
+
+
+def _settled(agent_url: str, handshakes: int) -> list[metrics.Sample]:
+    """The agent's metrics once it has as many server handshakes of nginx as were made, and once all
+    its counters stand still: CPU time and connections follow a moment after."""
+    ours = dict(service_name=SERVICE, role="server")
+    wait_until(
+        lambda: metrics.total(metrics.scrape(agent_url), HANDSHAKES, **ours) >= handshakes,
+        f"{handshakes} handshakes in the metrics",
+    )
+
+    # The agent reads CPU times from the kernel at intervals: two scrapes further apart than these.
+    def still() -> list[metrics.Sample]:
+        first = [
+            sample for sample in metrics.scrape(agent_url) if sample.labels.get("service_name") == SERVICE
+        ]
+        time.sleep(1.2)
+        second = metrics.scrape(agent_url)
+        now = [sample for sample in second if sample.labels.get("service_name") == SERVICE]
+        counters = lambda samples: {str(sample) for sample in samples if "sockets" not in sample.name}
+        return second if counters(first) == counters(now) else []
+
+    return wait_until(still, "counters that stand still", timeout=20.0)
+
+
+def _make(loads: list[Load], port: int) -> tuple[int, Seen]:
+    """Runs the loads; how many handshakes that makes, and what the clients saw."""
+    seen = sum((run_load(load, port) for load in loads), start=Seen.nothing())
+    return sum(load.completing + load.failing + load.aborted for load in loads), seen
+
+
+def _scrape(prometheus: Observatory) -> float:
+    """The time of a scrape that began after this was called."""
+    now = time.time()
+    return wait_until(
+        lambda: max(0.0, prometheus.last_scrape() - now) and prometheus.last_scrape(), "a scrape"
+    )
+
+
+@pytest.fixture(scope="module")
+def watched(rsa, tmp_path_factory) -> Iterator[Watched]:
+    folder = tmp_path_factory.mktemp("observatory")
+    folder.chmod(0o755)
+    # Without a budget: else a busy host changes, half way, what is told of handshakes, and so their
+    # labels.
+    config = folder / "tlsprof.toml"
+    config.write_text('[profile]\nsteps = "always"\n')
+    program = folder / SERVICE
+    shutil.copy(shutil.which("nginx"), program)
+    with (
+        start_agent(["--config", config]) as agent,
+        web_servers.nginx(folder, rsa, program=program) as server,
+    ):
+        target = urllib.parse.urlsplit(agent.url).netloc
+        with (
+            observatory(folder / "native", target, True) as native,
+            observatory(folder / "classic", target, False) as classic,
+        ):
+            both = {"native": native, "classic": classic}
+            made = _make(WARM_UP, server.port)[0]
+            before = _settled(agent.url, made)
+            begins = {kind: _scrape(prometheus) for kind, prometheus in both.items()}
+            more, seen = _make(LOADS, server.port)
+            after = _settled(agent.url, made + more)
+            ends = {kind: _scrape(prometheus) for kind, prometheus in both.items()}
+            watches = {
+                kind: Watch(both[kind], begins[kind] - MARGIN_SECONDS, ends[kind] + MARGIN_SECONDS)
+                for kind in KINDS
+            }
+            yield Watched(watches, before, after, seen)
+
+
+def _empty_for_a_reason(query: Query) -> bool:
+    undocumented = query.metrics - documented_metrics()
+    return bool(undocumented) or any(str(query).startswith(name) for name in EMPTY)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("uid", boards())
+def test_every_panel_has_data(watched, kind, uid):
+    empty, nonsense = [], []
+    for query in queries(boards()[uid]):
+        result = watched.by[kind].ask(query)
+        if not result and not _empty_for_a_reason(query):
+            empty.append(str(query))
+        numbers = [series.value for series in result if isinstance(series.value, float)]
+        if any(math.isnan(value) or math.isinf(value) or value < 0 for value in numbers):
+            nonsense.append(f"{query}: {result}")
+    assert (empty, nonsense) == ([], [])
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_what_is_expected_to_be_empty_is(watched, name):
+    found = [query for board in boards().values() for query in queries(board) if str(query).startswith(name)]
+    assert found, "no such query: take it off the list"
+    for query in found:
+        assert watched.by["native"].ask(query) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_rule_is_evaluated(watched, kind):
+    watch = watched.by[kind]
+
+    def evaluated() -> list[dict]:
+        rules = watch.prometheus.rules()
+        return rules if all(rule["health"] != "unknown" for rule in rules) else []
+
+    for rule in wait_until(evaluated, "an evaluation of every rule"):
+        assert rule["health"] == "ok", rule
+        query = rule["query"]
+        undocumented = {name for name in metrics_in(query) if f":{name}:" not in query} - documented_metrics()
+        found = watch.prometheus.query(query, watch.end)
+        assert found or undocumented or rule["name"] in QUIET_RULES, f"{rule['name']} is empty: {query}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_variables_have_values(watched, kind):
+    selector = re.compile(r"label_values\((\w+)\{(.*)\}, (\w+)\)")
+    wanted = {"cluster": "here", "job": "tlsprof", "service_name": SERVICE}
+    for board in boards().values():
+        for variable in board["templating"]["list"]:
+            if variable["type"] != "query":
+                continue
+            metric, matchers, label = selector.fullmatch(variable["query"]["query"]).groups()
+            matchers = re.sub(r"\$\w+", ".*", matchers)
+            found = watched.by[kind].prometheus.label_values(f"{metric}{{{matchers}}}", label)
+            assert wanted.get(variable["name"], found[0]) in found
+
+
+def _panel(uid: str, title: str, ref: str = "A") -> Query:
+    found = [query for query in queries(boards()[uid]) if (query.panel, query.ref) == (title, ref)]
+    assert len(found) == 1, (uid, title, ref)
+    return found[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_counts_are_those_of_the_clients(watched, kind):
+    handshakes = watched.by[kind].number(_panel("tlsprof-service", "Handshakes"))
+    handshakes *= watched.by[kind].seconds
+    assert handshakes == pytest.approx(watched.seen.completed, rel=TOLERANCE)
+    resumed = watched.by[kind].number(_panel("tlsprof-service", "Resumed"))
+    assert resumed == pytest.approx(watched.seen.resumed / watched.seen.completed, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_failures_are_those_of_the_agent(watched, kind):
+    """Of the agent, not of the clients: where the server ends a connection by an alert and a reset, the
+    client may read the one and the kernel see the other first."""
+    server = dict(service_name=SERVICE, role="server")
+    wanted = watched.growth(HANDSHAKES, outcome="failed", **server) / watched.growth(HANDSHAKES, **server)
+    failed = watched.by[kind].number(_panel("tlsprof-service", "Failed"))
+    assert 0.02 < wanted < 0.05
+    assert failed == pytest.approx(wanted, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_costs_are_those_of_the_agent(watched, kind):
+    server = dict(service_name=SERVICE, role="server")
+    cpu = watched.growth("tlsprof_service_cpu_seconds_total", service_name=SERVICE)
+    in_handshakes = watched.growth("tlsprof_handshake_step_cpu_seconds_total", service_name=SERVICE)
+    spent = watched.growth("tlsprof_handshake_cpu_seconds_sum", **server)
+    count = watched.growth("tlsprof_handshake_cpu_seconds_count", **server)
+    turns = watched.growth("tlsprof_connection_turns_sum", **server)
+    connections = watched.growth("tlsprof_connection_turns_count", **server)
+    wanted = {
+        ("tlsprof-service", "CPU"): cpu / watched.by[kind].seconds,
+        ("tlsprof-service", "CPU in handshakes"): in_handshakes / cpu,
+        ("tlsprof-service", "CPU per handshake"): spent / count,
+        ("tlsprof-connections", "Requests per connection"): turns / connections,
+        ("tlsprof-load-test", "CPU per request"): cpu / turns,
+    }
+    said = {place: watched.by[kind].number(_panel(*place)) for place in wanted}
+    assert said == pytest.approx(wanted, rel=TOLERANCE)
+
+
+def test_native_and_classic_say_the_same(watched):
+    """Sums and counts exactly alike; quantiles within a classic bucket, five to a decade."""
+    native, classic = (
+        watched.by[kind].number(_panel("tlsprof-service", "CPU per handshake")) for kind in KINDS
+    )
+    assert native == pytest.approx(classic, rel=TOLERANCE)
+    query = _panel("tlsprof-service", "CPU per handshake, quantiles")
+    results = {
+        kind: {series.labels["resumption"]: series.value for series in watched.by[kind].ask(query)}
+        for kind in KINDS
+    }
+    assert results["native"].keys() == results["classic"].keys() >= {"none", "psk", "ticket"}
+    for resumption, value in results["native"].items():
+        assert value == pytest.approx(results["classic"][resumption], rel=0.7)
+
+
+def test_a_heat_map_is_native_or_by_bucket(watched):
+    query = _panel("tlsprof-service", "CPU per handshake, all")
+    native, classic = (watched.by[kind].ask(query) for kind in KINDS)
+    assert len(native) == 1 and "buckets" in native[0].value
+    assert len(classic) > 5 and all("le" in series.labels for series in classic)
