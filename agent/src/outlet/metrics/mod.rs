@@ -253,4 +253,6 @@ pub enum EncodeError {
 }
 
 #[cfg(test)]
+mod cardinality;
+#[cfg(test)]
 mod tests;
