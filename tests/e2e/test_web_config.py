@@ -62,7 +62,9 @@ def agent_with(web_config: Path) -> Iterator[Agent]:
         yield agent
 
 
-def curl(agent: Agent, ca: Path, *options, user: str = f"{USER}:{PASSWORD}") -> tuple[int, int, str]:
+def curl(
+    agent: Agent, ca: Path, *options, user: str = f"{USER}:{PASSWORD}"
+) -> tuple[int, int, str]:
     """Exit status of curl, status of HTTP (0 for none), and the answer with its head."""
     url = re.sub("127.0.0.1", "localhost", agent.url)
     done = run(
@@ -85,7 +87,7 @@ def test_promtool_and_the_agent_agree_on_the_file(web_config):
     assert f"{web_config}:5: tls_server_config.least_version: unknown field" in ours.stderr
 
 
-def test_curl_is_let_in_with_the_right_password_and_authority_only(web_config, certificate, tmp_path):
+def test_only_the_right_password_authority_and_version_will_do(web_config, certificate, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     stranger = make_certificate(other, "ecdsa")

@@ -89,3 +89,65 @@ impl Scrapes {
         Ok(body)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::outlet::metrics::SharedLedger;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_time().build().unwrap()
+    }
+
+    fn scrapes() -> Scrapes {
+        Scrapes::new(Arc::new(Metrics::new(&SharedLedger::default())))
+    }
+
+    /// A body of its own, as if the last one had been made long ago.
+    async fn another(scrapes: &Scrapes) -> Bytes {
+        scrapes.last.lock().await.clear();
+        scrapes.body(Format::PlainText).await.unwrap()
+    }
+
+    #[test]
+    fn bodies_that_nobody_reads_make_the_next_one_wait() {
+        runtime().block_on(async {
+            let scrapes = scrapes();
+            let mut unread = Vec::new();
+            for _ in 0..BODIES {
+                unread.push(another(&scrapes).await);
+            }
+            let next = timeout(Duration::from_millis(50), another(&scrapes)).await;
+            assert!(next.is_err(), "a body beyond the bound");
+            unread.pop();
+            assert!(!another(&scrapes).await.is_empty());
+        });
+    }
+
+    #[test]
+    fn scrapes_that_come_together_share_a_body() {
+        runtime().block_on(async {
+            let scrapes = scrapes();
+            let first = another(&scrapes).await;
+            // As if it had taken long to make.
+            for made in scrapes.last.lock().await.values_mut() {
+                made.took = Duration::from_secs(60);
+            }
+            let second = scrapes.body(Format::PlainText).await.unwrap();
+            assert_eq!(first.as_ptr(), second.as_ptr());
+            let other = scrapes.body(Format::OpenMetrics).await.unwrap();
+            assert_ne!(first, other);
+            // And as if that had been long ago.
+            for made in scrapes.last.lock().await.values_mut() {
+                made.took = Duration::ZERO;
+            }
+            let third = scrapes.body(Format::PlainText).await.unwrap();
+            assert_ne!(first.as_ptr(), third.as_ptr());
+        });
+    }
+}
