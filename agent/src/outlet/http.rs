@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::response::{AppendHeaders, Html, IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
@@ -32,7 +32,7 @@ use super::metrics::format::Format;
 
 pub use access::Access;
 use bounds::Bounds;
-use scrapes::Scrapes;
+use scrapes::{Coding, Scrapes};
 
 /// Requests under way when the server is stopped get this long.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -163,26 +163,32 @@ fn router(metrics: Arc<Metrics>) -> Router {
 }
 
 async fn scrape(State(scrapes): State<Arc<Scrapes>>, headers: HeaderMap) -> Response {
-    // Several Accept lines mean the same as one with commas (RFC 9110, 5.3).
-    let accept: Vec<&str> = headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .collect();
-    let format = Format::negotiate(Some(&accept.join(",")));
-    match scrapes.body(format).await {
+    let format = Format::negotiate(Some(&all_of(&headers, &header::ACCEPT)));
+    let coding = Coding::negotiate(&all_of(&headers, &header::ACCEPT_ENCODING));
+    match scrapes.body(format, coding).await {
         Ok(body) => {
             let headers = [
                 (header::CONTENT_TYPE, format.content_type()),
-                (header::VARY, "accept"),
+                (header::VARY, "accept, accept-encoding"),
             ];
-            (headers, body).into_response()
+            let encoding = match coding {
+                Coding::Gzip => Some([(header::CONTENT_ENCODING, "gzip")]),
+                Coding::Identity => None,
+            };
+            (headers, encoding.map(AppendHeaders), body).into_response()
         }
         Err(error) => {
             tracing::error!(%error, "scrape failed");
             (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response()
         }
     }
+}
+
+/// Several lines mean the same as one with commas (RFC 9110, 5.3).
+fn all_of(headers: &HeaderMap, name: &HeaderName) -> String {
+    let lines = headers.get_all(name).iter();
+    let lines: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
+    lines.join(",")
 }
 
 /// Accepts connections until `stopped` fires or its sender is gone.

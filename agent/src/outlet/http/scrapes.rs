@@ -1,10 +1,13 @@
 //! The metrics as bodies of answers, few of them at a time.
 
 use std::collections::HashMap;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
 use crate::outlet::metrics::format::Format;
@@ -17,12 +20,51 @@ const BODIES: usize = 8;
 /// of one CPU, and what they get is hardly older than it would be anyway.
 const REUSE: u32 = 4;
 
+/// How a body is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Coding {
+    /// As it is.
+    Identity,
+    /// A fifteenth of that, for the network's sake.
+    Gzip,
+}
+
+impl Coding {
+    /// Gzip where an Accept-Encoding header (RFC 9110, 12.5.3) has it, with a
+    /// quality over 0.
+    pub(super) fn negotiate(accept: &str) -> Self {
+        let takes = |range: &str| {
+            let mut parts = range.split(';').map(str::trim);
+            let gzip = parts
+                .next()
+                .is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+            let quality = parts.find_map(|part| part.strip_prefix("q="));
+            gzip && quality.is_none_or(|quality| quality.parse().is_ok_and(|q: f32| q > 0.0))
+        };
+        if accept.split(',').any(takes) {
+            Self::Gzip
+        } else {
+            Self::Identity
+        }
+    }
+
+    fn write(self, bytes: Vec<u8>) -> Vec<u8> {
+        if self == Self::Identity {
+            return bytes;
+        }
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        // Writing to memory does not fail.
+        let written = encoder.write_all(&bytes).and_then(|()| encoder.finish());
+        written.unwrap_or_default()
+    }
+}
+
 /// Makes bodies.
 #[derive(Debug)]
 pub(super) struct Scrapes {
     metrics: Arc<Metrics>,
     places: Arc<Semaphore>,
-    last: Mutex<HashMap<Format, Made>>,
+    last: Mutex<HashMap<(Format, Coding), Made>>,
 }
 
 /// A body that was made for one scrape, and may do for another.
@@ -65,17 +107,17 @@ impl Scrapes {
     ///
     /// # Errors
     /// When the metrics cannot be encoded.
-    pub(super) async fn body(&self, format: Format) -> Result<Bytes, EncodeError> {
+    pub(super) async fn body(&self, format: Format, coding: Coding) -> Result<Bytes, EncodeError> {
         // Those who wait here get what the first of them makes.
         let mut last = self.last.lock().await;
         last.retain(|_, made| made.is_fresh());
-        if let Some(made) = last.get(&format) {
+        if let Some(made) = last.get(&(format, coding)) {
             return Ok(made.body.clone());
         }
         // An error: closed, which it never is.
         let place = Arc::clone(&self.places).acquire_owned().await.ok();
         let begun = Instant::now();
-        let bytes = self.metrics.encode(format)?;
+        let bytes = coding.write(self.metrics.encode(format)?);
         let body = Bytes::from_owner(Placed {
             bytes,
             _place: place,
@@ -85,7 +127,7 @@ impl Scrapes {
             at: Instant::now(),
             took: begun.elapsed(),
         };
-        last.insert(format, made);
+        last.insert((format, coding), made);
         Ok(body)
     }
 }
@@ -108,10 +150,23 @@ mod tests {
         Scrapes::new(Arc::new(Metrics::new(&SharedLedger::default())))
     }
 
+    #[test]
+    fn gzip_is_for_those_who_ask_for_it() {
+        for accept in ["gzip", "br, GZIP;q=0.5", "deflate,gzip"] {
+            assert_eq!(Coding::negotiate(accept), Coding::Gzip, "{accept}");
+        }
+        for accept in ["", "identity", "br", "gzip;q=0", "gzip;q=x", "*"] {
+            assert_eq!(Coding::negotiate(accept), Coding::Identity, "{accept}");
+        }
+    }
+
     /// A body of its own, as if the last one had been made long ago.
     async fn another(scrapes: &Scrapes) -> Bytes {
         scrapes.last.lock().await.clear();
-        scrapes.body(Format::PlainText).await.unwrap()
+        scrapes
+            .body(Format::PlainText, Coding::Identity)
+            .await
+            .unwrap()
     }
 
     #[test]
@@ -138,15 +193,21 @@ mod tests {
             for made in scrapes.last.lock().await.values_mut() {
                 made.took = Duration::from_secs(60);
             }
-            let second = scrapes.body(Format::PlainText).await.unwrap();
+            let second = scrapes
+                .body(Format::PlainText, Coding::Identity)
+                .await
+                .unwrap();
             assert_eq!(first.as_ptr(), second.as_ptr());
-            let other = scrapes.body(Format::OpenMetrics).await.unwrap();
+            let other = scrapes.body(Format::PlainText, Coding::Gzip).await.unwrap();
             assert_ne!(first, other);
             // And as if that had been long ago.
             for made in scrapes.last.lock().await.values_mut() {
                 made.took = Duration::ZERO;
             }
-            let third = scrapes.body(Format::PlainText).await.unwrap();
+            let third = scrapes
+                .body(Format::PlainText, Coding::Identity)
+                .await
+                .unwrap();
             assert_ne!(first.as_ptr(), third.as_ptr());
         });
     }

@@ -70,6 +70,25 @@ fn the_accept_header_chooses_the_format() {
 }
 
 #[test]
+fn an_answer_is_compressed_for_those_who_ask_for_it() {
+    let server = server();
+    let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n";
+    let answer = exchange(&server, request);
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
+    let (head, body) = answer.split_at(end.unwrap() + 4);
+    let head = String::from_utf8_lossy(head);
+    assert!(head.contains("content-encoding: gzip"), "{head}");
+    assert!(head.contains("vary: accept, accept-encoding"), "{head}");
+    let mut text = String::new();
+    let mut decoder = flate2::read::GzDecoder::new(body);
+    decoder.read_to_string(&mut text).unwrap();
+    assert!(text.contains("tlsprof_handshakes_total{"));
+    let plain = fetch(&server, "/metrics", "*/*");
+    assert!(!plain.contains("content-encoding"));
+    server.stop();
+}
+
+#[test]
 fn other_paths() {
     let server = server();
     assert!(fetch(&server, "/healthz", "*/*").ends_with("ok\n"));
