@@ -58,6 +58,8 @@ pub struct ListOptions {
 pub struct AgentOptions {
     /// Overrides `agent.listen`.
     pub listen: Option<SocketAddr>,
+    /// Overrides `agent.web_config`.
+    pub web_config: Option<PathBuf>,
     /// Profile these services only; all when empty.
     pub services: Vec<String>,
     /// Sets `profile.ask_certificates`.
@@ -202,6 +204,10 @@ enum RawCommand {
         /// Address and port of the metrics, such as 127.0.0.1:9843; overrides agent.listen
         #[arg(long, value_name = "ADDRESS")]
         listen: Option<SocketAddr>,
+        /// TLS and passwords of the metrics, in the web configuration file of Prometheus's
+        /// exporters; overrides agent.web_config
+        #[arg(long, value_name = "FILE")]
+        web_config: Option<PathBuf>,
         /// Profile this service only; may be given several times
         #[arg(long = "service", value_name = "NAME")]
         services: Vec<String>,
@@ -304,10 +310,12 @@ impl From<Raw> for Invocation {
             }),
             RawCommand::Agent {
                 listen,
+                web_config,
                 services,
                 ask_certificates,
             } => Command::Agent(AgentOptions {
                 listen,
+                web_config,
                 services,
                 ask_certificates,
             }),
@@ -415,6 +423,7 @@ mod tests {
         let agent = parsed("tlsprof agent --ask-certificates").command;
         let options = AgentOptions {
             listen: None,
+            web_config: None,
             services: Vec::new(),
             ask_certificates: true,
         };
@@ -423,9 +432,11 @@ mod tests {
 
     #[test]
     fn agent_takes_several_services() {
-        let invocation = parsed("tlsprof agent --listen [::1]:9 --service a --service b");
+        let arguments = "tlsprof agent --listen [::1]:9 --web-config w --service a --service b";
+        let invocation = parsed(arguments);
         let options = AgentOptions {
             listen: Some("[::1]:9".parse().unwrap()),
+            web_config: Some("w".into()),
             services: vec!["a".into(), "b".into()],
             ask_certificates: false,
         };

@@ -39,6 +39,9 @@ pub struct Agent {
     /// Where metrics are served.
     #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
+    /// The web configuration file of the listener: TLS, users, headers.
+    #[serde(deserialize_with = "file")]
+    pub web_config: Option<PathBuf>,
     /// Share of the targets' CPU time that probes may cost, over 0 up to 1.
     #[serde(deserialize_with = "share")]
     pub budget: f64,
@@ -50,6 +53,7 @@ impl Default for Agent {
             // Loopback: service names and versions are nobody else's business
             // unless the administrator says so.
             listen: ([127, 0, 0, 1], 9843).into(),
+            web_config: None,
             budget: 0.01,
         }
     }
@@ -336,6 +340,12 @@ fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::
     })
 }
 
+/// A path; empty for none.
+fn file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    let path = PathBuf::deserialize(deserializer)?;
+    Ok((!path.as_os_str().is_empty()).then_some(path))
+}
+
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse_duration(&text).map_err(D::Error::custom)
@@ -409,7 +419,7 @@ mod tests {
         assert_eq!(parsed, Config::default());
         // It shows every key, so that none is undocumented.
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 17);
+        assert_eq!(keys, 18);
     }
 
     #[test]

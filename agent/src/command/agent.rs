@@ -12,7 +12,7 @@ use crate::cli::AgentOptions;
 use crate::config::Config;
 use crate::discover::selection::Selection;
 use crate::outlet::doctor::Capability;
-use crate::outlet::http::Server;
+use crate::outlet::http::{Access, Server};
 use crate::outlet::metrics::{AgentStatus, Metrics};
 use crate::session::Session;
 
@@ -32,16 +32,13 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     session_options.ask_certificates |= options.ask_certificates;
     let ledger = new_ledger(config);
     let metrics = Arc::new(Metrics::new(&ledger));
-    // First: a port in use is told before any probe is attached.
-    let server = Server::start(
-        options.listen.unwrap_or(config.agent.listen),
-        Arc::clone(&metrics),
-    )?;
+    // First: a wrong file or a port in use is told before any probe is attached.
+    let server = serve(options, config, &metrics)?;
     let capabilities = doctor::diagnose(config).capabilities;
     let mut session = Session::start(&session_options, ledger)?;
     metrics.set_agent(status(&session, &capabilities));
     eprintln!("tlsprof: profiling {}", session.coverage());
-    eprintln!("tlsprof: listening on http://{}/metrics", server.address());
+    eprintln!("tlsprof: listening on {}", server.url());
     let mut told = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         session.turn(TURN, |service, evidence| {
@@ -54,6 +51,16 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     }
     server.stop();
     Ok(ExitCode::SUCCESS)
+}
+
+fn serve(options: &AgentOptions, config: &Config, metrics: &Arc<Metrics>) -> Result<Server> {
+    let file = options.web_config.as_ref();
+    let access = match file.or(config.agent.web_config.as_ref()) {
+        Some(file) => Access::from_file(file)?,
+        None => Access::open(),
+    };
+    let address = options.listen.unwrap_or(config.agent.listen);
+    Ok(Server::start(address, Arc::clone(metrics), access)?)
 }
 
 fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {

@@ -62,6 +62,10 @@ pub struct ApplicationBytes {
     pub sent: u64,
 }
 
+/// Cipher suites of which bytes are kept apart, for each service and role: no
+/// server has as many, but a hostile peer may negotiate each that it has.
+const CIPHERS: usize = 32;
+
 /// By cipher suite.
 pub type Application = BTreeMap<&'static str, ApplicationBytes>;
 
@@ -71,7 +75,7 @@ pub(super) fn record_application(kept: &mut Application, connection: &Connection
     if received == 0 && sent == 0 {
         return;
     }
-    let known = kept.len() < limit || kept.contains_key(connection.cipher);
+    let known = kept.len() < limit.min(CIPHERS) || kept.contains_key(connection.cipher);
     let cipher = if known { connection.cipher } else { OTHER };
     let bytes = kept.entry(cipher).or_default();
     bytes.received = bytes.received.saturating_add(received);

@@ -1,9 +1,16 @@
 //! Serves the metrics over HTTP, in a thread of its own.
 //!
-//! Everything a client can hold on to is bounded: connections, the size of a
-//! request's head, and the time that one request may take. A connection carries
-//! one request: a scrape every few seconds gains nothing from keeping it open,
-//! and the bounds stay simple.
+//! Everything a client can hold on to is bounded: connections, the time of a TLS
+//! handshake, the size of a request's head, the bodies in memory, and the time
+//! that one request may take. A connection carries one request: a scrape every
+//! few seconds gains nothing from keeping it open, and the bounds stay simple.
+
+mod access;
+mod bounds;
+mod connection;
+mod scrapes;
+mod users;
+mod web_config;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -13,12 +20,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::response::{AppendHeaders, Html, IntoResponse, Response};
 use axum::routing::get;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
@@ -26,15 +30,10 @@ use tokio::time::timeout;
 use super::metrics::Metrics;
 use super::metrics::format::Format;
 
-/// Connections at once; further ones wait in the kernel's queue.
-const CONNECTIONS: u32 = 64;
-/// A request's head must come within this time,
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// and be no longer than this many bytes.
-const HEAD_BYTES: usize = 16 * 1024;
-/// The whole connection, the answer's way to a slow reader included, may take
-/// this long: twice the usual time limit of a scrape.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(20);
+pub use access::Access;
+use bounds::Bounds;
+use scrapes::{Coding, Scrapes};
+
 /// Requests under way when the server is stopped get this long.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause after a failed accept: a lack of file descriptors does not pass at once.
@@ -74,16 +73,30 @@ pub enum HttpError {
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
+    scheme: &'static str,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl Server {
-    /// Binds `address` and serves `metrics` there.
+    /// Binds `address` and serves `metrics` there, to whom `access` lets in.
     ///
     /// # Errors
     /// When the address cannot be bound or there is no thread for it.
-    pub fn start(address: SocketAddr, metrics: Arc<Metrics>) -> Result<Self, HttpError> {
+    pub fn start(
+        address: SocketAddr,
+        metrics: Arc<Metrics>,
+        access: Access,
+    ) -> Result<Self, HttpError> {
+        Self::start_bounded(address, metrics, access, Bounds::default())
+    }
+
+    fn start_bounded(
+        address: SocketAddr,
+        metrics: Arc<Metrics>,
+        access: Access,
+        bounds: Bounds,
+    ) -> Result<Self, HttpError> {
         let bind_error = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => HttpError::InUse { address },
             _ => HttpError::Bind { address, source },
@@ -101,12 +114,19 @@ impl Server {
             tokio::net::TcpListener::from_std(listener).map_err(HttpError::Start)?
         };
         let (stop, stopped) = oneshot::channel();
+        let scheme = access.scheme();
         let thread = std::thread::Builder::new()
             .name("tlsprof-http".to_owned())
-            .spawn(move || runtime.block_on(serve(listener, router(metrics), stopped)))
+            .spawn(move || {
+                let router = router(metrics);
+                runtime.block_on(serve(listener, router, access, bounds, stopped));
+                // A password may be under check; its time is over.
+                runtime.shutdown_background();
+            })
             .map_err(HttpError::Start)?;
         Ok(Self {
             address,
+            scheme,
             stop,
             thread,
         })
@@ -115,6 +135,11 @@ impl Server {
     /// The address that is served; its port is real where 0 was asked for.
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The URL of the metrics.
+    pub fn url(&self) -> String {
+        format!("{}://{}/metrics", self.scheme, self.address)
     }
 
     /// Stops accepting, lets requests under way end within two seconds, and
@@ -134,24 +159,23 @@ fn router(metrics: Arc<Metrics>) -> Router {
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/metrics", get(scrape))
         .fallback(|| async { (StatusCode::NOT_FOUND, "Not found. Try /metrics.\n") })
-        .with_state(metrics)
+        .with_state(Arc::new(Scrapes::new(metrics)))
 }
 
-async fn scrape(State(metrics): State<Arc<Metrics>>, headers: HeaderMap) -> Response {
-    // Several Accept lines mean the same as one with commas (RFC 9110, 5.3).
-    let accept: Vec<&str> = headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .collect();
-    let format = Format::negotiate(Some(&accept.join(",")));
-    match metrics.encode(format) {
+async fn scrape(State(scrapes): State<Arc<Scrapes>>, headers: HeaderMap) -> Response {
+    let format = Format::negotiate(Some(&all_of(&headers, &header::ACCEPT)));
+    let coding = Coding::negotiate(&all_of(&headers, &header::ACCEPT_ENCODING));
+    match scrapes.body(format, coding).await {
         Ok(body) => {
             let headers = [
                 (header::CONTENT_TYPE, format.content_type()),
-                (header::VARY, "accept"),
+                (header::VARY, "accept, accept-encoding"),
             ];
-            (headers, body).into_response()
+            let encoding = match coding {
+                Coding::Gzip => Some([(header::CONTENT_ENCODING, "gzip")]),
+                Coding::Identity => None,
+            };
+            (headers, encoding.map(AppendHeaders), body).into_response()
         }
         Err(error) => {
             tracing::error!(%error, "scrape failed");
@@ -160,13 +184,22 @@ async fn scrape(State(metrics): State<Arc<Metrics>>, headers: HeaderMap) -> Resp
     }
 }
 
+/// Several lines mean the same as one with commas (RFC 9110, 5.3).
+fn all_of(headers: &HeaderMap, name: &HeaderName) -> String {
+    let lines = headers.get_all(name).iter();
+    let lines: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
+    lines.join(",")
+}
+
 /// Accepts connections until `stopped` fires or its sender is gone.
 async fn serve(
     listener: tokio::net::TcpListener,
     router: Router,
+    access: Access,
+    bounds: Bounds,
     mut stopped: oneshot::Receiver<()>,
 ) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS as usize));
+    let places = Arc::new(Semaphore::new(bounds.connections as usize));
     loop {
         let accepted = tokio::select! {
             _ = &mut stopped => break,
@@ -174,9 +207,12 @@ async fn serve(
         };
         match accepted {
             Ok((stream, place)) => {
-                let router = router.clone();
+                let Some(config) = access.now() else {
+                    continue;
+                };
+                let served = connection::serve(stream, config, router.clone(), bounds);
                 tokio::spawn(async move {
-                    connection(stream, router).await;
+                    served.await;
                     drop(place);
                 });
             }
@@ -188,7 +224,7 @@ async fn serve(
     }
     drop(listener);
     // All places are free when the last connection has ended.
-    let _ = timeout(STOP_TIMEOUT, places.acquire_many(CONNECTIONS)).await;
+    let _ = timeout(STOP_TIMEOUT, places.acquire_many(bounds.connections)).await;
 }
 
 async fn accept(
@@ -199,20 +235,6 @@ async fn accept(
     let place = place.map_err(io::Error::other)?;
     let (stream, _) = listener.accept().await?;
     Ok((stream, place))
-}
-
-async fn connection(stream: TcpStream, router: Router) {
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(HEAD_BYTES)
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    match timeout(CONNECTION_TIMEOUT, served).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "connection ended early"),
-        Err(_) => tracing::debug!("connection took too long"),
-    }
 }
 
 #[cfg(test)]

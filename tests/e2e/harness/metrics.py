@@ -25,7 +25,7 @@ scrape_configs:
     scrape_interval: 1s
     scrape_timeout: 1s
     static_configs: [{{targets: ["{target}"]}}]
-"""
+{more}"""
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,13 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(folder: Path, target: str) -> Iterator[Prometheus]:
-    """Prometheus with native histograms, scraping `target` (host:port) each second."""
+def prometheus(folder: Path, target: str, more: str = "") -> Iterator[Prometheus]:
+    """Prometheus with native histograms, scraping `target` (host:port) each second.
+
+    `more` are further lines of the scrape configuration.
+    """
     config = folder / "prometheus.yml"
-    config.write_text(PROMETHEUS_CONFIG.format(target=target))
+    config.write_text(PROMETHEUS_CONFIG.format(target=target, more=more))
 
     def start(port: int) -> Process:
         return Process(

@@ -207,6 +207,6 @@ def start_agent(options: Sequence[Argument] = (), **process_options) -> Agent:
     except BaseException:
         process.stop()
         raise
-    match = re.search(r"http://\S+/metrics", line)
+    match = re.search(r"https?://\S+/metrics", line)
     assert match, line
     return Agent(process, match.group())

@@ -5,10 +5,10 @@
 )]
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use proptest::prelude::*;
 
@@ -293,8 +293,19 @@ fn a_live_program_that_was_replaced_is_opened_as_it_runs() {
     let program = directory.path().join("cat");
     fs::copy("/bin/cat", &program).unwrap();
     let mut command = Command::new(&program);
-    let child = Running(command.stdin(std::process::Stdio::piped()).spawn().unwrap());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = Running(command.spawn().unwrap());
     let pid = child.0.id();
+    // When it answers it is mapped; when spawn() returns it may not be yet.
+    child.0.stdin.as_mut().unwrap().write_all(b"?").unwrap();
+    let mut answer = [0];
+    child
+        .0
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut answer)
+        .unwrap();
     fs::write(directory.path().join("new"), "#!/bin/sh").unwrap();
     fs::rename(directory.path().join("new"), &program).unwrap();
 

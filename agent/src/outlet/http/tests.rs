@@ -8,11 +8,24 @@ use super::*;
 use crate::outlet::metrics::SharedLedger;
 use crate::outlet::report::sample;
 
-fn server() -> Server {
+/// Short, so that tests of them are.
+const BOUNDS: Bounds = Bounds {
+    connections: 16,
+    handshake: Duration::from_millis(500),
+    head: Duration::from_millis(500),
+    head_bytes: 16 * 1024,
+    connection: Duration::from_secs(2),
+};
+
+fn start(access: Access, bounds: Bounds) -> Server {
     let ledger = SharedLedger::default();
     let metrics = Arc::new(Metrics::new(&ledger));
     sample::book(&ledger, &metrics, "nginx.service");
-    Server::start(([127, 0, 0, 1], 0).into(), metrics).unwrap()
+    Server::start_bounded(([127, 0, 0, 1], 0).into(), metrics, access, bounds).unwrap()
+}
+
+fn server() -> Server {
+    start(Access::open(), Bounds::default())
 }
 
 /// Sends `request` and returns all that comes back until the server closes.
@@ -57,6 +70,25 @@ fn the_accept_header_chooses_the_format() {
 }
 
 #[test]
+fn an_answer_is_compressed_for_those_who_ask_for_it() {
+    let server = server();
+    let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n";
+    let answer = exchange(&server, request);
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
+    let (head, body) = answer.split_at(end.unwrap() + 4);
+    let head = String::from_utf8_lossy(head);
+    assert!(head.contains("content-encoding: gzip"), "{head}");
+    assert!(head.contains("vary: accept, accept-encoding"), "{head}");
+    let mut text = String::new();
+    let mut decoder = flate2::read::GzDecoder::new(body);
+    decoder.read_to_string(&mut text).unwrap();
+    assert!(text.contains("tlsprof_handshakes_total{"));
+    let plain = fetch(&server, "/metrics", "*/*");
+    assert!(!plain.contains("content-encoding"));
+    server.stop();
+}
+
+#[test]
 fn other_paths() {
     let server = server();
     assert!(fetch(&server, "/healthz", "*/*").ends_with("ok\n"));
@@ -73,7 +105,7 @@ fn other_paths() {
 fn a_huge_head_is_refused() {
     let server = server();
     let mut request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: ".to_vec();
-    request.resize(HEAD_BYTES * 2, b'a');
+    request.resize(BOUNDS.head_bytes * 2, b'a');
     let answer = exchange(&server, &request);
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431"));
     assert!(fetch(&server, "/healthz", "*/*").contains("ok"));
@@ -92,22 +124,10 @@ fn nonsense_does_no_harm() {
 }
 
 #[test]
-fn idle_connections_leave_when_their_time_is_over() {
-    let server = server();
-    let idle: Vec<Client> = (0..CONNECTIONS)
-        .map(|_| Client::connect(server.address()).unwrap())
-        .collect();
-    // All places are taken: this waits until the idle ones time out.
-    assert!(fetch(&server, "/healthz", "*/*").contains("ok"));
-    drop(idle);
-    server.stop();
-}
-
-#[test]
 fn an_address_in_use_is_named_with_what_to_do() {
     let first = server();
     let metrics = Arc::new(Metrics::new(&SharedLedger::default()));
-    let error = Server::start(first.address(), metrics)
+    let error = Server::start(first.address(), metrics, Access::open())
         .unwrap_err()
         .to_string();
     let address = first.address();
@@ -126,3 +146,6 @@ fn a_stopped_server_frees_its_address() {
     server.stop();
     assert!(Client::connect(address).is_err());
 }
+
+mod hostile;
+mod secure;

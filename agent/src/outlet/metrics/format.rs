@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// A format of exposition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// OpenMetrics text 1.0.0.
     OpenMetrics,

@@ -284,4 +284,6 @@ pub enum EncodeError {
 }
 
 #[cfg(test)]
+mod cardinality;
+#[cfg(test)]
 mod tests;
