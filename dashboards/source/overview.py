@@ -16,7 +16,8 @@ NO_HANDSHAKE = (
     "No completed TLS handshake of a server in this time. Does the service do TLS, and has it had clients?"
 )
 NO_SAMPLES = (
-    "No selected service used CPU time, or none is sampled: `tlsprof doctor` on the host says why (cpu_samples)."
+    "No selected service used CPU time, or none is sampled: `tlsprof doctor` on the host says why"
+    " (cpu_samples)."
 )
 NO_SERVICE = (
     "No service is known for this selection. Is the agent up (see Agent health), and a server running?"
