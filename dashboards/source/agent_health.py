@@ -14,6 +14,9 @@ NO_AGENT = (
     "No agent is scraped for this selection. docs/fleet.md shows the scrape job; `tlsprof doctor` on the host"
     " says what does not work."
 )
+NO_SAMPLES = (
+    "No service used CPU time, or no samples are taken: `tlsprof doctor` on the host says why (cpu_samples)."
+)
 LOST = "tlsprof_agent_events_lost_total"
 
 
@@ -253,6 +256,43 @@ def _losses() -> Row:
     )
 
 
+def _samples() -> Row:
+    host = "{{instance}}"
+    return Row(
+        "CPU samples",
+        [
+            course(
+                "CPU time without a sample",
+                Text(
+                    "How far the activities are from what the kernel accounts, over the last minute; mean"
+                    " of the host's services, weighted by their CPU time.",
+                    "Below 5%.",
+                    "`tlsprof doctor` on the host (cpu_samples). Shares by activity are off by as much.",
+                    NO_SAMPLES,
+                ),
+                SHARE,
+                Query(figures.of_last_minute(AGENTS, "tlsprof_cpu_reconciliation_error_ratio", *HOST), host),
+                limits=thresholds.RECONCILIATION,
+                size=(12, 7),
+            ),
+            course(
+                "Sampled",
+                Text(
+                    "What samples stand for, as a share of what the kernel accounts, over the last minute;"
+                    " mean of the host's services, weighted by their CPU time.",
+                    "Around 100%.",
+                    "Below: samples are lost, see losses. Above: services with very short processes, of which"
+                    " the kernel does not account all.",
+                    NO_SAMPLES,
+                ),
+                SHARE,
+                Query(figures.of_last_minute(AGENTS, "tlsprof_cpu_sampled_ratio", *HOST), host),
+                size=(12, 7),
+            ),
+        ],
+    )
+
+
 def _hosts() -> Row:
     states = f"sum by (instance, capability, state) ({AGENTS.value('tlsprof_agent_capability')}) == 1"
     version = f"max by (cluster, instance, version) ({AGENTS.value('tlsprof_agent_build_info')})"
@@ -297,5 +337,5 @@ def make() -> Dashboard:
         UID,
         "Agent health",
         "What the agents cost, what they lose, and what works on which host.",
-        [_summary(), _cost(), _losses(), _hosts()],
+        [_summary(), _cost(), _losses(), _samples(), _hosts()],
     )

@@ -26,7 +26,12 @@ NO_CONNECTION = "No connection of these services ended in this time: turns and b
 NO_TRAFFIC = "No connection of these services was opened or closed in this time."
 NO_TIME_WAIT = "None of these services has closed a connection since its agent started."
 NO_PORTS = "None of these services connects to anything: ephemeral ports are those of clients and proxies."
-NO_QUEUE = "This agent does not serve this metric, or none of these services listens."
+NO_QUEUE = "None of these services listens, or its host does not let queues be read: see `tlsprof doctor`."
+NO_ACCEPT = (
+    "No connection was accepted, or the kernel does not let accept be seen: `tlsprof doctor` says why"
+    " (accept_wait)."
+)
+ACCEPT_WAIT = "tlsprof_accept_wait_seconds"
 LENGTH = "tlsprof_accept_queue_length"
 LIMIT = "tlsprof_accept_queue_limit"
 OVERFLOWS = "tlsprof_listen_overflows_total"
@@ -201,18 +206,16 @@ def _time_wait() -> Row:
 
 def _queue() -> Row:
     overflows = total(ALL.rate(OVERFLOWS), "service_name")
-    full = ratio(
-        f"max by (instance, service_name) ({ALL.value(LENGTH)})",
-        f"max by (instance, service_name) ({ALL.value(LIMIT)})",
-    )
+    # The kernel lets one more in than the limit says.
+    full = f"max by (instance, service_name) ({ALL.value(LENGTH)} / ({ALL.value(LIMIT)} + 1))"
     return Row(
         "Accept queue",
         [
             course(
                 "Accept-queue overflows",
                 Text(
-                    "Connections a second that the kernel turned away because the service did not accept fast"
-                    " enough.",
+                    "Packets of clients a second that the kernel dropped because the service did not accept"
+                    " fast enough. A client makes several: it tries again.",
                     "Zero.",
                     "The service is out of CPU or its workers block; a longer backlog (nginx: listen backlog,"
                     " net.core.somaxconn) helps with bursts only.",
@@ -221,17 +224,32 @@ def _queue() -> Row:
                 PER_SECOND,
                 Query(overflows, "{{service_name}}"),
                 limits=thresholds.OVERFLOWS,
+                size=(8, 8),
             ),
             course(
                 "Accept queue, how full",
                 Text(
-                    "Connections that wait to be accepted, as a share of how many may.",
+                    "Connections that wait in the fullest queue of a service, as a share of how many may.",
                     "Near zero: they are accepted at once.",
                     "Above half, bursts overflow it: more workers, or a longer backlog.",
                     NO_QUEUE,
                 ),
                 SHARE,
                 Query(full, "{{service_name}} on {{instance}}"),
+                size=(8, 8),
+            ),
+            course(
+                "Wait to be accepted",
+                Text(
+                    "Time of a connection from its opening to accept, 99% quantile by service. Clients feel"
+                    " it on top of all else.",
+                    "Below a millisecond.",
+                    "As for a queue that fills: CPU and workers first, then the backlog.",
+                    NO_ACCEPT,
+                ),
+                SECONDS,
+                Query(ALL.quantile(0.99, ACCEPT_WAIT, by=["service_name"]), "{{service_name}}"),
+                size=(8, 8),
             ),
         ],
     )

@@ -12,6 +12,8 @@ TURNS = "tlsprof_connection_turns"
 TARGET_COST = "tlsprof_agent_target_cost_seconds_total"
 
 SERVER = 'role="server"'
+OF_PROCESSES = 'mode!="softirq"'
+"""Of CPU time by activity: what the kernel accounts to the service. Softirqs are in no sum."""
 COMPLETED = 'outcome="completed"'
 RESUMED = 'resumption!~"none|unknown"'
 
@@ -29,8 +31,22 @@ def handshake_share(source: Source, *by: str) -> str:
 
 def activity_share(source: Source, activities: str, *by: str) -> str:
     """Share of CPU time in activities (a regular expression), from the CPU ledger."""
-    part = total(source.rate(ACTIVITY_CPU, f'activity=~"{activities}"'), *by)
-    return ratio(part, total(source.rate(ACTIVITY_CPU), *by))
+    part = total(source.rate(ACTIVITY_CPU, OF_PROCESSES, f'activity=~"{activities}"'), *by)
+    return ratio(part, total(source.rate(ACTIVITY_CPU, OF_PROCESSES), *by))
+
+
+def by_activity(source: Source) -> str:
+    """Cores by activity; they add up to what the kernel accounts."""
+    return total(source.rate(ACTIVITY_CPU, OF_PROCESSES), "activity")
+
+
+def of_last_minute(hosts: Source, check: str, *by: str) -> str:
+    """A check of CPU accounts (a gauge by service) for a host as a whole: weighted by CPU time, so
+    that services with a handful of samples do not tell."""
+    each = ("cluster", "job", "instance", "service_name")
+    spent, checks = cpu(hosts, *each), hosts.value(check)
+    weighted = total(f"{checks} * on ({', '.join(each)}) {spent}", *by)
+    return ratio(weighted, total(f"{spent} and on ({', '.join(each)}) {checks}", *by))
 
 
 def handshakes(source: Source, *by: str) -> str:

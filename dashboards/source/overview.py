@@ -15,6 +15,10 @@ AGENTS = Source(HOSTS)
 NO_HANDSHAKE = (
     "No completed TLS handshake of a server in this time. Does the service do TLS, and has it had clients?"
 )
+NO_SAMPLES = (
+    "No selected service used CPU time, or none is sampled: `tlsprof doctor` on the host says why"
+    " (cpu_samples)."
+)
 NO_SERVICE = (
     "No service is known for this selection. Is the agent up (see Agent health), and a server running?"
 )
@@ -111,16 +115,15 @@ def _courses() -> Row:
             course(
                 "CPU by activity",
                 Text(
-                    "CPU time of the selected services by activity, in cores, from the CPU ledger; user,"
-                    " system and softirq together.",
+                    "CPU time of the selected services by activity, in cores: samples, scaled to what the"
+                    " kernel accounts. User and system together, without softirqs.",
                     "application has most of it.",
                     "handshake: see steps and mixes on the Service dashboard. tcp_open and tcp_close: keep"
                     " connections. encryption: look at the cipher.",
-                    "This agent does not serve tlsprof_cpu_seconds_total, or no selected service used CPU"
-                    " time.",
+                    NO_SAMPLES,
                 ),
                 NUMBER,
-                Query(total(ALL.rate(figures.ACTIVITY_CPU), "activity"), "{{activity}}"),
+                Query(figures.by_activity(ALL), "{{activity}}"),
                 stacked=True,
                 axis="cores",
             ),
@@ -174,6 +177,7 @@ def _tables() -> Row:
         ]
     }
     time_wait = total(ALL.value("tlsprof_time_wait_sockets"), *PLACE)
+    findings = total(ALL.value("tlsprof_finding"), "service_name", "role", "finding", "severity")
     names = {"cluster": "Cluster", "instance": "Host", "service_name": "Service"}
     return Row(
         "Hosts and services",
@@ -212,8 +216,7 @@ def _tables() -> Row:
                     "A few percent each; encryption more where large answers are sent.",
                     "Much encryption: AES-GCM instead of CBC or, where AES is in hardware, ChaCha20. Much"
                     " TCP: keep connections longer.",
-                    "This agent does not serve tlsprof_cpu_seconds_total, or no selected service used CPU"
-                    " time.",
+                    NO_SAMPLES,
                 ),
                 names,
                 Column("Encryption", figures.activity_share(ALL, "encryption", *PLACE), SHARE),
@@ -226,14 +229,14 @@ def _tables() -> Row:
             listing(
                 "Findings",
                 Text(
-                    "What tlsprof has found wrong, by service, with the number of hosts.",
-                    "No row.",
+                    "What tlsprof finds in the last 5 to 10 minutes, by service, with the number of hosts.",
+                    "No row, or only such as have the severity info: facts to know.",
                     "docs/findings has a page for each: evidence, remedy, and what to expect of it. `tlsprof"
                     " report` on the host predicts the saving.",
-                    "No finding stands, or this agent serves none (tlsprof_finding).",
+                    "No finding stands. A finding needs 100 handshakes or connections in the last minutes.",
                 ),
-                {"service_name": "Service", "finding": "Finding", "severity": "Severity"},
-                Column("Hosts", total(ALL.value("tlsprof_finding"), "service_name", "finding", "severity")),
+                {"service_name": "Service", "role": "Role", "finding": "Finding", "severity": "Severity"},
+                Column("Hosts", findings),
                 size=(12, 8),
             ),
         ],

@@ -13,6 +13,9 @@ UID = "tlsprof-service"
 ONE = Source(SERVICE)
 
 NO_CPU = "The service used no CPU time, or is not known on the selected hosts."
+NO_SAMPLES = (
+    "The service used no CPU time, or is not sampled: `tlsprof doctor` on the host says why (cpu_samples)."
+)
 DURATION = "tlsprof_handshake_duration_seconds"
 
 
@@ -107,15 +110,17 @@ def _cpu() -> Row:
             course(
                 "CPU by activity",
                 Text(
-                    "CPU time by activity in cores; the areas add up to all that the service uses.",
+                    "CPU time by activity in cores; the areas add up to all that the kernel accounts to the"
+                    " service. `unattributed`: no sample speaks for it.",
                     "application has most of it.",
                     "Begin with the largest area that is not application.",
-                    "This agent does not serve tlsprof_cpu_seconds_total, or the service used no CPU time.",
+                    NO_SAMPLES,
                 ),
                 NUMBER,
-                Query(total(ONE.rate(figures.ACTIVITY_CPU), "activity"), "{{activity}}"),
+                Query(figures.by_activity(ONE), "{{activity}}"),
                 stacked=True,
                 axis="cores",
+                size=(10, 8),
             ),
             course(
                 "User and system",
@@ -129,6 +134,23 @@ def _cpu() -> Row:
                 Query(total(ONE.rate(figures.SERVICE_CPU), "mode"), "{{mode}}"),
                 stacked=True,
                 axis="cores",
+                size=(7, 8),
+            ),
+            course(
+                "Softirqs for its connections",
+                Text(
+                    "Work of the kernel for the service's connections outside its processes' time, in cores,"
+                    " by activity. It is in no other figure.",
+                    "Small beside the CPU time of the service.",
+                    "tcp_open and tcp_close: keep connections longer. socket_io follows what is sent and"
+                    " received.",
+                    NO_SAMPLES,
+                ),
+                NUMBER,
+                Query(total(ONE.rate(figures.ACTIVITY_CPU, 'mode="softirq"'), "activity"), "{{activity}}"),
+                stacked=True,
+                axis="cores",
+                size=(7, 8),
             ),
         ],
     )
@@ -215,6 +237,11 @@ def _cost() -> Row:
     )
 
 
+def by_host(check: str) -> str:
+    """A check of the service's CPU account: the largest, where a host has several series."""
+    return f"max by (cluster, instance) ({ONE.value(check)})"
+
+
 def _trust() -> Row:
     agreement = ratio(
         total(ONE.rate("tlsprof_agreement_cpu_seconds_total", 'source="socket"')),
@@ -222,6 +249,10 @@ def _trust() -> Row:
     )
     by_source = total(ONE.rate("tlsprof_handshakes_by_source_total"), "source")
     offloaded = total(ONE.rate("tlsprof_handshakes_offloaded_total"))
+    unclassified = ratio(
+        total(ONE.rate("tlsprof_cpu_samples_unclassified_total")),
+        total(ONE.rate("tlsprof_cpu_samples_total")),
+    )
     return Row(
         "Where these figures come from",
         [
@@ -254,6 +285,48 @@ def _trust() -> Row:
                 SHARE,
                 Query(agreement, "socket / library"),
                 size=(12, 7),
+            ),
+            course(
+                "CPU time without a sample",
+                Text(
+                    "How far the activities of the last minute are from what the kernel accounts, by host.",
+                    "Below 5%. More if the service uses next to no CPU: its time waits for the next sample.",
+                    "Trust shares by activity as far as this is small. `tlsprof doctor` tells whether samples"
+                    " are taken.",
+                    NO_SAMPLES,
+                ),
+                SHARE,
+                Query(by_host("tlsprof_cpu_reconciliation_error_ratio"), "{{instance}}"),
+                limits=thresholds.RECONCILIATION,
+                size=(8, 7),
+            ),
+            course(
+                "Sampled",
+                Text(
+                    "What the samples of the last minute stand for, as a share of what the kernel accounts,"
+                    " by host.",
+                    "Around 100%; with n samples it scatters by 1 / sqrt(n).",
+                    "Below: samples are lost. Above: processes so short that the kernel does not account all"
+                    " of their time; shares are right then, sums too low.",
+                    NO_SAMPLES,
+                ),
+                SHARE,
+                Query(by_host("tlsprof_cpu_sampled_ratio"), "{{instance}}"),
+                size=(8, 7),
+            ),
+            course(
+                "Unclassified samples",
+                Text(
+                    "Share of the samples in kernel functions that are on none of tlsprof's lists. They are"
+                    " in application.",
+                    "Below 5%.",
+                    "Above, application holds work of the kernel that may belong elsewhere: report the"
+                    " kernel's version.",
+                    NO_SAMPLES,
+                ),
+                SHARE,
+                Query(unclassified, "unclassified"),
+                size=(8, 7),
             ),
         ],
     )

@@ -71,6 +71,11 @@ ANY = Limits(1, None, "Yellow from the first one on.")
 OVERFLOWS = Limits(
     0.001, None, "Yellow from the first one on: a client that the kernel turned away waits a second or more."
 )
+RECONCILIATION = Limits(
+    0.05,
+    0.2,
+    "Yellow from 5%: shares by activity are off by up to as much. Red from 20%: sampling fails.",
+)
 AGENT_CPU = Limits(
     0.05, 0.2, "Yellow from 5% and red from 20% of one core: an agent that costs this much wants a look."
 )

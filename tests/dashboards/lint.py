@@ -22,8 +22,9 @@ _SELECTOR = re.compile(r"([a-z_][a-z0-9_]*)\{([^{}]*)\}")
 def complaints(board: dict[str, Any]) -> list[str]:
     """Everything that is wrong with a dashboard."""
     found = [*_frame(board), *_grid(board)]
+    services = any(variable["name"] == "service_name" for variable in board["templating"]["list"])
     for panel in panels(board):
-        found += [f"{panel['title']}: {complaint}" for complaint in _panel(panel)]
+        found += [f"{panel['title']}: {complaint}" for complaint in _panel(panel, services)]
     return found
 
 
@@ -79,7 +80,8 @@ def _cells(place: dict[str, int]) -> list[tuple[int, int]]:
     return [(x, y) for x in across for y in down]
 
 
-def _panel(panel: dict[str, Any]) -> Iterator[str]:
+def _panel(panel: dict[str, Any], services: bool) -> Iterator[str]:
+    """`services`: whether the dashboard lets them be chosen."""
     defaults = panel["fieldConfig"]["defaults"]
     text = panel.get("description", "")
     for part in ("**Good:**", "**What to do:**"):
@@ -98,7 +100,7 @@ def _panel(panel: dict[str, Any]) -> Iterator[str]:
     for override in panel["fieldConfig"]["overrides"]:
         yield from _override(override)
     for target in panel["targets"]:
-        yield from (f"{target['refId']}: {complaint}" for complaint in _target(target))
+        yield from (f"{target['refId']}: {complaint}" for complaint in _target(target, services))
     letters = [target["refId"] for target in panel["targets"]]
     if not letters or len(set(letters)) != len(letters):
         yield f"queries {letters}"
@@ -121,7 +123,7 @@ def _override(override: dict[str, Any]) -> Iterator[str]:
                 yield f"link {link['title']} loses time or variables"
 
 
-def _target(target: dict[str, Any]) -> Iterator[str]:
+def _target(target: dict[str, Any], services: bool) -> Iterator[str]:
     expression = target["expr"]
     if target["datasource"] != DATA_SOURCE:
         yield f"datasource {target['datasource']}"
@@ -134,7 +136,8 @@ def _target(target: dict[str, Any]) -> Iterator[str]:
         yield "selects nothing"
     for name, matchers in selectors:
         absent = [matcher for matcher in MATCHERS if matcher not in matchers]
-        if not HOST_METRICS.match(name) and not re.search(r'service_name=~?"\$service_name"', matchers):
+        chosen = re.search(r'service_name=~?"\$service_name"', matchers)
+        if services and not HOST_METRICS.match(name) and not chosen:
             # Of a host as a whole: its services are not chosen by name.
             if not (name == "tlsprof_service_cpu_seconds_total" and "tlsprof_agent_" in expression):
                 absent.append("service_name")

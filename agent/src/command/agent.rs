@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::{doctor, new_ledger, session_options, stop_flag};
+use crate::advise::{Calibrations, Finding, Thresholds, advise};
 use crate::cli::AgentOptions;
 use crate::config::Config;
 use crate::discover::selection::Selection;
+use crate::ledger::Recent;
 use crate::outlet::doctor::Capability;
 use crate::outlet::http::{Access, Server};
 use crate::outlet::metrics::{AgentStatus, Metrics};
@@ -20,6 +22,8 @@ use crate::session::Session;
 const TURN: Duration = Duration::from_millis(100);
 /// How often the agent's word on itself is renewed.
 const STATUS_PERIOD: Duration = Duration::from_secs(1);
+/// How often services are judged: the least common time between scrapes.
+const FINDINGS_PERIOD: Duration = Duration::from_secs(15);
 
 pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     let stop = stop_flag()?;
@@ -39,14 +43,22 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     metrics.set_agent(status(&session, &capabilities));
     eprintln!("tlsprof: profiling {}", session.coverage());
     eprintln!("tlsprof: listening on {}", server.url());
+    let mut recent = Recent::new((&config.limits).into());
     let mut told = Instant::now();
+    let mut judged = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         session.turn(TURN, |service, evidence| {
             metrics.observe(service, evidence);
+            recent.book(service, evidence);
         })?;
         if told.elapsed() >= STATUS_PERIOD {
             metrics.set_agent(status(&session, &capabilities));
             told = Instant::now();
+        }
+        if judged.elapsed() >= FINDINGS_PERIOD {
+            let thresholds = Thresholds::from(&config.findings);
+            metrics.set_findings(&judge(&session, &mut recent, thresholds));
+            judged = Instant::now();
         }
     }
     server.stop();
@@ -61,6 +73,15 @@ fn serve(options: &AgentOptions, config: &Config, metrics: &Arc<Metrics>) -> Res
     };
     let address = options.listen.unwrap_or(config.agent.listen);
     Ok(Server::start(address, Arc::clone(metrics), access)?)
+}
+
+/// What is wrong with services by their last minutes. Nothing is calibrated, which would
+/// cost a second of CPU time; and for metrics it does not matter which server it is.
+fn judge(session: &Session, recent: &mut Recent, thresholds: Thresholds) -> Vec<Finding> {
+    let at = session.elapsed();
+    recent.follow(&session.ledger(), at);
+    let (ledger, elapsed) = recent.accounts(at);
+    advise(ledger, &Calibrations::new(), |_| "", elapsed, thresholds)
 }
 
 fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {

@@ -66,6 +66,12 @@ impl ConnectionAccount {
         self.time_wait_bound = Some(sockets);
     }
 
+    /// Takes over what stands, and has stood for longer than this account is kept.
+    pub(super) fn stand_like(&mut self, other: &Self) {
+        self.time_wait.clone_from(&other.time_wait);
+        self.time_wait_bound = other.time_wait_bound;
+    }
+
     pub(super) fn record(&mut self, connection: &Connection, whole: &Whole) {
         let closed = self.closed.entry(connection.closed_by).or_default();
         closed.count += 1;

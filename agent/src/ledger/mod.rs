@@ -16,6 +16,7 @@ mod moments;
 mod network;
 mod processes;
 mod profile;
+mod recent;
 mod remotes;
 mod sources;
 mod steps;
@@ -26,7 +27,7 @@ mod unit_costs;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::evidence::{Handshake, Outcome, Role, Source, WaitReason};
+use crate::evidence::{Evidence, Handshake, Outcome, Role, Source, WaitReason};
 
 pub use accept_queue::AcceptQueueAccount;
 pub use alternatives::{Alternatives, Chosen, Consequences, RSA_TRANSPORT, TurnedAway};
@@ -40,6 +41,7 @@ pub use moments::Moments;
 pub use network::NetworkEvents;
 pub use processes::Processes;
 pub use profile::{Code, Profile, Spot};
+pub use recent::Recent;
 pub use remotes::Ports;
 use remotes::Remotes;
 pub use sources::{Agreement, Application, ApplicationBytes, SocketAccount};
@@ -195,6 +197,17 @@ impl Ledger {
             },
             sampling: Sampling::OFF,
             period: Duration::ZERO,
+        }
+    }
+
+    /// Books what happened to a service. Processes and hellos have other ways.
+    pub fn book(&mut self, service: &str, evidence: &Evidence) {
+        match evidence {
+            Evidence::Handshake(handshake) => self.record(service, handshake),
+            Evidence::Opened(opening) => self.record_opening(service, opening),
+            Evidence::Closed(connection) => self.record_connection(service, connection),
+            Evidence::Compared(comparison) => self.record_comparison(service, comparison),
+            Evidence::Process(_) | Evidence::Hello(_) => {}
         }
     }
 

@@ -13,6 +13,16 @@ pub struct Processes {
     pub executed: u64,
 }
 
+impl Processes {
+    /// Those that began after an earlier state.
+    pub(super) const fn since(self, earlier: Self) -> Self {
+        Self {
+            forked: self.forked.saturating_sub(earlier.forked),
+            executed: self.executed.saturating_sub(earlier.executed),
+        }
+    }
+}
+
 impl Ledger {
     /// Books a process that began, or a program that was started. Services without an
     /// account do not get one by that: a whole host starts processes all the time.

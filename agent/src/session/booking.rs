@@ -133,13 +133,7 @@ fn book(
         // name is the best there is.
         None => comm,
     };
-    match evidence {
-        Evidence::Handshake(handshake) => ledger.record(service, handshake),
-        Evidence::Opened(opening) => ledger.record_opening(service, opening),
-        Evidence::Closed(connection) => ledger.record_connection(service, connection),
-        Evidence::Compared(comparison) => ledger.record_comparison(service, comparison),
-        Evidence::Process(_) | Evidence::Hello(_) => {}
-    }
+    ledger.book(service, evidence);
     see(ledger.booked_name(service), evidence);
 }
 

@@ -7,6 +7,7 @@ mod accept_queue;
 mod collector;
 mod connections;
 mod cpu;
+mod findings;
 pub mod format;
 mod hellos;
 mod sources;
@@ -20,10 +21,12 @@ use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::histogram::{Histogram, NativeHistogramConfig};
 use prometheus_client::registry::Registry;
 
+use crate::advise::Finding;
 use crate::evidence::{Connection, Evidence, Handshake, Opening, Outcome};
 
 use super::doctor::Capability;
 use collector::{AgentCollector, LedgerCollector};
+use findings::{FindingsCollector, Standing};
 use format::Format;
 
 pub use crate::ledger::SharedLedger;
@@ -134,6 +137,7 @@ type ConnectionFamily = Family<ConnectionLabels, Histogram, Buckets>;
 pub struct Metrics {
     registry: Registry,
     agent: Arc<RwLock<AgentStatus>>,
+    findings: Arc<RwLock<Standing>>,
     cpu: CostFamily,
     duration: CostFamily,
     turns: ConnectionFamily,
@@ -151,6 +155,7 @@ impl Metrics {
     /// Metrics over that ledger.
     pub fn new(ledger: &SharedLedger) -> Self {
         let agent = Arc::new(RwLock::new(AgentStatus::default()));
+        let findings = Arc::new(RwLock::new(Standing::default()));
         let cpu = CostFamily::new_with_constructor(Buckets(&CPU_BUCKETS));
         let duration = CostFamily::new_with_constructor(Buckets(&DURATION_BUCKETS));
         let turns = ConnectionFamily::new_with_constructor(Buckets(&TURN_BUCKETS));
@@ -184,10 +189,12 @@ impl Metrics {
             "Time of one TCP connection from its opening to accept",
             accept_wait.clone(),
         );
+        registry.register_collector(Box::new(FindingsCollector(Arc::clone(&findings))));
         registry.register_collector(Box::new(AgentCollector(Arc::clone(&agent))));
         Self {
             registry,
             agent,
+            findings,
             cpu,
             duration,
             turns,
@@ -253,6 +260,15 @@ impl Metrics {
     /// Replaces what the agent says of itself.
     pub fn set_agent(&self, status: AgentStatus) {
         *self.agent.write().unwrap_or_else(PoisonError::into_inner) = status;
+    }
+
+    /// Replaces the findings that stand.
+    pub fn set_findings(&self, found: &[Finding]) {
+        let standing = findings::standing(found);
+        *self
+            .findings
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = standing;
     }
 
     /// All metrics in that format.

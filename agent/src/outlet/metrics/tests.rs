@@ -281,3 +281,27 @@ fn what_hellos_say_is_exported() {
         assert!(text.contains(line), "{line}\nis not in\n{text}");
     }
 }
+
+#[test]
+fn findings_come_and_go() {
+    let metrics = metrics();
+    let mut worse = sample::findings();
+    worse.extend(sample::findings());
+    metrics.set_findings(&worse);
+    let findings = || -> Vec<String> {
+        let text = String::from_utf8(metrics.encode(Format::PlainText).unwrap()).unwrap();
+        let lines = text.lines();
+        let ours = lines.filter(|line| line.starts_with("tlsprof_finding{"));
+        ours.map(str::to_owned).collect()
+    };
+    let standing = findings();
+    assert_eq!(standing.len(), sample::findings().len(), "{standing:?}");
+    let line = "tlsprof_finding{service_name=\"nginx.service\",role=\"server\",finding=\"connections-closed-after-n-turns\",severity=\"";
+    let found = standing.iter().find(|found| found.starts_with(line));
+    assert!(
+        found.is_some_and(|found| found.ends_with("\"} 1")),
+        "{standing:?}"
+    );
+    metrics.set_findings(&[]);
+    assert_eq!(findings(), Vec::<String>::new());
+}

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, PoisonError};
 use std::time::Duration;
 
-use crate::advise::{Calibrations, Thresholds, advise};
+use crate::advise::{Calibrations, Finding, Thresholds, advise};
 use crate::evidence::accept_queue::{AcceptQueues, Queue};
 use crate::evidence::activity::{Activity, Mode};
 use crate::evidence::hello::tests::fixture;
@@ -297,22 +297,32 @@ pub(crate) fn facts() -> Facts {
 /// The report of that half minute, with what the rules find in it.
 pub(crate) fn report() -> Report {
     let (facts, ledger) = (facts(), ledger());
-    let executable = |name: &str| {
-        let known = facts.services.get(name);
-        known.map_or("", |service| service.executable.as_str())
-    };
-    let findings = advise(
-        &ledger,
-        &Calibrations::new(),
-        executable,
-        facts.duration,
-        Thresholds::default(),
-    );
+    let findings = findings_of(&facts, &ledger);
     let facts = Facts {
         findings,
         ..facts.clone()
     };
     build(facts, &ledger)
+}
+
+/// What is wrong with the services of that profile.
+pub(crate) fn findings() -> Vec<Finding> {
+    findings_of(&facts(), &ledger())
+}
+
+fn findings_of(facts: &Facts, ledger: &Ledger) -> Vec<Finding> {
+    let executable = |name: &str| {
+        let known = facts.services.get(name);
+        known.map_or("", |service| service.executable.as_str())
+    };
+    let none = Calibrations::new();
+    advise(
+        ledger,
+        &none,
+        executable,
+        facts.duration,
+        Thresholds::default(),
+    )
 }
 
 /// The same with lost events and samples, connections that stay open, and a command.
