@@ -12,7 +12,7 @@ from harness.load import Load
 from harness.paths import PROGRAMS, TESTS, TLSPROF
 from harness.suites import Unobtainable
 from matrix.guest import Guest, boot
-from matrix.initramfs import Workload, build
+from matrix.initramfs import Workload, build, with_modules
 from matrix.kernels import KERNELS, bootable
 
 GUESTS_AT_ONCE = 2
@@ -46,7 +46,8 @@ def guests(request, initramfs, tmp_path_factory) -> Iterator[dict[str, Future[Gu
     """All guests that the selected tests want, started in their order, a few at a time."""
 
     def run(name: str) -> Guest:
-        return boot(bootable(KERNELS[name]), initramfs, tmp_path_factory.mktemp(f"linux-{name}"))
+        kernel, folder = bootable(KERNELS[name]), tmp_path_factory.mktemp(f"linux-{name}")
+        return boot(kernel, with_modules(initramfs, kernel, folder), folder)
 
     parametrized = [item for item in request.session.items if hasattr(item, "callspec")]
     params = [item.callspec.params for item in parametrized]

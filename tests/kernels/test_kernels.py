@@ -13,7 +13,7 @@ from harness.samples import Samples
 from harness.servers import Measured
 from matrix.expected import EXPECTED, TIERS, Expected
 from matrix.guest import Guest
-from matrix.initramfs import NGINX_PORT, Workload
+from matrix.initramfs import NGINX_BACKLOG, NGINX_PORT, Workload
 
 LOST_SHARE = 0.25
 """Bound for what may be missing where the kernel leaves out programs. Under emulation these take
@@ -263,6 +263,14 @@ def test_each_accept_is_seen(way, guest, workload: Workload):
         assert seen == made or (skipped(found) and mostly(seen, made))
     else:
         assert seen == made
+
+
+def test_the_accept_queue_is_read(guest):
+    """As the kernel's modules inet_diag and tcp_diag tell. One client at a time overflows none."""
+    queues = report(guest).on_port(NGINX_PORT).data["accept_queue"]["queues"]
+    assert queues["listeners"] == 1
+    assert queues["present"] == {"length": 0, "limit": NGINX_BACKLOG}
+    assert queues["overflows"] == 0 == kernel_counters(guest)["ListenOverflows"]
 
 
 def test_turns_that_cannot_be_counted_are_not_guessed(guest):

@@ -57,9 +57,6 @@ NO_FENTRY = Limit(
     "unavailable", r"fexit/tcp_recvmsg: .*Invalid argument.*unknown func bpf_sk_storage_get"
 )
 
-# Debian has it as a module (CONFIG_INET_TCP_DIAG=m), and the guest has no modules.
-NO_SOCK_DIAG = Limit("unavailable", r"the kernel lists no TCP sockets")
-
 # Programs may be preempted, those on functions wherever the kernel preempts lazily or
 # fully, as 6.18 and later do, those on tracepoints from 7.1 on (not on 7.0). Until the task
 # goes on, the kernel skips that program on that CPU for everybody else
@@ -70,19 +67,17 @@ EXPECTED = {
             "uprobe_multi": NO_MULTI,
             "socket_calls_tracepoint": NO_TRACEPOINTS,
             "socket_calls_fentry": NO_FENTRY,
-            "accept_queues": NO_SOCK_DIAG,
         },
     ),
     "6.1": Expected(
         limits={
             "uprobe_multi": NO_MULTI,
             "socket_calls_tracepoint": NO_TRACEPOINTS,
-            "accept_queues": NO_SOCK_DIAG,
         },
     ),
-    "6.12": Expected(limits={"accept_queues": NO_SOCK_DIAG}),
-    "6.18": Expected(limits={"accept_queues": NO_SOCK_DIAG}, skipped_tiers=("fentry",)),
-    "newest": Expected(limits={"accept_queues": NO_SOCK_DIAG}, skipped_tiers=TIERS),
+    "6.12": Expected(),
+    "6.18": Expected(skipped_tiers=("fentry",)),
+    "newest": Expected(skipped_tiers=TIERS),
 }
 
 assert EXPECTED.keys() == KERNELS.keys()

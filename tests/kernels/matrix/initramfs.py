@@ -12,6 +12,8 @@ from harness.certificates import Certificate
 from harness.load import Load
 from harness.paths import LOADGEN, SELFTIMED, TLSPROF
 
+from .kernels import MODULES, Bootable
+
 GUEST = Path(__file__).resolve().parents[1] / "guest"
 
 BUSYBOX = Path("/bin/busybox")
@@ -19,6 +21,9 @@ BUSYBOX = Path("/bin/busybox")
 SELFTIMED_PORT = 4433
 NGINX_PORT = 8080
 """Any two: nothing else listens in the guest. guest/checks has them, too."""
+
+NGINX_BACKLOG = 37
+"""Not what nginx asks for by itself, nor the kernel's limit."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,11 @@ def build(folder: Path, certificate: Certificate, workload: Workload) -> Path:
     shutil.copy(GUEST / "weaker.toml", root / "etc" / "weaker.toml")
     shutil.copy(certificate.cert, root / "etc" / "cert.pem")
     shutil.copy(certificate.key, root / "etc" / "key.pem")
-    values = {"NGINX_PORT": NGINX_PORT, "REQUESTS_PER_CONNECTION": workload.requests_per_connection}
+    values = {
+        "NGINX_PORT": NGINX_PORT,
+        "NGINX_BACKLOG": NGINX_BACKLOG,
+        "REQUESTS_PER_CONNECTION": workload.requests_per_connection,
+    }
     config = (GUEST / "nginx.conf").read_text()
     for name, value in values.items():
         config = config.replace(name, str(value))
@@ -64,6 +73,22 @@ def build(folder: Path, certificate: Certificate, workload: Workload) -> Path:
     (root / "etc" / "passwd").write_text("root:x:0:0::/:/bin/sh\n")
     (root / "etc" / "group").write_text("root:x:0:\n")
     return _pack(root, folder / "initramfs.cpio")
+
+
+def with_modules(initramfs: Path, kernel: Bootable, folder: Path) -> Path:
+    """The same file system with a kernel's modules; returns a file in the folder.
+
+    One archive may follow another (Documentation/driver-api/early-userspace/buffer-format.rst).
+    """
+    root, whole = folder / "root", folder / "initramfs"
+    (root / "modules").mkdir(parents=True)
+    for number, name in enumerate(MODULES):
+        shutil.copy(kernel.modules / f"{name}.ko", root / "modules" / f"{number}-{name}.ko")
+    with open(whole, "wb") as output:
+        for archive in (initramfs, _pack(root, folder / "modules.cpio")):
+            with open(archive, "rb") as one:
+                shutil.copyfileobj(one, output)
+    return whole
 
 
 def _which(name: str) -> Path:

@@ -3,6 +3,7 @@
 A kernel that was fetched is kept in `CACHE`; remove that folder to fetch newer ones.
 """
 
+import lzma
 import re
 import shutil
 import tempfile
@@ -15,8 +16,11 @@ from harness.suites import Suite, Unobtainable
 
 CACHE = PROGRAMS / "kernels"
 
-# From 6.19 on the image is in a package of its own; linux-image only depends on
-# it. Debian's release candidates (7.3-rc7) do not match, nor do -dbg, -unsigned.
+MODULES = ("inet_diag", "tcp_diag")
+"""What Debian builds as modules and tlsprof uses, in the order in which they are loaded."""
+
+# From 6.19 on the image and the modules are in packages of their own; linux-image only
+# depends on them. Debian's release candidates (7.3-rc7) do not match, nor do -dbg, -unsigned.
 PACKAGE = re.compile(
     r"linux-(?P<kind>binary|image)-(?P<release>\d+\.\d+\.\d[^-]*(-\d+)?)-cloud-amd64"
 )
@@ -53,6 +57,13 @@ class Found:
     kind: str
 
     @property
+    def packages(self) -> list[str]:
+        """This one, and the one with the modules."""
+        if self.kind == "image":
+            return [self.package]
+        return [self.package, self.package.replace("linux-binary", "linux-modules")]
+
+    @property
     def order(self) -> tuple[list[int], bool]:
         """The later release is greater; of one release, the package with the image."""
         return [int(number) for number in re.findall(r"\d+", self.release)], self.kind == "binary"
@@ -64,32 +75,51 @@ class Bootable:
 
     name: str
     image: Path
+    modules: Path
+    """A folder with `MODULES`."""
+
     release: str
 
 
 def bootable(kernel: Kernel) -> Bootable:
     """The kernel, fetched at the first use; raises `Unobtainable`."""
     kept = CACHE / kernel.name
-    if not kept.is_dir():
+    modules = kept / "modules"
+    if not all(_module(modules, name).is_file() for name in MODULES):
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
             fetched = _fetch(kernel, Path(folder))
+            shutil.rmtree(kept, ignore_errors=True)  # kept without modules until November 2026
             fetched.rename(kept)  # all or nothing: a run that is cut short leaves no half
-    return Bootable(kernel.name, kept / "vmlinuz", (kept / "release").read_text().strip())
+    return Bootable(kernel.name, kept / "vmlinuz", modules, (kept / "release").read_text().strip())
+
+
+def _module(folder: Path, name: str) -> Path:
+    return folder / f"{name}.ko"
 
 
 def _fetch(kernel: Kernel, folder: Path) -> Path:
     found = max(_find(kernel, folder), key=lambda one: one.order, default=None)
     if found is None:
         raise Unobtainable(f"Debian {', '.join(kernel.suites)} has no such kernel")
-    images = list(found.suite.unpack([found.package]).rglob("vmlinuz*"))
-    if len(images) != 1:
-        raise Unobtainable(f"{found.package} holds {len(images)} kernels")
+    unpacked = found.suite.unpack(found.packages)
     fetched = folder / "kernel"
-    fetched.mkdir()
-    shutil.move(images[0], fetched / "vmlinuz")
+    (fetched / "modules").mkdir(parents=True)
+    shutil.move(_only(found, unpacked, "vmlinuz*"), fetched / "vmlinuz")
+    for name in MODULES:
+        packed = _only(found, unpacked, f"{name}.ko*")
+        module = lzma.decompress if packed.suffix == ".xz" else bytes
+        _module(fetched / "modules", name).write_bytes(module(packed.read_bytes()))
     (fetched / "release").write_text(f"{found.release}\n")
     return fetched
+
+
+def _only(found: Found, unpacked: Path, pattern: str) -> Path:
+    """The one file of that name in its packages."""
+    files = list(unpacked.rglob(pattern))
+    if len(files) != 1:
+        raise Unobtainable(f"{' and '.join(found.packages)} have {len(files)} files {pattern}")
+    return files[0]
 
 
 def _find(kernel: Kernel, folder: Path) -> Iterator[Found]:
