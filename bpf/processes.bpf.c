@@ -48,17 +48,47 @@ static __always_inline void handle_exec(struct task_struct *task, struct linux_b
 	send_event(&event, sizeof(event));
 }
 
-static __always_inline void handle_process_exit(struct task_struct *task)
+/*
+ * CPU time of a process whose threads have all ended, but perhaps for their last
+ * instructions. Those that are released are summed in its signal struct, as the
+ * scheduler saw them last. Threads release themselves; the first one is released by the
+ * parent, or itself where the parent ignores SIGCHLD. `nr_threads` are not.
+ */
+static __always_inline __u64 process_cpu(struct task_struct *task)
+{
+	/* In this order: the kernel adds to the sum and takes from the count at once, so
+	 * that a release in between is not counted twice. */
+	__u64 released = BPF_CORE_READ(task, signal, sum_sched_runtime);
+	__u64 own = BPF_CORE_READ(task, se.sum_exec_runtime);
+
+	if (BPF_CORE_READ(task, signal, nr_threads))
+		return released + BPF_CORE_READ(task, group_leader, se.sum_exec_runtime);
+	/* The sum is the older one; of a process with one thread its own is exact. */
+	released = BPF_CORE_READ(task, signal, sum_sched_runtime);
+	return released > own ? released : own;
+}
+
+/*
+ * A thread has left its last CPU for good. Only now does the kernel know what it used:
+ * at sched_process_exit the time since its last tick is not accounted yet, and it has
+ * still to give back its memory and its files.
+ *
+ * The process ends with its last thread. Threads that end at once cannot know which of
+ * them that is: each that may be the last one reports the end, with what is summed by
+ * then; the last report is complete.
+ */
+static __always_inline void handle_thread_end(struct task_struct *task)
 {
 	struct tlsprof_process_event event = {};
+	bool first = BPF_CORE_READ(task, pid) == BPF_CORE_READ(task, tgid);
 
-	abandon_call(bpf_ktime_get_ns());
 	if (BPF_CORE_READ(task, signal, live.counter) || BPF_CORE_READ(task, flags) & PF_KTHREAD)
 		return;
+	/* Others have still to end, and one of them will come here. */
+	if (!first && BPF_CORE_READ(task, signal, nr_threads) > 1)
+		return;
 	describe(&event, TLSPROF_EVENT_EXIT, task);
-	/* Ended threads are summed in the signal struct, the last one is not yet. */
-	event.cpu = BPF_CORE_READ(task, signal, sum_sched_runtime) +
-		    BPF_CORE_READ(task, se.sum_exec_runtime);
+	event.cpu = process_cpu(task);
 	send_event(&event, sizeof(event));
 }
 
@@ -77,8 +107,8 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 }
 
 SEC("tp_btf/sched_process_exit")
-int BPF_PROG(process_exit, struct task_struct *task)
+int BPF_PROG(thread_exit)
 {
-	handle_process_exit(task);
+	abandon_call(bpf_ktime_get_ns());
 	return 0;
 }

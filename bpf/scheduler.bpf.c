@@ -3,8 +3,8 @@
  * Scheduler switches of threads that are at work on a handshake: takes time off
  * the CPU out of the clock and says what it was spent on.
  *
- * The tracepoint fires on every switch of the host, so its usual path is one
- * per-CPU read and one global read.
+ * The tracepoint fires on every switch of the host, so its usual path is one look at
+ * the thread that leaves, one per-CPU read and one global read.
  */
 #include "include/wait.h"
 
@@ -12,9 +12,10 @@ static __always_inline long task_state(struct task_struct *task)
 {
 	struct task_struct___before_5_14 *old = (void *)task;
 
+	/* Read at every switch: as the verifier knows the task, without a helper. */
 	if (bpf_core_field_exists(task->__state))
-		return BPF_CORE_READ(task, __state);
-	return BPF_CORE_READ(old, state);
+		return task->__state;
+	return old->state;
 }
 
 /* Number of the system call that a task is in; -1 where the kernel has no way to
@@ -145,6 +146,8 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	struct timed *timed = timed_here();
 	__u64 now;
 
+	if (task_state(prev) == TASK_DEAD)
+		handle_thread_end(prev);
 	if (!timed)
 		return 0;
 	keep_up(timed);

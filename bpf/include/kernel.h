@@ -51,6 +51,7 @@ typedef struct {
 
 struct signal_struct {
 	atomic_t live;
+	int nr_threads;
 	unsigned long long sum_sched_runtime;
 };
 
@@ -163,7 +164,9 @@ struct tcp_sock {
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_tracing.h>
 
-#define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
+/* include/linux/sched.h */
+#define PF_KTHREAD 0x00200000
+#define TASK_DEAD 0x80
 
 /*
  * A length that is within its bounds, made so that the verifier sees it: up to 6.1 at

@@ -107,7 +107,7 @@ const TRACEPOINTS: &[(&str, &str)] = &[
     ("sched_switch", "sched_switch"),
     ("process_fork", "sched_process_fork"),
     ("process_exec", "sched_process_exec"),
-    ("process_exit", "sched_process_exit"),
+    ("thread_exit", "sched_process_exit"),
 ];
 
 /// How to load.
