@@ -92,15 +92,14 @@ static __always_inline void join_exchange(struct exchange *exchange, __u64 conne
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tid = (__u32)pid_tgid;
-	struct timed *timed = timed_here();
-	struct call *call = timed && timed->call ? current_call() : NULL;
+	struct call *call = current_call();
 	struct tlsprof_connection_object key = { .pid = pid_tgid >> 32 };
 	struct tlsprof_handshake *handshake;
 	__u64 *object;
 
 	if (call) {
-		/* join_call() may have missed it: a thread that was preempted while its
-		 * call was being marked is marked on the CPU that it left. */
+		/* join_call(), which goes by `timed`, may have missed it: a thread that was
+		 * preempted while its call was being marked is marked on the CPU that it left. */
 		if (exchange_take(exchange, call->object, call->role))
 			call->connection = connection;
 		return;

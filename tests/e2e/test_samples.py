@@ -134,8 +134,8 @@ def test_a_kernel_without_batches(tmp_path):
 def test_no_samples_where_they_are_switched_off(tmp_path):
     run = HogsRun(tmp_path, *configured(tmp_path, "sample_frequency = 0"), cpu_seconds=0.5)
     assert not run.samples.counts
-    notes = [note for note in run.report.data["notes"] if note.startswith("CPUs were not sampled")]
-    assert notes == ["CPUs were not sampled: switched off by profile.sample_frequency."]
+    reason = "switched off by profile.sample_frequency"
+    assert run.report.data["sampling"] == {"period_seconds": None, "unavailable": reason}
 
 
 HANDSHAKE_TOLERANCE = {"auto": 0.03, "off": 0.055}
