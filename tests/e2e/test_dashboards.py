@@ -102,6 +102,15 @@ class Watched:
         return metrics.total(after, name, **labels) - metrics.total(self.before, name, **labels)
 
 
+def _cpu_is_read(agent_url: str) -> None:
+    """Waits until the agent has read the CPU time of services once more. It does so every second or
+    later, and so it does with the word on itself: between two of these there is a reading."""
+    own = lambda: metrics.total(metrics.scrape(agent_url), "tlsprof_agent_cpu_seconds_total")
+    for _ in range(2):
+        known = own()
+        wait_until(lambda: own() != known, "the agent's next word on itself")
+
+
 def _settled(agent_url: str, handshakes: int) -> list[metrics.Sample]:
     """The agent's metrics once it has as many server handshakes of nginx as were made, and once all
     its counters stand still: CPU time and connections follow a moment after."""
@@ -111,12 +120,11 @@ def _settled(agent_url: str, handshakes: int) -> list[metrics.Sample]:
         f"{handshakes} handshakes in the metrics",
     )
 
-    # The agent reads CPU times from the kernel at intervals: two scrapes further apart than these.
     def still() -> list[metrics.Sample]:
         first = [
             sample for sample in metrics.scrape(agent_url) if sample.labels.get("service_name") == SERVICE
         ]
-        time.sleep(1.2)
+        _cpu_is_read(agent_url)
         second = metrics.scrape(agent_url)
         now = [sample for sample in second if sample.labels.get("service_name") == SERVICE]
         counters = lambda samples: {str(sample) for sample in samples if "sockets" not in sample.name}
