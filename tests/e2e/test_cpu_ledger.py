@@ -187,7 +187,7 @@ def test_handshakes_take_what_the_server_measures(form, rsa, tmp_path):
 
 
 FILE = "1MiB"
-DOWNLOADS = 1500
+DOWNLOADS = 2500
 
 SUITES = [
     "ECDHE-RSA-AES256-GCM-SHA384",
@@ -202,10 +202,10 @@ def downloads(folder: Path, tls: str = "") -> tuple[Service, dict[str, float]]:
     extra = f"{tls} location / {{ root {folder}; }}"
     parameters, scheme = (" ssl", "https") if tls else ("", "http")
     with plain_nginx.nginx(folder, "sends", extra=extra, parameters=parameters) as server:
-        with Profiling(folder, "--pid", server.pid, *configured(folder)) as profiling:
+        with Profiling(folder, "--pid", server.pid, *configured(folder, 997)) as profiling:
             url = f"{scheme}://127.0.0.1:{server.port}/{FILE}"
             client = ["ab", "-q", "-k", "-c", 4, "-n", DOWNLOADS, url]
-            shares = perf_shares(folder, server.pid, FREQUENCY, client)
+            shares = perf_shares(folder, server.pid, 997, client)
     [service] = profiling.report.services
     return service, shares
 
