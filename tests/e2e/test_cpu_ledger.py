@@ -187,7 +187,7 @@ def test_handshakes_take_what_the_server_measures(form, rsa, tmp_path):
 
 
 FILE = "1MiB"
-DOWNLOADS = 2500
+DOWNLOADS = 1500
 
 SUITES = [
     "ECDHE-RSA-AES256-GCM-SHA384",
@@ -261,7 +261,7 @@ def test_turns_and_bytes_have_a_cost(rsa, tmp_path):
 
 
 def test_a_flame_graph_holds_every_sample(rsa, tmp_path):
-    """By activity, module and function."""
+    """Every one of its processes: by activity, module and function."""
     graph = tmp_path / "cpu.svg"
     with servers.selftimed("threads", rsa) as server:
         options = ["--pid", server.pid, "--flamegraph", graph, *configured(tmp_path)]
@@ -276,8 +276,7 @@ def test_a_flame_graph_holds_every_sample(rsa, tmp_path):
         for match in (re.match(r"(.*) \(([\d,]+) samples, ", title) for title in titles)
         if match
     }
-    every = sum(row["samples"] + row["softirq_samples"] for row in service.data["activities"])
-    assert widths["all"] == every > 100
+    assert widths["all"] == service.data["cpu_samples"]["count"] > 100
     assert widths["handshake"] == samples_of(service, "handshake")
     assert any(name.startswith("libcrypto.so") for name in widths), widths
 
