@@ -11,14 +11,13 @@ from typing import Iterator, Sequence
 
 import pytest
 
-from harness import libraries, servers
+from harness import groups, libraries, servers
 from harness.certificates import Certificate
 from harness.load import Load, Seen, run_load
 from harness.paths import SELFTIMED
 from harness.processes import Argument, run
 from harness.profiler import Profiling
 from harness.servers import SelfTimed
-from harness.waiting import wait_until
 
 LOAD = Load(full=60, resume=60, abort_flight=10, garbage=10)
 
@@ -173,31 +172,12 @@ def test_chroot(image, program, rsa, tmp_path):
 
 
 @pytest.fixture
-def control_groups(tmp_path) -> Iterator[Path]:
+def control_groups() -> Iterator[Path]:
     """A control group (version 2) of this test, removed afterwards with all that are in it."""
-    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
-    hierarchy = next((Path(fields[1]) for fields in mounts if fields[2] == "cgroup2"), None)
-    if not hierarchy:
-        pytest.skip("no control groups of version 2 are mounted")
-    root = hierarchy / f"tlsprof-tests-{os.getpid()}"
-    try:
-        root.mkdir()
-    except OSError as error:
-        pytest.skip(f"no control group can be made here: {error}")
-    try:
+    with groups.control_group() as root:
+        if not root:
+            pytest.skip("no control group of version 2 can be made here")
         yield root
-    finally:
-        for folder, _folders, _files in os.walk(root, topdown=False):
-            wait_until(lambda: removed(Path(folder)), f"control group {folder} to be empty")
-
-
-def removed(group: Path) -> bool:
-    """A group stays busy until the kernel has done away with its last process."""
-    try:
-        group.rmdir()
-    except OSError:
-        return False
-    return True
 
 
 def joining(group: Path) -> list[Argument]:

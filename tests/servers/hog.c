@@ -2,8 +2,9 @@
 /*
  * Uses CPU time in a known way and says how much: the ground truth for CPU samples.
  *
- * Three forms: threads that compute, threads that make system calls, and children that
- * compute one after another, each for a few milliseconds of CPU time.
+ * Four forms: threads that compute, threads that make system calls, children that
+ * compute one after another, each for a few milliseconds of CPU time, and children that
+ * do so in a thread that outlives the first one.
  *
  * It prints "ready", begins at the first line on stdin, ends when stdin closes, and
  * prints one line of JSON.
@@ -62,16 +63,38 @@ static void *call_on(void *unused)
 	return NULL;
 }
 
-static void compute_in_child(uint64_t cpu_ns)
+/* Ends the process without libcrypto's cleaning up, which is not what it is to compute. */
+static void *compute_for(void *cpu_ns)
+{
+	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < *(uint64_t *)cpu_ns)
+		compute();
+	_exit(0);
+}
+
+/* The process ends with the other thread. */
+static void compute_in_thread(uint64_t *cpu_ns)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, compute_for, cpu_ns))
+		die("pthread_create");
+	pthread_exit(NULL);
+}
+
+static void compute_in_child(uint64_t cpu_ns, bool in_thread)
 {
 	pid_t pid = fork();
 
 	if (pid < 0)
 		die("fork");
 	if (pid == 0) {
-		while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < cpu_ns)
-			compute();
-		_exit(0);
+		/* Outlives the first thread's stack. */
+		static uint64_t wanted;
+
+		wanted = cpu_ns;
+		if (in_thread)
+			compute_in_thread(&wanted);
+		compute_for(&wanted);
 	}
 	if (waitpid(pid, NULL, 0) != pid)
 		die("waitpid");
@@ -122,24 +145,27 @@ int main(int argc, char **argv)
 		{ "compute", required_argument, NULL, 'u' },
 		{ "call", required_argument, NULL, 'k' },
 		{ "children", required_argument, NULL, 'c' },
+		{ "threaded-children", required_argument, NULL, 't' },
 		{ 0 },
 	};
 	int form = getopt_long(argc, argv, "", names, NULL);
 	int number = form < 0 || form == '?' ? 0 : atoi(optarg);
 
 	if (number < 1 || number > MOST_THREADS) {
-		fprintf(stderr, "usage: %s --compute THREADS | --call THREADS | --children MS\n",
+		fprintf(stderr,
+			"usage: %s --compute THREADS | --call THREADS | --children MS | "
+			"--threaded-children MS\n",
 			*argv);
 		return 2;
 	}
 	puts("ready");
 	fflush(stdout);
 	wait_for_line();
-	if (form != 'c')
+	if (form == 'u' || form == 'k')
 		run_threads(number, form == 'u' ? compute_on : call_on);
 	else
 		while (!stdin_closed(0))
-			compute_in_child((uint64_t)number * 1000000u);
+			compute_in_child((uint64_t)number * 1000000u, form == 't');
 	printf("{\"cpu_seconds\":%.6f}\n", seconds(RUSAGE_SELF) + seconds(RUSAGE_CHILDREN));
 	return 0;
 }

@@ -7,10 +7,10 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import Iterable, Iterator, NamedTuple
 
 from .paths import HOG
-from .processes import Argument, Process, private_copy
+from .processes import Argument, Process, private_copy, run
 
 STOP_SECONDS = 10.0
 
@@ -56,6 +56,21 @@ def cpu_seconds(pid: int) -> float:
     """What a process and its ended children used (proc_pid_stat(5), fields 14 to 17)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def perf_shares(
+    folder: Path, pid: int, frequency: int, command: Iterable[Argument]
+) -> dict[str, float]:
+    """Shares of a process's CPU time by module, as perf samples them while `command` runs."""
+    data = folder / "perf.data"
+    record = ["perf", "record", "-q", "-o", data, "-e", "cpu-clock", "-F", frequency, "-p", pid]
+    done = run([*record, "--", *command])
+    assert done.child.returncode == 0, done.describe()
+    script = run(["perf", "script", "-i", data, "-F", "ip,dso"])
+    assert script.child.returncode == 0, script.describe()
+    modules = [line.rpartition("(")[2].rstrip(")") for line in script.stdout.splitlines()]
+    counts = Counter(Path(module).name for module in modules)
+    return {module: count / len(modules) for module, count in counts.items()}
 
 
 @dataclass
