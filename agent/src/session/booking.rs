@@ -179,8 +179,13 @@ impl Session {
         self.cpu_read = Instant::now();
         self.table.read_cpu();
         let mut names = self.services_worth_booking();
-        // Services without live processes may have ended since the last time.
+        // Services without live processes may have ended since the last time, or have come
+        // and gone since then.
         names.extend(self.cpu_booked.keys().cloned());
+        names.extend(self.ledger().services().map(|(name, _)| name.to_owned()));
+        if self.named {
+            names.extend(self.cpu_before.keys().cloned());
+        }
         self.book_samples(&names);
         let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
         for name in names {
