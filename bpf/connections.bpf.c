@@ -235,14 +235,15 @@ static __always_inline struct exchange *follow_tail(struct exchange *exchange, s
 						    const struct socket_call *call)
 {
 	struct clock *clock = &timed->at_work.clock;
+	__u64 now = clock_now(clock, call->time);
 	__u8 before = exchange->tail;
 	bool goes_on = exchange_tail(exchange, call->direction, call->length, is_one_record(call));
 
 	/* What was done until now belongs to the state before. */
-	exchange_add(exchange, clock, before, call->time);
+	exchange_add(exchange, clock, before, now);
 	__builtin_memset(clock, 0, sizeof(*clock));
-	clock_begin(clock, call->time);
-	return goes_on ? exchange : leave_phase(timed, exchange, call->length <= 0, call->time);
+	clock_begin(clock, now);
+	return goes_on ? exchange : leave_phase(timed, exchange, call->length <= 0, now);
 }
 
 /*

@@ -110,10 +110,14 @@ static __always_inline __u8 take_unit(struct transfer *transfer, struct exchange
 	records->left -= take;
 	if (records->left)
 		return FOLLOWED_ON;
-	if (!records->in_body)
-		return exchange_header(exchange, records, transfer->event.header.time)
-			       ? FOLLOWED_ON
-			       : FOLLOWED_NOT_TLS;
+	if (!records->in_body) {
+		if (exchange_header(exchange, records, transfer->event.header.time))
+			return FOLLOWED_ON;
+		/* It is none: what was copied of it is not sent. */
+		if (!records->opaque)
+			transfer->used = transfer->used > take ? transfer->used - take : 0;
+		return FOLLOWED_NOT_TLS;
+	}
 	if (take == ALERT_BODY && records->type == CONTENT_ALERT && records->length == ALERT_BODY)
 		take_alert(transfer, exchange);
 	exchange_record(exchange, transfer->direction);

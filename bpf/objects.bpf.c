@@ -98,8 +98,8 @@ static __always_inline void join_exchange(struct exchange *exchange, __u64 conne
 	__u64 *object;
 
 	if (call) {
-		/* join_call(), which goes by `timed`, may have missed it: a thread that was
-		 * preempted while its call was being marked is marked on the CPU that it left. */
+		/* join_call(), which goes by `timed`, may have missed it: a thread may be preempted
+		 * between the entry of its call and the mark. */
 		if (exchange_take(exchange, call->object, call->role))
 			call->connection = connection;
 		return;

@@ -118,9 +118,14 @@ static __always_inline struct exchange *add_phase(struct phase *phase, struct ex
 static __always_inline struct exchange *leave_phase(struct timed *timed, struct exchange *exchange,
 						    bool idle, __u64 now)
 {
+	/* As long as `phase` names this thread, a preemption keeps `at_work` for it. */
+	exchange = add_phase(&timed->at_work, exchange, idle, now);
+	barrier();
 	timed->phase = 0;
-	timed->since = now;
-	return add_phase(&timed->at_work, exchange, idle, now);
+	/* It is later where the thread was preempted meanwhile. */
+	if (timed->since < now)
+		timed->since = now;
+	return exchange;
 }
 
 /* The same where it is not known whether it is at work on one, nor which. */
@@ -144,10 +149,15 @@ static __always_inline void begin_phase(__u64 connection, __u64 now)
 	if (!timed)
 		return;
 	phase = &timed->at_work;
+	/* The thread was preempted since. */
+	if (timed->since > now)
+		now = timed->since;
 	timed->keep_up = KEEP_UP;
+	/* First, so that a preemption keeps `at_work` for this thread. */
+	timed->phase = (__u32)bpf_get_current_pid_tgid();
+	barrier();
 	__builtin_memset(phase, 0, sizeof(*phase));
 	phase->connection = connection;
 	clock_begin(&phase->clock, now - timed->since <= LEAD_NS ? timed->since : now);
 	claim_sample(phase->clock.began);
-	timed->phase = (__u32)bpf_get_current_pid_tgid();
 }

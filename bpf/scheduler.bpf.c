@@ -107,17 +107,22 @@ static __always_inline void unpark_phase(struct timed *timed, __u32 tid, __u64 n
 	add_phase(phase, bpf_map_lookup_elem(&exchanges, &connection), false, left);
 }
 
-static __always_inline void handle_switch_out(struct task_struct *prev, struct timed *timed,
-					      __u64 now)
+static __always_inline void handle_switch_out(struct task_struct *prev, bool preempt,
+					      struct timed *timed, __u64 now)
 {
 	__u32 tid = BPF_CORE_READ(prev, pid);
-	__u8 reason = wait_reason(task_state(prev), BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait),
+	/* One that is preempted on its way to sleep has its state already. */
+	long state = preempt ? 0 : task_state(prev);
+	__u8 reason = wait_reason(state, BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait),
 				  task_syscall(prev));
 
 	if (timed->call == tid) {
 		struct call *call = bpf_map_lookup_elem(&calls, &tid);
 
-		if (call)
+		/* The program at its end may have been left out. */
+		if (call && state == TASK_DEAD)
+			bpf_map_delete_elem(&calls, &tid);
+		else if (call)
 			park(&call->clock, now, reason);
 	}
 	if (timed->phase == tid)
@@ -156,7 +161,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	now = bpf_ktime_get_ns();
 	count_hit(TLSPROF_HIT_SWITCH);
 	if (timed->call || timed->phase)
-		handle_switch_out(prev, timed, now);
+		handle_switch_out(prev, preempt, timed, now);
 	if (threads_parked)
 		handle_switch_in(next, timed, now);
 	return 0;

@@ -25,10 +25,19 @@ static inline void clock_begin(struct clock *clock, __u64 now)
 	clock->on_since = now;
 }
 
+/* A program may be preempted between its look at the time and the use of it. Then its
+ * thread was off the CPU meanwhile, and its clock began to run again later than that. */
+static inline __u64 clock_now(const struct clock *clock, __u64 now)
+{
+	return clock->on_since > now ? clock->on_since : now;
+}
+
 /* Time on the CPU so far. */
 static inline __u64 clock_cpu(const struct clock *clock, __u64 now)
 {
-	return clock->on_since ? clock->cpu + (now - clock->on_since) : clock->cpu;
+	if (!clock->on_since)
+		return clock->cpu;
+	return clock->cpu + (clock_now(clock, now) - clock->on_since);
 }
 
 static inline void clock_off_cpu(struct clock *clock, __u64 now, __u8 reason)
@@ -52,7 +61,7 @@ static inline void clock_add_to(const struct clock *clock, struct tlsprof_handsh
 				__u64 now)
 {
 	event->calls++;
-	event->in_call += now - clock->began;
+	event->in_call += clock_now(clock, now) - clock->began;
 	for (int i = 0; i < TLSPROF_WAIT_COUNT; i++)
 		event->wait[i] += clock->wait[i];
 }

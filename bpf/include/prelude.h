@@ -238,14 +238,17 @@ static inline __u8 prelude_mysql_byte(struct prelude *prelude, __u8 byte)
 
 static inline __u8 prelude_proxy2_byte(struct prelude *prelude, __u8 byte)
 {
+	__u16 left;
+
 	prelude->word = prelude->word << 8 | byte;
 	if (prelude_like(prelude, proxy_signature, sizeof(proxy_signature), byte))
 		return PRELUDE_OTHER;
 	if (prelude->position < sizeof(proxy_signature))
 		return PRELUDE_GOES_ON;
-	prelude->left = prelude->word & 0xffff;
+	left = prelude->word & 0xffff;
+	prelude_enter(prelude, left ? PRELUDE_MESSAGE : PRELUDE_BEGIN);
+	prelude->left = left;
 	prelude->proxied = 1;
-	prelude->part = prelude->left ? PRELUDE_MESSAGE : PRELUDE_BEGIN;
 	return PRELUDE_GOES_ON;
 }
 

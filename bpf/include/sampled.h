@@ -45,10 +45,14 @@ static __always_inline void claim_sample(__u64 began)
 	last->time = 0;
 	if (key.state & TLSPROF_SAMPLE_IN_PHASE)
 		return;
+	if (!bpf_map_lookup_elem(&samples_in_lead, &key) &&
+	    !bpf_map_update_elem(&samples_in_lead, &key, &one, BPF_NOEXIST))
+		return;
+	/* Another CPU may have been faster. */
 	count = bpf_map_lookup_elem(&samples_in_lead, &key);
 	if (count)
 		__sync_fetch_and_add(count, 1);
-	else if (bpf_map_update_elem(&samples_in_lead, &key, &one, BPF_NOEXIST))
+	else
 		count_loss(TLSPROF_LOSS_SAMPLE_TABLE_FULL);
 }
 

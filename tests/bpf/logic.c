@@ -21,6 +21,21 @@ static void time_off_the_cpu_is_not_cpu_time(void)
 	CHECK_EQUAL(call.clock.wait[TLSPROF_WAIT_LOCK], 3600);
 }
 
+/* A program looked at the time, was preempted, and uses that time afterwards. */
+static void a_time_before_the_last_switch_is_no_time_on_the_cpu(void)
+{
+	struct tlsprof_handshake_event event = {};
+	struct clock clock = {};
+
+	clock_begin(&clock, 10);
+	clock_off_cpu(&clock, 100, TLSPROF_WAIT_RUN_QUEUE);
+	clock_on_cpu(&clock, 400);
+	CHECK_EQUAL(clock_cpu(&clock, 90), 90);
+	clock_add_to(&clock, &event, 90);
+	CHECK_EQUAL(event.in_call, 390);
+	CHECK_EQUAL(event.wait[TLSPROF_WAIT_RUN_QUEUE], 300);
+}
+
 static void cpu_and_waits_add_up_to_the_time_in_the_call(void)
 {
 	struct call call = {};
@@ -192,6 +207,7 @@ static void waits_have_reasons(void)
 int main(void)
 {
 	RUN(time_off_the_cpu_is_not_cpu_time);
+	RUN(a_time_before_the_last_switch_is_no_time_on_the_cpu);
 	RUN(cpu_and_waits_add_up_to_the_time_in_the_call);
 	RUN(a_step_takes_what_it_calls);
 	RUN(a_step_does_not_count_time_off_the_cpu);

@@ -167,6 +167,7 @@ static void other_protocols_are_known_by_their_first_bytes(void)
 static void proxy_headers_come_before_tls_or_a_protocol(void)
 {
 	struct prelude v1 = {}, v2 = {}, local = {}, twice = {}, mail = {}, http = {};
+	struct prelude check = {};
 
 	CHECK_EQUAL(CLIENT(&v1, "PROXY TCP4 192.0.2.1 192.0.2.2 50000 443\r\n\x16"), PRELUDE_TLS);
 	CHECK_EQUAL(v1.proxied, 1);
@@ -178,6 +179,9 @@ static void proxy_headers_come_before_tls_or_a_protocol(void)
 	CHECK_EQUAL(CLIENT(&local, PROXY2 "\x20\x00\x00\x00"
 					  "\x16"),
 		    PRELUDE_TLS);
+	CHECK_EQUAL(CLIENT(&check, PROXY2 "\x20\x00\x00\x00"), PRELUDE_GOES_ON);
+	CHECK_EQUAL(SERVER(&check, "220 mail\r\n"), PRELUDE_GOES_ON);
+	CHECK_EQUAL(CLIENT(&check, "STARTTLS\r\n\x16"), PRELUDE_TLS);
 	CHECK_EQUAL(CLIENT(&twice, "PROXY UNKNOWN\r\nPROXY UNKNOWN\r\n"), PRELUDE_OTHER);
 	CHECK_EQUAL(CLIENT(&mail, "PROXY UNKNOWN\r\n"), PRELUDE_GOES_ON);
 	CHECK_EQUAL(SERVER(&mail, "220 mail\r\n"), PRELUDE_GOES_ON);

@@ -2,18 +2,19 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Write permission for the group or for all.
 const OTHERS_WRITE: u32 = 0o022;
 
 /// Whether only root can have put the file there that a process has mapped: it is in
 /// this process's own file system, not in a container's, is still the file with that
-/// inode, and belongs to root with all folders above.
+/// inode, and belongs to root with all folders above. Returns its path without links,
+/// which is the one to load: a link may lead elsewhere a moment later.
 ///
 /// # Errors
 /// In a few words, why not.
-pub fn check(process_root: &Path, library: &Path, inode: u64) -> Result<(), String> {
+pub fn check(process_root: &Path, library: &Path, inode: u64) -> Result<PathBuf, String> {
     let ours = fs::metadata("/").map_err(|error| error.to_string())?;
     let theirs = fs::metadata(process_root).map_err(|_| "its process has ended".to_owned())?;
     if (ours.dev(), ours.ino()) != (theirs.dev(), theirs.ino()) {
@@ -24,10 +25,10 @@ pub fn check(process_root: &Path, library: &Path, inode: u64) -> Result<(), Stri
     if !file.is_file() || file.ino() != inode {
         return Err("its file was replaced since it was loaded".to_owned());
     }
-    match path.ancestors().find(|above| !is_roots(above)) {
-        Some(above) => Err(format!("others than root may write to {}", above.display())),
-        None => Ok(()),
+    if let Some(above) = path.ancestors().find(|above| !is_roots(above)) {
+        return Err(format!("others than root may write to {}", above.display()));
     }
+    Ok(path)
 }
 
 fn is_roots(path: &Path) -> bool {
@@ -48,7 +49,7 @@ mod tests {
     fn a_program_of_the_system_is_trusted_and_a_file_of_anybody_is_not() {
         let root = Path::new("/");
         let system = fs::canonicalize("/bin/sh").unwrap();
-        assert_eq!(check(root, &system, inode(&system)), Ok(()));
+        assert_eq!(check(root, &system, inode(&system)), Ok(system.clone()));
         let folder = tempfile::tempdir().unwrap();
         // Below /tmp, to which all may write.
         let planted = folder.path().join("libcrypto.so.3");

@@ -5,6 +5,10 @@
 use super::contract::exchange;
 use super::load::{Loaded, MAX_KEYS};
 
+/// Given up at once: the kernel side keeps twice as many marks (`GIVEN_UP`), of which the
+/// oldest give way.
+const AT_ONCE: usize = 2048;
+
 /// [`exchange`] as a map value.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
@@ -24,8 +28,10 @@ impl Loaded {
     pub fn give_up_silent(&mut self, since: u64) -> u64 {
         // Bounded: a key that is deleted under the iteration makes it begin again.
         let all = self.exchanges.iter().take(MAX_KEYS).filter_map(Result::ok);
-        let silent = all.filter(|(_, Exchange(one))| one.touched < since);
+        // One that is just being made has no time yet.
+        let silent = all.filter(|(_, Exchange(one))| (1..since).contains(&one.touched));
         let silent: Vec<(u64, bool)> = silent
+            .take(AT_ONCE)
             .map(|(connection, Exchange(one))| (connection, one.began != 0))
             .collect();
         let mut begun = 0;

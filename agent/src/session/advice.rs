@@ -75,7 +75,6 @@ impl Session {
             return Err("its file was replaced since it was loaded".to_owned());
         }
         let root = self.proc.root_of(*process);
-        trust::check(&root, &mapping.path, mapping.inode)?;
-        Ok(mapping.path.clone())
+        trust::check(&root, &mapping.path, mapping.inode)
     }
 }

@@ -8,13 +8,14 @@ use super::Session;
 use super::asking::Asking;
 use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
+use crate::discover::process::CpuTime;
 use crate::discover::table::{ProcessTable, ServiceView};
 use crate::evidence::decode::decode;
 use crate::evidence::join::Joiner;
 use crate::evidence::{Evidence, Pid, ProcessEvent, Source};
 use crate::kernel::load::Loaded;
 use crate::kernel::record::Record;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, OTHER};
 
 /// Where evidence is put together and booked.
 pub(super) struct Desk<'a> {
@@ -123,7 +124,10 @@ fn book(
         Evidence::Opened(opening) => (opening.owner.process, &opening.owner.comm),
         Evidence::Closed(connection) => match &connection.owner {
             Some(owner) => (owner.process, &owner.comm),
-            None => return ledger.record_ownerless(),
+            None => {
+                ledger.record_unprofiled(evidence);
+                return ledger.record_ownerless();
+            }
         },
     };
     let service = match table.service_of(process) {
@@ -182,19 +186,28 @@ impl Session {
         // Services without live processes may have ended since the last time, or have come
         // and gone since then.
         names.extend(self.cpu_booked.keys().cloned());
-        names.extend(self.ledger().services().map(|(name, _)| name.to_owned()));
+        let known = self.ledger();
+        let known_names = known.services().map(|(name, _)| name);
+        // What the table keeps under that name was booked under its own while it lived.
+        names.extend(known_names.filter(|name| *name != OTHER).map(str::to_owned));
+        drop(known);
         if self.named {
             names.extend(self.cpu_before.keys().cloned());
         }
         self.book_samples(&names);
-        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
-        for name in names {
+        let used = names.into_iter().map(|name| {
             let total = self.table.cpu_since_start(&name);
             let before = || self.cpu_before.get(&name).copied().unwrap_or_default();
             let booked = self.cpu_booked.entry(name.clone()).or_insert_with(before);
             let new = total.since(*booked);
+            *booked = total;
+            (name, new)
+        });
+        // Before the ledger is locked: it takes a look at each process.
+        let used: Vec<(String, CpuTime)> = used.collect();
+        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
+        for (name, new) in used {
             if new.total() > Duration::ZERO {
-                *booked = total;
                 ledger.add_cpu(&name, new.user, new.system);
             }
         }

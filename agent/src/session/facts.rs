@@ -235,6 +235,11 @@ impl Session {
                 "It is not known what the kernel was at work on, so that system time counts as the application's: {reason}."
             ));
         }
+        if self.loaded.samples.is_ok() && self.samples.interrupts_unknown() {
+            notes.push(
+                "It is not known whether this kernel counts interrupts to the threads that they hit: they count as system time of these threads.".to_owned(),
+            );
+        }
         notes.extend(self.note_on_accept_queues());
         notes.extend(self.notes_on_asking());
         notes

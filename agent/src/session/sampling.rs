@@ -71,8 +71,13 @@ impl Session {
 
     /// Books the samples of these services: before the CPU time of the same interval.
     pub(super) fn book_samples(&mut self, services: &BTreeSet<String>) {
+        let bookings = self.samples.settle(services);
+        let alive = self.table.services();
+        let alive: BTreeSet<&str> = alive.iter().map(|one| one.name.as_str()).collect();
+        self.samples.keep(|name| alive.contains(name));
+        self.samples.ask_again();
         let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
-        for (service, booking) in self.samples.settle(services) {
+        for (service, booking) in bookings {
             for ((activity, mode), count) in booking.counts {
                 tracing::debug!(service, ?activity, ?mode, count, "CPU samples");
                 ledger.add_samples(&service, activity, mode, count);

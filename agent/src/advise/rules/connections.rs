@@ -116,7 +116,15 @@ fn of_bound(prediction: &Prediction) -> Option<Severity> {
 /// What longer connections save: TLS handshakes. Opening and closing of the TCP
 /// connections belongs here too, as soon as the ledger tells its CPU time.
 fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Saving> {
-    let handshakes = subject.completed(role).cpu * spike.share;
+    let completed = subject.completed(role);
+    // Which connections carry TLS is not kept by their turns. At least so many of those
+    // that ended alike do, as all the others may.
+    let others = subject.connections(role)?.closed_count() - spike.connections;
+    let alike = completed
+        .count
+        .saturating_sub(others)
+        .min(spike.connections);
+    let handshakes = completed.cpu * alike as f64 / completed.count.max(1) as f64;
     let at = |limit: u32| {
         let saved = handshakes * (1.0 - f64::from(spike.turns) / f64::from(limit));
         Range {

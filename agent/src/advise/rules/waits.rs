@@ -62,7 +62,8 @@ fn wait(subject: &Subject<'_>, reason: WaitReason, id: Id, title: &str) -> Optio
         likely: each,
         high: each,
     };
-    let severity = Severity::of_share(share);
+    // A share of handshakes, which may be little of the service's time.
+    let severity = Severity::of_share(share).max(Severity::Medium);
     let kind = (id, Role::Server);
     let prediction = Prediction::Latency(range);
     Some(subject.finding(kind, severity, title.to_owned(), evidence, prediction))

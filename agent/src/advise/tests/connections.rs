@@ -91,11 +91,30 @@ fn half_of_all_connections_must_end_alike() {
     let id = Id::ConnectionsClosedAfterNTurns;
     let mut kept = connections(1000, Role::Server, Closer::Local, 5);
     for _ in 0..1000 {
+        kept.record(SERVICE, &handshake("x25519", "rsa_2048", [100, 700]));
         kept.record_connection(SERVICE, &closed(Role::Server, Closer::Remote, 3));
     }
     assert!(find(kept.clone(), 1.0, id).is_some());
     kept.record_connection(SERVICE, &closed(Role::Server, Closer::Remote, 3));
     assert_eq!(find(kept, 1.0, id), None);
+}
+
+#[test]
+fn connections_that_may_be_without_tls_save_no_handshake() {
+    let id = Id::ConnectionsClosedAfterNTurns;
+    let of = |others: u64| {
+        let mut kept = connections(1000, Role::Server, Closer::Remote, 3);
+        for _ in 0..1000 {
+            kept.record_connection(SERVICE, &closed(Role::Server, Closer::Local, 5));
+        }
+        // Of the handshakes beyond these, some must be theirs.
+        for _ in 0..others {
+            kept.record(SERVICE, &handshake("x25519", "rsa_2048", [100, 700]));
+        }
+        find(kept, 1.0, id)
+    };
+    assert_eq!(of(0), None);
+    assert!(of(1000).is_some());
 }
 
 #[test]

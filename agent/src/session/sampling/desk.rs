@@ -30,6 +30,9 @@ const MAX_SERVICES: usize = 1024;
 /// Pieces of machine code whose kind is remembered, some 300 bytes each.
 const MAX_CODE: usize = 4096;
 
+/// Bookings, about one a second, from one question about interrupts to the next.
+const ASK_AGAIN: u32 = 60;
+
 /// What samples are judged by, beside themselves.
 pub(super) struct Scene<'a, S, T> {
     pub table: &'a ProcessTable<S>,
@@ -42,6 +45,7 @@ pub(super) struct Scene<'a, S, T> {
 pub(in crate::session) struct SampleDesk {
     functions: Result<KernelFunctions, String>,
     interrupts: InterruptTime,
+    asked: u32,
     code: Cache,
     by_service: BTreeMap<String, Booking>,
     /// Work for the network that is in no profiled thread's time.
@@ -53,6 +57,7 @@ impl Default for SampleDesk {
         Self {
             functions: Err("not read yet".to_owned()),
             interrupts: InterruptTime::Unknown,
+            asked: 0,
             code: Cache::new(MAX_CODE),
             by_service: BTreeMap::new(),
             elsewhere: Softirqs::default(),
@@ -142,6 +147,27 @@ impl SampleDesk {
                 .insert(service.to_owned(), Booking::default());
         }
         self.by_service.get_mut(service)
+    }
+
+    /// Forgets what was counted for services that have ended and are not worth booking.
+    pub(super) fn keep(&mut self, is_alive: impl Fn(&str) -> bool) {
+        self.by_service.retain(|name, _| is_alive(name));
+    }
+
+    /// Asks again where interrupts are counted, as long as that is not known.
+    pub(super) fn ask_again(&mut self) {
+        if self.interrupts != InterruptTime::Unknown {
+            return;
+        }
+        self.asked = self.asked.wrapping_add(1);
+        if self.asked.is_multiple_of(ASK_AGAIN) {
+            self.interrupts = InterruptTime::read();
+        }
+    }
+
+    /// Whether it is not known if a thread's time has the interrupts that hit it.
+    pub(in crate::session) fn interrupts_unknown(&self) -> bool {
+        self.interrupts == InterruptTime::Unknown
     }
 
     /// Hands over what was counted for these services.

@@ -6,16 +6,21 @@ use std::collections::BTreeMap;
 use crate::evidence::activity::{Activity, Verdict};
 use crate::ledger::NetworkEvents;
 
+/// Divisions, about one a second, that samples wait for events.
+const MOST_WAITED: u32 = 60;
+
 /// Samples of softirqs that hit no thread of a profiled service, or whose time no thread
 /// is charged with, until they are divided.
 ///
 /// The packet that a softirq was at work on is not known. So opening is divided by the
 /// connections that were opened meanwhile, closing by those that ended, sending and
 /// receiving by the payload of those that ended; what is neither stays out. What cannot
-/// be divided yet waits. Docs: accounting.md, "Whose work".
+/// be divided yet waits for a minute: later events were not what it was for. Docs: accounting.md, "Whose work".
 #[derive(Debug, Default)]
 pub(super) struct Softirqs {
     waiting: BTreeMap<Activity, u64>,
+    /// For how many divisions.
+    waited: BTreeMap<Activity, u32>,
     /// How many events were accounted for: of each service, and of the rest of the host.
     seen: BTreeMap<Activity, BTreeMap<Option<String>, u64>>,
 }
@@ -55,9 +60,15 @@ impl Softirqs {
                 })
                 .collect();
             let total: u64 = new.values().fold(0, |sum, one| sum.saturating_add(*one));
+            let waited = self.waited.entry(activity).or_default();
             if total == 0 || *waiting == 0 {
+                *waited += 1;
+                if *waited > MOST_WAITED {
+                    (*waiting, *waited) = (0, 0);
+                }
                 continue;
             }
+            *waited = 0;
             let mut left = *waiting;
             for (name, events) in new {
                 let share = u128::from(*waiting) * u128::from(events) / u128::from(total);
@@ -161,6 +172,28 @@ mod tests {
         );
         softirqs.add(network(Activity::TcpClose), 4);
         assert_eq!(softirqs.divide(&busy), [], "no event since");
+    }
+
+    #[test]
+    fn what_waited_long_is_nobodys() {
+        let idle = host([
+            ("", events(0, 0, 0)),
+            ("a", events(0, 0, 0)),
+            ("b", events(0, 0, 0)),
+        ]);
+        let busy = host([
+            ("", events(0, 0, 0)),
+            ("a", events(1, 0, 0)),
+            ("b", events(0, 0, 0)),
+        ]);
+        for (divisions, expected) in [(MOST_WAITED, 1), (MOST_WAITED + 1, 0)] {
+            let mut softirqs = Softirqs::default();
+            softirqs.add(network(Activity::TcpOpen), 100);
+            for _ in 0..divisions {
+                assert_eq!(softirqs.divide(&idle), []);
+            }
+            assert_eq!(softirqs.divide(&busy).len(), expected);
+        }
     }
 
     #[test]

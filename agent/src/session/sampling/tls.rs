@@ -2,10 +2,14 @@
 
 use crate::evidence::Outcome;
 use crate::evidence::activity::Tls;
-use crate::ledger::{HandshakeKey, ServiceAccount};
+use crate::ledger::{ConnectionAccount, HandshakeKey, ServiceAccount};
 
 /// Parts of the names of cipher suites without a hash for their MAC (RFC 5116).
 const AUTHENTICATED: [&str; 3] = ["_GCM", "_CCM", "_CHACHA20_"];
+
+/// So many connections without TLS show that the service has none: one may be a check of
+/// its health, beside TLS connections from before.
+const TELLING: u64 = 20;
 
 /// From its account, if there is one. Without hooks on socket calls, no TLS is not the
 /// same as none.
@@ -20,8 +24,14 @@ pub(super) fn tls_of(account: Option<&ServiceAccount>, calls_seen: bool) -> Tls 
             hashed_mac: suites.any(|key| has_hashed_mac(key.cipher)),
         };
     }
+    let begun = !account.handshakes.is_empty() || account.connections_from_before > 0;
+    let open = |role: &ConnectionAccount| role.opened > role.closed_count();
     let mut connections = account.connections.values();
-    if calls_seen && connections.any(|role| role.closed_count() > 0) {
+    let ended: u64 = connections
+        .clone()
+        .map(ConnectionAccount::closed_count)
+        .sum();
+    if calls_seen && !begun && ended >= TELLING && !connections.any(open) {
         return Tls::Absent;
     }
     Tls::Unknown
@@ -57,7 +67,9 @@ mod tests {
 
     #[test]
     fn plain_connections_show_that_there_is_none() {
-        let plain = |ledger: &mut Ledger| ledger.record_connection("nginx", &connection());
+        let one = |ledger: &mut Ledger| ledger.record_connection("nginx", &connection());
+        let plain = |ledger: &mut Ledger| (0..TELLING).for_each(|_| one(ledger));
+        assert_eq!(tls(one), Tls::Unknown);
         assert_eq!(tls(plain), Tls::Absent);
         let mut ledger = Ledger::new(Limits::default());
         plain(&mut ledger);
