@@ -24,8 +24,15 @@ def resident_bytes(agent: Agent) -> int:
 
 def sockets(agent: Agent) -> int:
     files = Path(f"/proc/{agent.process.pid}/fd").iterdir()
-    links = [str(file.readlink()) for file in files]
-    return sum(link.startswith("socket:") for link in links)
+    return sum(_is_socket(file) for file in files)
+
+
+def _is_socket(file: Path) -> bool:
+    """The agent closes some while they are looked at."""
+    try:
+        return str(file.readlink()).startswith("socket:")
+    except FileNotFoundError:
+        return False
 
 
 def hang(agent: Agent, stack: ExitStack, sent: bytes) -> None:

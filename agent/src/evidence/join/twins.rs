@@ -19,8 +19,11 @@ impl Joiner {
         let span = Span::of(&handshake, at);
         match handshake.source {
             Source::Socket => {
-                let process = self.process(handshake.process, probed);
-                let probed = process.is_some_and(|process| process.probed);
+                // An object that has it is one of a probed library, although the process may
+                // be so new that its images are not known yet.
+                let named = handshake.named;
+                let process = self.process(handshake.process, |pid| named || probed(pid));
+                let probed = process.map_or(named, |process| process.probed);
                 self.socket(handshake, span, probed);
             }
             Source::Library => match handshake.connection.filter(|id| self.is_free(*id)) {

@@ -34,6 +34,20 @@ fn the_socket_may_see_the_end_first() {
 }
 
 #[test]
+fn the_first_handshake_of_a_new_process_waits_for_its_twin() {
+    let named = Handshake {
+        named: true,
+        ..of(BARE, socket(7))
+    };
+    let mut bench = Bench::new();
+    bench.hears(BARE, 7, FULL).ends(named);
+    assert!(bench.handshakes().is_empty());
+    bench.ends(of(BARE, library(Some(7)))).waits(HOLDS);
+    assert_eq!(bench.only().source, Source::Library);
+    assert_eq!(bench.comparisons().len(), 1);
+}
+
+#[test]
 fn without_probes_the_socket_is_booked_at_once() {
     let mut bench = Bench::new();
     bench
