@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import urllib.error
 import urllib.parse
 import urllib.request
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Iterator, Optional
 
 from .processes import Process
 from .servers import on_free_port
+from .waiting import wait_until
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 PLAIN_TEXT = "text/plain; version=0.0.4"
@@ -116,4 +118,15 @@ def prometheus(folder: Path, target: str, more: str = "") -> Iterator[Prometheus
         )
 
     with on_free_port(start) as server:
-        yield Prometheus(f"http://127.0.0.1:{server.port}")
+        url = f"http://127.0.0.1:{server.port}"
+        wait_until(lambda: is_ready(url), "Prometheus to have read what it stored", 30.0)
+        yield Prometheus(url)
+
+
+def is_ready(url: str) -> bool:
+    """It listens before it is ready, and answers 503 until then."""
+    try:
+        with urllib.request.urlopen(f"{url}/-/ready", timeout=10) as answer:
+            return answer.status == 200
+    except urllib.error.HTTPError:
+        return False

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, Iterator, Sequence
 
 from .dashboards import RULES
+from .metrics import is_ready
 from .processes import Process
 from .servers import on_free_port
+from .waiting import wait_until
 
 CONFIG = """
 global: {{ scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s }}
@@ -95,4 +97,6 @@ def observatory(
         )
 
     with on_free_port(start) as server:
-        yield Observatory(f"http://127.0.0.1:{server.port}")
+        url = f"http://127.0.0.1:{server.port}"
+        wait_until(lambda: is_ready(url), "Prometheus", 30.0)
+        yield Observatory(url)
