@@ -171,3 +171,13 @@ impl Tally {
         }
     }
 }
+
+/// A count that shares were taken of, as a whole number.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count"
+)]
+pub fn whole(count: f64) -> u64 {
+    count.round() as u64
+}

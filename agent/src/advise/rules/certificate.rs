@@ -1,7 +1,7 @@
 //! Certificates: the kind of the server's key, and verification in its handshakes.
 
 use crate::advise::costs::in_steps;
-use crate::advise::subject::Subject;
+use crate::advise::subject::{Subject, whole};
 use crate::advise::{
     CostSource, Evidence, Finding, Id, Observed, Operation, Prediction, Range, Severity,
 };
@@ -54,12 +54,7 @@ pub(super) fn costly(subject: &Subject<'_>) -> Option<Finding> {
     let kinds = signed(subject);
     let first = kinds.first()?;
     let affected: f64 = kinds.iter().map(Signed::affected).sum();
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a count"
-    )]
-    let affected_count = affected.round() as u64;
+    let affected_count = whole(affected);
     if !subject.enough(affected_count) {
         return None;
     }

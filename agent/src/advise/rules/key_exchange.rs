@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::advise::costs::in_steps;
-use crate::advise::subject::{Subject, Tally};
+use crate::advise::subject::{Subject, Tally, whole};
 use crate::advise::{
     CostSource, Evidence, Finding, Id, Observed, Operation, Prediction, Range, Severity,
 };
@@ -99,12 +99,7 @@ pub(super) fn slow(subject: &Subject<'_>) -> Option<Finding> {
     let groups = slow_groups(subject);
     let first = groups.first()?;
     let affected: f64 = groups.iter().map(Slow::affected).sum();
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a count"
-    )]
-    let affected_count = affected.round() as u64;
+    let affected_count = whole(affected);
     if !subject.enough(affected_count) {
         return None;
     }
