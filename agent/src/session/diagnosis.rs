@@ -15,6 +15,43 @@ use crate::kernel::samples::Sampling;
 use crate::kernel::socket_calls::Tier;
 use crate::outlet::doctor::{Capability, Diagnosis, HostFact, State};
 
+/// What the programs can do, part by part.
+struct Parts {
+    handshakes: State,
+    multi: State,
+    trap: State,
+    connections: [State; 3],
+    /// The way to see socket calls that is in use.
+    tier: Option<Tier>,
+    samples: State,
+}
+
+impl Parts {
+    fn of(mut loaded: Loaded) -> Self {
+        loaded.start_samples();
+        Self {
+            handshakes: state(&loaded.library),
+            multi: multi(&loaded),
+            samples: samples(&loaded),
+            connections: connection_states(&loaded.connections),
+            trap: trap(&mut loaded),
+            tier: loaded.connections.calls.ok(),
+        }
+    }
+
+    /// Nothing was loaded.
+    fn without(reason: &State) -> Self {
+        Self {
+            handshakes: reason.clone(),
+            multi: reason.clone(),
+            trap: reason.clone(),
+            connections: std::array::from_fn(|_| reason.clone()),
+            tier: None,
+            samples: reason.clone(),
+        }
+    }
+}
+
 /// Loads everything once, attaches to nothing but this process itself, and lets
 /// go again.
 pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Sampling) -> Diagnosis {
@@ -26,34 +63,16 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Samp
     });
     let mappings = Watch::start();
     let mut capabilities = Vec::new();
-    let (handshakes, multi, trap, [life_cycle, calls, accepts], tier, samples) = match loaded {
-        Ok(mut loaded) => {
-            loaded.start_samples();
-            let samples = samples(&loaded);
-            (
-                state(&loaded.library),
-                multi(&loaded),
-                trap(&mut loaded),
-                connection_states(&loaded.connections),
-                loaded.connections.calls.ok(),
-                samples,
-            )
-        }
-        Err(error) => {
-            let unavailable = State::Unavailable(one_line(&error));
-            (
-                unavailable.clone(),
-                unavailable.clone(),
-                unavailable.clone(),
-                [
-                    unavailable.clone(),
-                    unavailable.clone(),
-                    unavailable.clone(),
-                ],
-                None,
-                unavailable,
-            )
-        }
+    let Parts {
+        handshakes,
+        multi,
+        trap,
+        connections: [life_cycle, calls, accepts],
+        tier,
+        samples,
+    } = match loaded {
+        Ok(loaded) => Parts::of(loaded),
+        Err(error) => Parts::without(&State::Unavailable(one_line(&error))),
     };
     let mut add = |name, state, gives| capabilities.push(Capability { name, state, gives });
     add(
