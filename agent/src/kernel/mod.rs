@@ -1,4 +1,5 @@
-//! The kernel side: the only module that uses aya, system calls and `unsafe`.
+//! The kernel side: the only module that uses aya and its system calls. With
+//! `calibrate/libcrypto.rs` the only one that uses `unsafe`.
 
 mod accept;
 mod batch;
