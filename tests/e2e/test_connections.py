@@ -15,7 +15,7 @@ from harness.processes import run
 from harness.profiler import Profiling, Report, start_agent
 from harness.waiting import wait_until
 
-TIME_WAITS = 2000
+TIME_WAITS = 5000
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 

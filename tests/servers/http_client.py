@@ -35,17 +35,24 @@ def received(connection: socket.socket) -> bytes:
     return data
 
 
-def connect(port: int, certificate: str) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port), 10.0)
+def own_address(number: int) -> str:
+    """A loopback address for each connection. With one for all, a port that comes again within a
+    minute would take the place of the server's TIME_WAIT socket."""
+    return f"127.1.{number >> 8 & 255}.{number & 255}"
+
+
+def connect(port: int, certificate: str, number: int) -> socket.socket:
+    source = (own_address(number), 0)
+    connection = socket.create_connection(("127.0.0.1", port), 10.0, source_address=source)
     if not certificate:
         return connection
     context = ssl.create_default_context(cafile=certificate)
     return context.wrap_socket(connection, server_hostname="localhost")
 
 
-def use_up(port: int, wanted: int, certificate: str) -> int:
+def use_up(port: int, wanted: int, certificate: str, number: int) -> int:
     """Makes requests on one connection until enough or the server wants no more."""
-    with connect(port, certificate) as connection:
+    with connect(port, certificate, number) as connection:
         for done in range(1, wanted + 1):
             connection.sendall(REQUEST)
             if b"connection: close" in read_answer(connection).lower():
@@ -62,7 +69,7 @@ def use_up(port: int, wanted: int, certificate: str) -> int:
 def main(port: int, requests: int, certificate: str = "") -> None:
     connections = made = 0
     while made < requests:
-        made += use_up(port, requests - made, certificate)
+        made += use_up(port, requests - made, certificate, connections)
         connections += 1
     print(json.dumps({"connections": connections, "requests": made}))
 
