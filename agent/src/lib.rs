@@ -18,5 +18,6 @@ pub mod evidence;
 pub mod kernel;
 pub mod ledger;
 pub mod outlet;
+pub mod privilege;
 pub mod session;
 pub mod units;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use super::{doctor, new_ledger, session_options, stop_flag};
 use crate::advise::{Calibrations, Finding, Thresholds, advise};
@@ -16,6 +16,7 @@ use crate::ledger::Recent;
 use crate::outlet::doctor::Capability;
 use crate::outlet::http::{Access, Server};
 use crate::outlet::metrics::{AgentStatus, Metrics};
+use crate::privilege;
 use crate::session::Session;
 
 /// How long one turn waits for evidence.
@@ -27,6 +28,8 @@ const FINDINGS_PERIOD: Duration = Duration::from_secs(15);
 
 pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     let stop = stop_flag()?;
+    // Before there are other threads, which have what their parent has.
+    privilege::keep_needed().context("cannot give up privileges")?;
     let selection = if options.services.is_empty() {
         Selection::All
     } else {
@@ -40,6 +43,7 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     let server = serve(options, config, &metrics)?;
     let capabilities = doctor::diagnose(config).capabilities;
     let mut session = Session::start(&session_options, ledger)?;
+    privilege::started().context("cannot give up privileges")?;
     metrics.set_agent(status(&session, &capabilities));
     eprintln!("tlsprof: profiling {}", session.coverage());
     eprintln!("tlsprof: listening on {}", server.url());
@@ -68,7 +72,9 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
 fn serve(options: &AgentOptions, config: &Config, metrics: &Arc<Metrics>) -> Result<Server> {
     let file = options.web_config.as_ref();
     let access = match file.or(config.agent.web_config.as_ref()) {
-        Some(file) => Access::from_file(file)?,
+        // The thread that serves reads it again, and has no privileges.
+        Some(file) => privilege::without(|| Access::from_file(file))
+            .context("cannot give up privileges")??,
         None => Access::open(),
     };
     let address = options.listen.unwrap_or(config.agent.listen);

@@ -16,6 +16,7 @@ use crate::discover::ports::ListeningPorts;
 use crate::discover::table::{ProcessTable, ServiceView};
 use crate::outlet::list::{self, LibraryState, ListedLibrary, ListedService};
 use crate::outlet::terminal::Style;
+use crate::privilege;
 
 pub(super) fn run(options: ListOptions) -> Result<ExitCode> {
     let proc = ProcRoot::default();
@@ -47,8 +48,8 @@ pub(super) fn run(options: ListOptions) -> Result<ExitCode> {
         .lock()
         .write_all(text.as_bytes())
         .context("cannot write to standard output")?;
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("tlsprof: not run as root: services of other users cannot be looked into");
+    if let Some(explanation) = privilege::explanation() {
+        eprintln!("tlsprof: {explanation}");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -18,6 +18,7 @@ mod listen_overflows;
 pub mod ports;
 pub mod proc_root;
 pub mod process;
+pub mod reach;
 pub mod selection;
 pub mod service;
 pub mod table;

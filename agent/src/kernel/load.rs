@@ -22,6 +22,7 @@ use super::samples::{Samples, Sampling};
 use super::socket_calls::Tier;
 use super::sweep::Exchange;
 use crate::causes::one_line;
+use crate::privilege;
 
 pub use super::object::UprobeMode;
 
@@ -29,9 +30,7 @@ pub use super::object::UprobeMode;
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// No rights to load BPF programs.
-    #[error(
-        "no permission to load BPF programs: run tlsprof as root (sudo), or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE"
-    )]
+    #[error("no permission to load BPF programs: {}", privilege::refusal())]
     Permission,
     /// The kernel does not describe its types.
     #[error(

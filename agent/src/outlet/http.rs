@@ -29,6 +29,7 @@ use tokio::time::timeout;
 
 use super::metrics::Metrics;
 use super::metrics::format::Format;
+use crate::privilege;
 
 pub use access::Access;
 use bounds::Bounds;
@@ -118,6 +119,10 @@ impl Server {
         let thread = std::thread::Builder::new()
             .name("tlsprof-http".to_owned())
             .spawn(move || {
+                // It talks to whoever comes.
+                if let Err(error) = privilege::give_up_all() {
+                    tracing::warn!(%error, "the thread that serves metrics keeps its privileges");
+                }
                 let router = router(metrics);
                 runtime.block_on(serve(listener, router, access, bounds, stopped));
                 // A password may be under check; its time is over.

@@ -52,7 +52,7 @@ pub fn text(services: &[ListedService], verbose: bool, style: Style) -> String {
     if services.is_empty() {
         return wrap(
             "No service with a TLS library was found. `tlsprof list --all` shows services \
-             without one. Processes of other users need root to be seen.",
+             without one.",
             0,
             style.width,
         );

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use super::queues;
 use crate::causes::one_line;
+use crate::discover::ProcRoot;
 use crate::discover::host::Host;
+use crate::discover::reach::reach;
 use crate::evidence::activity::kernel_symbols::KernelFunctions;
 use crate::kernel::connections::{Connections, Follow};
 use crate::kernel::cost::calibrate;
@@ -14,6 +16,7 @@ use crate::kernel::mappings::Watch;
 use crate::kernel::samples::Sampling;
 use crate::kernel::socket_calls::Tier;
 use crate::outlet::doctor::{Capability, Diagnosis, HostFact, State};
+use crate::privilege;
 
 /// What the programs can do, part by part.
 struct Parts {
@@ -120,6 +123,11 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Samp
         "how full accept queues are, and what the kernel drops because they are full",
     );
     add(
+        "processes",
+        processes(),
+        "looking into processes: their services, TLS libraries, ports",
+    );
+    add(
         "mapping_events",
         match mappings {
             Ok(_) => State::Available,
@@ -131,6 +139,20 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Samp
         host: host(),
         capabilities,
     }
+}
+
+fn processes() -> State {
+    let found = match reach(&ProcRoot::default()) {
+        Ok(found) if found.closed == 0 => return State::Available,
+        Ok(found) => found,
+        Err(error) => return State::Unavailable(one_line(&error)),
+    };
+    State::Degraded(format!(
+        "{} of {} processes cannot be looked into: {}",
+        found.closed,
+        found.all,
+        privilege::refusal()
+    ))
 }
 
 fn multi(loaded: &Loaded) -> State {
@@ -247,6 +269,7 @@ fn host() -> Vec<HostFact> {
         }
         .to_owned(),
     );
+    add("privileges", privilege::describe());
     add("lockdown", lockdown());
     facts
 }

@@ -40,6 +40,7 @@ use crate::kernel::record;
 use crate::kernel::samples::Sampling;
 use crate::ledger::{Ledger, SharedLedger};
 use crate::outlet::flamegraph::Stack;
+use crate::privilege;
 use asking::Asking;
 use budget::Budget;
 use queues::Queues;
@@ -135,11 +136,14 @@ impl Session {
         let trap = calibrate(&mut loaded).unwrap_or_default();
         // Watch first, scan then: what happens in between is seen twice, not never.
         let watch = Watch::start()
-            .context("the kernel refuses to report mappings (perf_event_open): run tlsprof as root, or with CAP_PERFMON")?;
+            .context("the kernel refuses to report mappings (perf_event_open)")
+            .map_err(privilege::because)?;
         let mut table = ProcessTable::new(proc.clone());
         table.scan()?;
         let ports = ListeningPorts::read(&proc, table.live());
-        table.select(&options.selection, &ports)?;
+        table
+            .select(&options.selection, &ports)
+            .map_err(|error| privilege::because(error.into()))?;
         let asking = match options.ask_certificates {
             true => Some(Asking::start(proc.clone()).context("cannot start a thread")?),
             false => None,

@@ -1,0 +1,148 @@
+"""Least privilege: what tlsprof does with few capabilities, and what the agent gives up."""
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+from harness import metrics, plain_nginx, servers
+from harness.load import Load, run_load
+from harness.paths import TLSPROF
+from harness.processes import Process, run
+from harness.profiler import Profiling, start_agent
+from harness.waiting import wait_until
+from harness.web_servers import nginx
+
+NOBODY = 65534
+
+REQUIRED = ("bpf", "perfmon", "sys_ptrace", "dac_read_search")
+RECOMMENDED = (*REQUIRED, "syslog")
+"""Those of the systemd unit."""
+
+BIT = {"net_bind_service": 10, "sys_ptrace": 19, "dac_read_search": 2, "sys_admin": 21, "syslog": 34}
+BIT |= {"perfmon": 38, "bpf": 39, "checkpoint_restore": 40}
+
+KEPT = sum(1 << BIT[name] for name in (*RECOMMENDED, "checkpoint_restore", "sys_admin"))
+"""What an agent that root has started keeps."""
+
+LOAD = Load(full=300, resume=100, no_version=40)
+
+
+def unprivileged(*capabilities: str) -> list[str]:
+    """Runs a command as nobody with these capabilities, without a way to more."""
+    sets = ",".join(["-all", *(f"+{name}" for name in capabilities)])
+    user = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
+    return ["setpriv", *user, *(f"--{kind}={sets}" for kind in ("inh-caps", "ambient-caps", "bounding-set"))]
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that nobody can write to."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        yield folder
+
+
+def test_five_capabilities_are_enough(rsa, tmp_path, open_folder):
+    """For a server of another user, with every figure that root gets."""
+    with nginx(tmp_path, rsa, workers=1) as server:
+        with Profiling(open_folder, "--port", server.port, launcher=unprivileged(*RECOMMENDED)) as profiling:
+            seen = run_load(LOAD, server.port)
+            profiling.finish()
+    service = profiling.report.on_port(server.port)
+    assert seen.agrees_with(service.outcomes("server"))
+    assert service.resumed("server") == seen.resumed
+    assert not any(profiling.report.losses_of_events().values())
+    states = {library["state"] for library in service.data["tls_libraries"]}
+    assert states == {"profiled"}
+    assert {row["step"] for row in service.data["steps"]} >= {"key_exchange", "signing"}
+    system = [row["activity"] for row in service.data["activities"] if row["system_seconds"]]
+    assert set(system) - {"application"}, "system time is divided"
+    assert service.count(cipher="unknown", outcome="completed") == 0
+
+
+@pytest.mark.parametrize("dropped", REQUIRED)
+def test_a_required_capability_that_is_missing_is_named(dropped, rsa, tmp_path):
+    left = unprivileged(*(name for name in RECOMMENDED if name != dropped))
+    with nginx(tmp_path, rsa, workers=1) as server:
+        done = run([*left, TLSPROF, "report", "--port", server.port, "--duration", "1s"])
+    assert done.child.returncode == 1, done.describe()
+    assert f"CAP_{dropped.upper()}" in done.stderr and "sudo" in done.stderr, done.describe()
+    for other in RECOMMENDED:
+        assert other == dropped or f"CAP_{other.upper()}" not in done.stderr, done.describe()
+
+
+def test_without_syslog_system_time_is_not_divided_and_doctor_says_so():
+    done = run([*unprivileged(*REQUIRED), TLSPROF, "doctor"])
+    assert done.child.returncode == 0, done.describe()
+    assert "without CAP_SYSLOG" in done.stdout, done.describe()
+    assert re.search(r"! cpu_samples.*?CAP_SYSLOG", done.stdout, re.DOTALL), done.describe()
+    # A host may hide a process from everybody.
+    assert not re.search(r"processes cannot be looked into: tlsprof has not", done.stdout), done.describe()
+
+
+def test_doctor_says_how_many_processes_are_closed_to_it():
+    done = run([*unprivileged("bpf", "perfmon", "dac_read_search", "syslog"), TLSPROF, "doctor"])
+    assert done.child.returncode == 0, done.describe()
+    assert re.search(r"! processes.*?CAP_SYS_PTRACE", done.stdout, re.DOTALL), done.describe()
+
+
+def capability_sets(task: Path) -> dict[str, int]:
+    """The sets of proc_pid_status(5), as numbers."""
+    rows = re.findall(r"^Cap(\w+):\s(\w+)$", (task / "status").read_text(), re.MULTILINE)
+    return {name: int(value, 16) for name, value in rows}
+
+
+def threads(process: Process) -> dict[str, Path]:
+    tasks = Path(f"/proc/{process.pid}/task").iterdir()
+    return {(task / "comm").read_text().strip(): task for task in tasks}
+
+
+def test_the_agent_keeps_what_it_needs_and_its_listener_nothing(rsa, tmp_path):
+    with start_agent() as agent:
+        tasks = threads(agent.process)
+        main, listener = tasks["tlsprof"], tasks["tlsprof-http"]
+        wait_until(lambda: capability_sets(main)["Prm"] == KEPT, "the end of the start")
+        kept = capability_sets(main)
+        assert (kept["Eff"], kept["Bnd"], kept["Inh"], kept["Amb"]) == (KEPT, KEPT, 0, 0)
+        assert "NoNewPrivs:\t1" in (main / "status").read_text()
+        wait_until(lambda: capability_sets(listener)["Prm"] == 0, "the listener to give up its own")
+        assert not any(capability_sets(listener)[name] for name in ("Eff", "Inh", "Amb"))
+        # What comes after the start is profiled all the same.
+        with servers.selftimed("threads", rsa) as server:
+            seen = run_load(LOAD, server.port)
+
+            def count() -> float:
+                found = metrics.scrape(agent.url)
+                return metrics.total(found, "tlsprof_handshakes_total", service_name="selftimed", role="server")
+
+            wait_until(lambda: count() >= sum(seen.outcomes.values()), "the handshakes in the metrics")
+
+
+def test_an_agent_without_more_than_the_unit_gives_it_profiles_what_starts_later(tmp_path, open_folder):
+    name = plain_nginx.unique("later")
+    with start_agent(launcher=unprivileged(*RECOMMENDED)) as agent:
+        sets = capability_sets(Path(f"/proc/{agent.process.pid}"))
+        assert sets["Prm"] == sets["Eff"] == sum(1 << BIT[one] for one in RECOMMENDED)
+        with plain_nginx.nginx(tmp_path, "later") as server:
+            plain_nginx.request(server.port, 50)
+
+            def opened() -> float:
+                found = metrics.scrape(agent.url)
+                return metrics.total(found, "tlsprof_connections_opened_total", service_name=name)
+
+            wait_until(lambda: opened() == 1, "the connection in the metrics")
+
+
+def test_a_web_configuration_that_the_listener_cannot_read_again_is_refused_at_the_start(open_folder):
+    """The agent could read it with its capabilities; the thread that serves has none."""
+    file = open_folder / "web.yml"
+    file.write_text("basic_auth_users: {}\n")
+    file.chmod(0o600)
+    command = [TLSPROF, "agent", "--listen", "127.0.0.1:0", "--web-config", file]
+    done = run([*unprivileged(*RECOMMENDED), *command])
+    assert done.child.returncode == 1, done.describe()
+    assert str(file) in done.stderr and "ermission denied" in done.stderr, done.describe()
