@@ -1,6 +1,7 @@
 //! Errors, with what caused them, on one line.
 
 use std::error::Error;
+use std::io;
 
 /// An error and its causes on one line, from the outside to the inside.
 ///
@@ -24,6 +25,33 @@ pub fn one_line(error: &(dyn Error + 'static)) -> String {
     said.join(": ")
 }
 
+/// What to do about an error whose cause is a limit of the system, as a sentence.
+pub fn remedy(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        next = cause.source();
+        let number = cause
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::raw_os_error);
+        match number {
+            Some(libc::EMFILE) => return Some(TOO_MANY_FILES),
+            Some(libc::ENFILE) => {
+                return Some("The whole system is out of files: sysctl fs.file-max");
+            }
+            Some(libc::ENOMEM) => return Some(OUT_OF_MEMORY),
+            _ => {}
+        }
+    }
+    None
+}
+
+const TOO_MANY_FILES: &str = "Raise the limit of open files: `ulimit -n 4096`, or LimitNOFILE= of \
+                              the systemd unit. tlsprof needs about 100, one for each network \
+                              namespace, and a few for each TLS library";
+const OUT_OF_MEMORY: &str = "tlsprof needs about 100 MB with what it keeps in the kernel: raise the \
+                             memory limit of its control group (MemoryMax= of the systemd unit), \
+                             or lower [limits] of the configuration";
+
 const VERIFIER: &str = ". Verifier output:";
 
 /// What the verifier writes after its reason.
@@ -46,7 +74,7 @@ mod tests {
 
     use thiserror::Error;
 
-    use super::one_line;
+    use super::{one_line, remedy};
 
     #[derive(Debug, Error)]
     enum Outer {
@@ -72,6 +100,14 @@ mod tests {
             "the kernel refused the program: loading failed: the system call returned \
              Operation not permitted (os error 1): invalid func unknown#174"
         );
+    }
+
+    #[test]
+    fn a_limit_of_the_system_has_a_remedy() {
+        let full = io::Error::from_raw_os_error(libc::EMFILE);
+        let error = anyhow::Error::new(Outer::Silent(full.into())).context("cannot start");
+        assert!(remedy(&*error).is_some_and(|text| text.contains("LimitNOFILE")));
+        assert_eq!(remedy(&denied()), None);
     }
 
     #[test]

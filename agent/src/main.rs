@@ -2,14 +2,17 @@
 
 use std::process::ExitCode;
 
-use tlsprof::causes::one_line;
+use tlsprof::causes::{one_line, remedy};
 
 fn main() -> ExitCode {
     match tlsprof::command::run(tlsprof::cli::parse()) {
         Ok(code) => code,
         Err(error) => {
             tracing::debug!(?error);
-            eprintln!("tlsprof: {}", one_line(&*error));
+            match remedy(&*error) {
+                Some(remedy) => eprintln!("tlsprof: {}. {remedy}.", one_line(&*error)),
+                None => eprintln!("tlsprof: {}", one_line(&*error)),
+            }
             ExitCode::FAILURE
         }
     }

@@ -9,6 +9,7 @@ use super::asking::Asking;
 use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
 use crate::discover::process::CpuTime;
+use crate::discover::service::ServiceName;
 use crate::discover::table::{ProcessTable, ServiceView};
 use crate::evidence::decode::decode;
 use crate::evidence::join::Joiner;
@@ -102,9 +103,13 @@ impl Desk<'_> {
     }
 }
 
-/// A process that the table knows, and that is not selected.
+/// A process that the table knows, and that is not selected; or one that it does not know,
+/// where the user has selected some: those had ended before.
 fn is_ignored(table: &ProcessTable<ProcRoot>, process: Pid) -> bool {
-    table.service_of(process).is_some() && !table.is_selected(process)
+    match table.service_of(process) {
+        Some(_) => !table.is_selected(process),
+        None => !table.selects_all(),
+    }
 }
 
 /// Takes note of a change among processes. Books what happened to one under its
@@ -130,13 +135,14 @@ fn book(
             }
         },
     };
-    let service = match table.service_of(process) {
-        Some(_) if is_ignored(table, process) => return ledger.record_unprofiled(evidence),
-        Some(name) => name.as_str(),
-        // A process that the table never saw came and went within one turn: its
-        // name is the best there is.
-        None => comm,
-    };
+    if is_ignored(table, process) {
+        return ledger.record_unprofiled(evidence);
+    }
+    // A process that the table never saw ended while it was being filled: its name is the
+    // best there is.
+    let service = table
+        .service_of(process)
+        .map_or(comm.as_str(), ServiceName::as_str);
     ledger.book(service, evidence);
     see(ledger.booked_name(service), evidence);
 }

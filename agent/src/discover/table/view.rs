@@ -6,6 +6,7 @@ use std::path::Path;
 use super::{Entry, ProcessSource, ProcessTable};
 use crate::discover::image::{ImageId, Mapping};
 use crate::discover::process::CpuTime;
+use crate::discover::selection::Wanted;
 use crate::discover::service::ServiceName;
 use crate::evidence::Pid;
 
@@ -37,6 +38,11 @@ impl<S: ProcessSource> ProcessTable<S> {
     /// True if the process lives, or has ended lately, and is selected.
     pub fn is_selected(&self, pid: Pid) -> bool {
         self.entries.get(&pid).is_some_and(|entry| entry.selected)
+    }
+
+    /// True if every process is selected.
+    pub fn selects_all(&self) -> bool {
+        self.wanted == Wanted::All
     }
 
     /// Live processes, selected or not, ascending.
