@@ -423,6 +423,13 @@ mod tests {
     }
 
     #[test]
+    fn the_configuration_for_domino_holds() {
+        let file = include_str!("../../deploy/domino/tlsprof.toml");
+        let parsed = Config::parse(file, Path::new("deploy/domino/tlsprof.toml")).unwrap();
+        assert!(parsed.findings.min_handshakes < Config::default().findings.min_handshakes);
+    }
+
+    #[test]
     fn an_empty_file_is_the_default() {
         assert_eq!(
             Config::parse("", Path::new("x")).unwrap(),
