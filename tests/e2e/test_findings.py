@@ -171,6 +171,9 @@ def test_a_process_for_each_connection_is_found(form, rsa, tmp_path):
     if finding:
         # One process may be forked before the ledger knows the service.
         assert ENOUGH - 1 <= finding["figures"]["processes_forked"] <= ENOUGH
+        # Forking, ending and page faults were over a third of the CPU time of this server.
+        assert finding["prediction"]["kind"] == "saving"
+        assert 0.1 < finding["prediction"]["cpu_ratio"]["likely"] < 0.8
 
 
 def downloaded(folder: Path, certificate: Certificate, suites: str) -> tuple[Report, int]:

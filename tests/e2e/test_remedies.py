@@ -24,7 +24,7 @@ http {{
     {upstream}
     server {{
         {listen}
-        ssl_certificate {cert};
+        {own}
         ssl_certificate_key {key};
         {directive}
     }}
@@ -101,10 +101,11 @@ def test_nginx(directive, rsa, tmp_path):
     rest = [line for line in lines if not line.startswith(("upstream", "listen"))]
     values = dict(upstream=upstream, listen=listen[0].replace("443", "127.0.0.1:8443"))
     config = tmp_path / "nginx.conf"
-    text = "\n".join(line for line in rest)
-    config.write_text(
-        NGINX.format(folder=tmp_path, cert=rsa.cert, key=rsa.key, directive=text, **values)
-    )
+    text = "\n".join(rest)
+    # A certificate with a key comes beside that of the server, one without in its place.
+    replaces = "ssl_certificate " in text and "ssl_certificate_key" not in text
+    values["own"] = "" if replaces else f"ssl_certificate {rsa.cert};"
+    config.write_text(NGINX.format(folder=tmp_path, key=rsa.key, directive=text, **values))
     done = run(["nginx", "-t", "-e", "stderr", "-c", config])
     assert done.child.returncode == 0, done.describe()
 

@@ -205,7 +205,8 @@ fn evidence(
         ));
     }
     let each = per_connection(subject.account);
-    statements.extend(each.map(|each| opening_in_words(&each, role)));
+    let measured = each.filter(|each| each.cpu(role).likely > 0.0);
+    statements.extend(measured.map(|each| opening_in_words(&each, role)));
     Evidence {
         basis: subject.basis(Observed::Connections, closed),
         statements,
