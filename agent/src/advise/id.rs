@@ -7,6 +7,8 @@ pub enum Id {
     SlowKeyExchange,
     /// An RSA certificate where clients accept ECDSA.
     CostlyCertificate,
+    /// Data is encrypted by a slow cipher where clients offered a faster one.
+    CostlyCipher,
     /// Verification of certificates inside the server's handshakes.
     CertificateVerification,
     /// Sessions that clients brought, refused.
@@ -25,6 +27,8 @@ pub enum Id {
     EphemeralPorts,
     /// A process for each connection.
     ProcessPerConnection,
+    /// Connections are dropped, or wait long, before they are accepted.
+    AcceptQueueOverflow,
     /// Handshakes wait for locks.
     LockWait,
     /// Handshakes wait for disks.
@@ -41,9 +45,10 @@ pub enum Id {
 
 impl Id {
     /// All findings, in the order of their pages.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::SlowKeyExchange,
         Self::CostlyCertificate,
+        Self::CostlyCipher,
         Self::CertificateVerification,
         Self::ResumptionRefused,
         Self::ResumptionNotOffered,
@@ -53,6 +58,7 @@ impl Id {
         Self::TimeWaitBuildUp,
         Self::EphemeralPorts,
         Self::ProcessPerConnection,
+        Self::AcceptQueueOverflow,
         Self::LockWait,
         Self::DiskWait,
         Self::RandomWait,
@@ -66,6 +72,7 @@ impl Id {
         match self {
             Self::SlowKeyExchange => "slow-key-exchange",
             Self::CostlyCertificate => "costly-certificate",
+            Self::CostlyCipher => "costly-cipher",
             Self::CertificateVerification => "certificate-verification",
             Self::ResumptionRefused => "resumption-refused",
             Self::ResumptionNotOffered => "resumption-not-offered",
@@ -75,6 +82,7 @@ impl Id {
             Self::TimeWaitBuildUp => "time-wait-build-up",
             Self::EphemeralPorts => "ephemeral-ports",
             Self::ProcessPerConnection => "process-per-connection",
+            Self::AcceptQueueOverflow => "accept-queue-overflow",
             Self::LockWait => "lock-wait",
             Self::DiskWait => "disk-wait",
             Self::RandomWait => "random-wait",
@@ -99,6 +107,12 @@ impl Id {
             Self::CostlyCertificate => {
                 "Clients of before 2014 may not know ECDSA: keep the RSA certificate beside the \
                  new one. Clients that pin the old key must learn the new one first."
+            }
+            Self::CostlyCipher => {
+                "Suites with CBC are no loss: they have a history of attacks by padding and timing \
+                 (Lucky Thirteen), and 3DES has blocks too short for long connections (Sweet32). \
+                 Clients without AES in hardware, such as old telephones, prefer ChaCha20 for a \
+                 reason: let it stay in the list for those who name it first."
             }
             Self::CertificateVerification => {
                 "Resumed sessions are not verified again: a certificate revoked meanwhile is \
@@ -127,6 +141,10 @@ impl Id {
             Self::ProcessPerConnection => {
                 "Processes keep connections apart in memory; threads and event loops do not. \
                  What was safe for one connection a process may not be for many."
+            }
+            Self::AcceptQueueOverflow => {
+                "A longer queue hides that a server is too slow: clients wait in it, and may have \
+                 gone when their turn comes. Each waiting connection takes kernel memory."
             }
             Self::LockWait | Self::DiskWait => {
                 "Sessions in the memory of one process cannot be resumed in another: look at \

@@ -1,7 +1,9 @@
 //! The rules: each looks at one service and says what is wrong with it, if anything.
 
+mod accept_queue;
 mod bottleneck;
 mod certificate;
+mod cipher;
 mod connections;
 mod failures;
 mod key_exchange;
@@ -15,9 +17,10 @@ use super::{Finding, subject::Subject};
 /// A rule.
 type Rule = fn(&Subject<'_>) -> Option<Finding>;
 
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 19] = [
     key_exchange::slow,
     certificate::costly,
+    cipher::costly,
     certificate::verification,
     resumption::refused,
     resumption::not_offered_by_clients,
@@ -27,6 +30,7 @@ const RULES: [Rule; 17] = [
     ports::time_wait,
     ports::ephemeral,
     processes::per_connection,
+    accept_queue::overflow,
     waits::lock,
     waits::disk,
     waits::random,
