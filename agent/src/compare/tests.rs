@@ -230,7 +230,7 @@ fn what_differs_beside_the_server_is_told() {
     after.sampling.period_seconds = Some(0.1);
     after.duration_seconds = 2.0;
     let warnings = two(sample::report(), after).warnings.join("\n");
-    for word in ["web1, web2", "4, 64", "9.9", "100 ms", "2.00 s only"] {
+    for word in ["web1, web2", "4, 64", "9.9", "100 ms", "(2.00 s)"] {
         assert!(warnings.contains(word), "{word} is not in:\n{warnings}");
     }
     assert!(two(sample::report(), sample::report()).warnings.is_empty());

@@ -61,14 +61,8 @@ pub fn of(groups: &[LabelledRuns]) -> Vec<String> {
     .into_iter()
     .flatten()
     .collect();
+    all.extend(short(groups));
     for run in groups.iter().flat_map(|group| &group.runs) {
-        if run.report.duration_seconds < SHORT_SECONDS {
-            all.push(format!(
-                "{} is of {} only: what happens at the beginning and the end of a load weighs much.",
-                run.file,
-                time(run.report.duration_seconds)
-            ));
-        }
         if let Some(status) = run.report.command.as_ref().map(|one| one.exit_status)
             && status != 0
         {
@@ -79,6 +73,24 @@ pub fn of(groups: &[LabelledRuns]) -> Vec<String> {
         }
     }
     all
+}
+
+/// Reports of hardly any time, in one sentence.
+fn short(groups: &[LabelledRuns]) -> Option<String> {
+    let runs = groups.iter().flat_map(|group| &group.runs);
+    let short: Vec<String> = runs
+        .map(|run| (&run.file, run.report.duration_seconds))
+        .filter(|(_, seconds)| *seconds < SHORT_SECONDS)
+        .map(|(file, seconds)| format!("{file} ({})", time(seconds)))
+        .collect();
+    (!short.is_empty()).then(|| {
+        format!(
+            "Less than {} were profiled for {}: what happens at the beginning and the end of a \
+             load weighs much.",
+            time(SHORT_SECONDS),
+            short.join(", ")
+        )
+    })
 }
 
 /// What is not known of a service, and what differs.

@@ -75,7 +75,7 @@ fn verdicts(trials: u32, runs: usize, spread: f64, factor: f64) -> (f64, f64) {
 #[test]
 fn equal_servers_are_seldom_told_apart() {
     for runs in [1, 2, 5] {
-        let (any, _) = verdicts(150, runs, NOISE.spread, 1.0);
+        let (any, _) = verdicts(100, runs, NOISE.spread, 1.0);
         assert!(
             any <= 0.05,
             "{runs} runs: {any} of the comparisons have a verdict"
@@ -85,8 +85,8 @@ fn equal_servers_are_seldom_told_apart() {
 
 #[test]
 fn repeats_correct_an_assumption_that_is_too_good() {
-    let (alone, _) = verdicts(60, 1, 2.0 * NOISE.spread, 1.0);
-    let (repeated, _) = verdicts(100, 5, 2.0 * NOISE.spread, 1.0);
+    let (alone, _) = verdicts(40, 1, 3.0 * NOISE.spread, 1.0);
+    let (repeated, _) = verdicts(60, 5, 3.0 * NOISE.spread, 1.0);
     assert!(alone > 0.2, "single runs cannot know it: {alone}");
     assert!(repeated <= 0.1, "{repeated}");
 }

@@ -73,6 +73,8 @@ pub(super) fn change_limits(of: &FigureComparison, change: &Change) -> String {
 }
 
 fn signed(unit: &str, by: f64) -> String {
+    // What rounds to nothing has no sign.
+    let by = if by.abs() < 0.0005 { 0.0 } else { by };
     if unit == "share" {
         return format!("{:+.1} points", by * 100.0);
     }
@@ -137,10 +139,27 @@ fn change_in_words(name: &str, of: &FigureComparison) -> String {
             "{name}: {what} takes {after} of CPU, {before} before; too little data to tell whether that is real ({limits})."
         ),
         real => format!(
-            "{name}: {what} takes {after} of CPU instead of {before}: {} ({limits}). It is {}.",
-            self::change(of, change),
+            "{name}: {what} takes {after} of CPU instead of {before}: {}. That is {}.",
+            less_or_more(change),
             real.words()
         ),
+    }
+}
+
+/// A real change: `74% less (69% to 78%)`.
+fn less_or_more(change: &Change) -> String {
+    let (Some(by), Some(low), Some(high)) = (change.change, change.low, change.high) else {
+        return "from nothing".to_owned();
+    };
+    let size = |by: f64| {
+        signed("number", by.abs())
+            .trim_start_matches('+')
+            .to_owned()
+    };
+    if by < 0.0 {
+        format!("{} less ({} to {})", size(by), size(high), size(low))
+    } else {
+        format!("{} more ({} to {})", size(by), size(low), size(high))
     }
 }
 
@@ -154,6 +173,13 @@ fn order_in_words(name: &str, of: &FigureComparison, ranking: &Ranking, groups: 
             "{name}: {what} costs the same in all {groups} as far as can be told: the differences are noise."
         );
     }
+    let first = ranking
+        .alike
+        .first()
+        .filter(|run| run.first() == Some(best));
+    let best = first.map_or_else(|| best.clone(), |run| list(run));
+    let last = ranking.alike.last().filter(|run| run.last() == Some(worst));
+    let worst = last.map_or_else(|| worst.clone(), |run| list(run));
     format!("{name}: {what} takes least CPU in {best}, and most in {worst}.")
 }
 

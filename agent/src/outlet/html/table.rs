@@ -28,7 +28,7 @@ pub(in crate::outlet) enum Head<'a> {
 /// row is its head.
 pub(in crate::outlet) fn table(caption: &str, heads: &[Head<'_>], rows: Vec<Vec<Cell>>) -> Markup {
     html! {
-        div class="scroll" tabindex="0" role="region" aria-label=(caption) {
+        div class="scroll" tabindex="0" role="group" aria-label=(caption) {
             table {
                 caption { (caption) }
                 thead { tr { @for head in heads { (head_cell(*head)) } } }

@@ -26,6 +26,8 @@ pub(super) fn findings(report: &Report) -> Markup {
 fn finding(finding: &Finding) -> Markup {
     let severity = severity(&finding.severity);
     let saving = saving(&finding.prediction);
+    let prediction = &finding.prediction;
+    let is_predicted = prediction.cpu_ratio.is_some() || prediction.latency_seconds.is_some();
     html! {
         article class={ "card finding " (severity) } {
             h3 { (printable(&finding.title)) }
@@ -34,7 +36,9 @@ fn finding(finding: &Finding) -> Markup {
                 " " (printable(&finding.service_name)) " · " code { (printable(&finding.id)) }
             }
             p { (printable(&evidence(finding))) }
-            @if !saving.is_empty() { p { strong { (printable(&saving)) } } }
+            @if !saving.is_empty() {
+                p class=[is_predicted.then_some("saving")] { (printable(&saving)) }
+            }
             p { "Change (" (printable(&finding.remedy.server)) "): " (printable(&finding.remedy.change)) }
             @if !finding.remedy.directive.is_empty() {
                 pre tabindex="0" aria-label="What to write into the configuration" {
