@@ -92,7 +92,7 @@ fn parse(content: &[u8]) -> Result<Report, Problem> {
         return Err(Problem::Empty);
     }
     // Another version may have other fields: the version is looked at before them.
-    let head: Head = serde_json::from_slice(content).map_err(problem)?;
+    let head: Head = serde_json::from_slice(content).map_err(|error| problem(&error))?;
     let Some(found) = head.schema_version else {
         return Err(Problem::NotAReport("it has no schema_version".to_owned()));
     };
@@ -105,16 +105,16 @@ fn parse(content: &[u8]) -> Result<Report, Problem> {
         }
         std::cmp::Ordering::Equal => {}
     }
-    serde_json::from_slice(content).map_err(problem)
+    serde_json::from_slice(content).map_err(|error| problem(&error))
 }
 
-fn problem(error: serde_json::Error) -> Problem {
+fn problem(error: &serde_json::Error) -> Problem {
     use serde_json::error::Category;
     let (line, column) = (error.line(), error.column());
     match error.classify() {
         Category::Eof => Problem::Truncated { line, column },
-        Category::Syntax | Category::Io => Problem::NotJson(said(&error)),
-        Category::Data => Problem::NotAReport(said(&error)),
+        Category::Syntax | Category::Io => Problem::NotJson(said(error)),
+        Category::Data => Problem::NotAReport(said(error)),
     }
 }
 
@@ -124,7 +124,7 @@ fn said(error: &serde_json::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
     use proptest::prelude::*;
 

@@ -96,8 +96,8 @@ impl Estimate {
 pub struct Spread {
     /// Relative variance.
     variance: f64,
-    /// Degrees of freedom behind it.
-    freedom: f64,
+    /// Variance of that variance: how uncertain it is itself.
+    error: f64,
 }
 
 impl Spread {
@@ -120,16 +120,20 @@ impl Spread {
         let weight = assumed.weight;
         let averaged = (weight * assumed.spread.powi(2) + observed) / (weight + freedom);
         let seen = observed / freedom.max(1.0);
+        // A variance that is estimated with n degrees of freedom has a variance of 2/n of
+        // its square. Counting errors make what is observed uncertain, too.
+        let total = squares / freedom.max(1.0);
         if seen > averaged {
             // An assumption that is too good must not talk away what is seen.
             return Self {
                 variance: seen,
-                freedom: freedom.max(FEWEST),
+                error: 2.0 * total.powi(2) / freedom.max(FEWEST),
             };
         }
+        let sum = weight * assumed.spread.powi(4) + freedom * total.powi(2);
         Self {
             variance: averaged,
-            freedom: weight + freedom,
+            error: 2.0 * sum / (weight + freedom).powi(2),
         }
     }
 }
@@ -139,11 +143,7 @@ impl Spread {
 pub struct Level {
     scale: Scale,
     value: f64,
-    /// Variance that is known from counts.
-    counting: f64,
-    /// Variance that rests on the spread between runs.
-    between: f64,
-    freedom: f64,
+    uncertainty: Uncertainty,
     /// As it is shown.
     shown: f64,
     /// How many runs.
@@ -157,13 +157,14 @@ impl Level {
             return None;
         }
         let number = size(runs);
-        let between = mean(runs, |one| one.unit.powi(2)) * spread.variance / number;
         Some(Self {
             scale,
             value: mean(runs, |one| one.value),
-            counting: mean(runs, |one| one.variance) / number,
-            between,
-            freedom: spread.freedom,
+            uncertainty: Uncertainty {
+                counting: mean(runs, |one| one.variance) / number,
+                by_spread: mean(runs, |one| one.unit.powi(2)) / number,
+                spread,
+            },
             shown: shown(runs, scale),
             runs: runs.len(),
         })
@@ -176,7 +177,7 @@ impl Level {
 
     /// Its limits at this confidence (0 to 1).
     pub fn limits(&self, confidence: f64) -> (f64, f64) {
-        let half = half_width(self.counting, self.between, self.freedom, confidence);
+        let half = self.uncertainty.half_width(confidence);
         let (low, high) = (self.value - half, self.value + half);
         match self.scale {
             Scale::Ratio => (low.exp(), high.exp()),
@@ -210,9 +211,13 @@ pub struct Contrast {
 impl Contrast {
     /// From `before` to `after`, with limits at `confidence` (0 to 1).
     pub fn between(before: &Level, after: &Level, confidence: f64) -> Self {
-        let counting = before.counting + after.counting;
-        let between = before.between + after.between;
-        let half_width = half_width(counting, between, before.freedom, confidence);
+        // Both have the same spread.
+        let half_width = Uncertainty {
+            counting: before.uncertainty.counting + after.uncertainty.counting,
+            by_spread: before.uncertainty.by_spread + after.uncertainty.by_spread,
+            spread: before.uncertainty.spread,
+        }
+        .half_width(confidence);
         let difference = after.value - before.value;
         let relative = |value: f64| match before.scale {
             Scale::Ratio => value.exp_m1(),
@@ -237,19 +242,29 @@ impl Contrast {
     }
 }
 
-/// Student's quantile times the standard error. Only the variance between runs is itself
-/// uncertain: degrees of freedom by Satterthwaite (1946).
-fn half_width(counting: f64, between: f64, freedom: f64, confidence: f64) -> f64 {
-    let total = counting + between;
-    if total <= 0.0 {
-        return 0.0;
+/// What makes a level uncertain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Uncertainty {
+    /// Variance that is known from counts.
+    counting: f64,
+    /// How much variance the spread between runs adds, by its own.
+    by_spread: f64,
+    spread: Spread,
+}
+
+impl Uncertainty {
+    /// Student's quantile times the standard error. Only the spread is itself uncertain:
+    /// degrees of freedom by Satterthwaite (1946).
+    fn half_width(&self, confidence: f64) -> f64 {
+        let total = self.counting + self.by_spread * self.spread.variance;
+        if total <= 0.0 {
+            return 0.0;
+        }
+        let error = self.by_spread.powi(2) * self.spread.error;
+        // Without an error it is infinite.
+        let freedom = (2.0 * total.powi(2) / error).max(1.0);
+        quantile(confidence, freedom) * total.sqrt()
     }
-    let freedom = if between > 0.0 {
-        (freedom * (total / between).powi(2)).clamp(1.0, MANY)
-    } else {
-        MANY
-    };
-    quantile(confidence, freedom) * total.sqrt()
 }
 
 /// Two-sided quantile of Student's distribution.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::model::{Change, Verdict};
+use super::model::{Change, ServiceComparison, Verdict};
 use super::*;
 use crate::outlet::compare::sample::{faster, group, scaled};
 use crate::outlet::compare::{html, json, text};

@@ -10,7 +10,7 @@ use crate::outlet::html::{anchor, chart, page};
 use crate::outlet::terminal::printable;
 use crate::units::{counted, time};
 
-use super::words;
+use super::{sentences, words};
 
 /// Changes by more than this are drawn at the edge.
 const FURTHEST: f64 = 1.0;
@@ -26,7 +26,7 @@ pub fn render(comparison: &Comparison) -> String {
         header {
             h1 { "tlsprof · comparison of " (labels.join(", ")) }
             @for service in &comparison.services {
-                p class="lead" { (words::headline(comparison, service)) }
+                p class="lead" { (sentences::headline(comparison, service)) }
             }
             (warnings(comparison))
             (reports(comparison))
@@ -37,8 +37,8 @@ pub fn render(comparison: &Comparison) -> String {
             }
         }
         footer {
-            @for note in words::left_out(&comparison.left_out) { p { (note) } }
-            @for note in words::method(comparison) { p { (note) } }
+            @for note in sentences::left_out(&comparison.left_out) { p { (note) } }
+            @for note in sentences::method(comparison) { p { (note) } }
             p { "Made by tlsprof " (printable(&comparison.tlsprof_version)) "." }
         }
     };
@@ -214,7 +214,7 @@ fn matrix(comparison: &Comparison, service: &ServiceComparison) -> Markup {
 }
 
 fn noise(ranking: &Ranking) -> Markup {
-    html! { @for sentence in words::noise(ranking) { p { (sentence) } } }
+    html! { @for sentence in sentences::noise(ranking) { p { (sentence) } } }
 }
 
 /// All figures of all groups; real changes from the first are marked.

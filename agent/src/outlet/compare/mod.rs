@@ -4,5 +4,6 @@ pub mod html;
 pub mod json;
 #[cfg(test)]
 pub(crate) mod sample;
+mod sentences;
 pub mod text;
 mod words;

@@ -7,7 +7,7 @@ use crate::outlet::terminal::table::{Align, Table};
 use crate::outlet::terminal::units::time;
 use crate::outlet::terminal::{Paint, Style, printable, shorten, wrap};
 
-use super::words;
+use super::{sentences, words};
 
 /// More groups than these have a row each instead of a column.
 const COLUMNS: usize = 4;
@@ -27,7 +27,7 @@ const MATRIX: [(&str, &str); 6] = [
 pub fn render(comparison: &Comparison, style: Style) -> String {
     let mut out = String::new();
     for service in &comparison.services {
-        let text = words::headline(comparison, service);
+        let text = sentences::headline(comparison, service);
         out.push_str(&painted(&text, Paint::Bold, 0, style));
     }
     for warning in &comparison.warnings {
@@ -40,8 +40,8 @@ pub fn render(comparison: &Comparison, style: Style) -> String {
         out.push_str(&of_service(comparison, service, style));
     }
     out.push('\n');
-    let notes = words::left_out(&comparison.left_out);
-    for note in notes.iter().chain(&words::method(comparison)) {
+    let notes = sentences::left_out(&comparison.left_out);
+    for note in notes.iter().chain(&sentences::method(comparison)) {
         out.push_str(&painted(note, Paint::Dim, 0, style));
     }
     out
@@ -217,7 +217,7 @@ fn matrix(comparison: &Comparison, service: &ServiceComparison, style: Style) ->
         table.cells(cells);
     }
     let mut out = table.render(style, 2);
-    for sentence in words::noise(ranking) {
+    for sentence in sentences::noise(ranking) {
         out.push_str(&wrap(&sentence, 2, style.width));
     }
     let legend = "▲ ▼ higher and lower than the first, and real; without a mark it may be noise.";

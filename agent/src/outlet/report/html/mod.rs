@@ -1,6 +1,8 @@
 //! The report as one page: the answer first, then its evidence.
 
+mod connections;
 mod findings;
+mod handshakes;
 mod service;
 
 use maud::{Markup, html};
