@@ -3,6 +3,8 @@
 //! Wrong usage ends the process with status 2 and a message (clap does that);
 //! failures of the commands themselves are for the caller, with status 1.
 
+mod compare;
+
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,6 +15,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::advise::Work;
 use crate::calibrate::COMMAND;
 use crate::config::parse_duration;
+use compare::RawCompare;
+pub use compare::{CompareOptions, LabelledFile};
 
 /// How long `report` profiles when neither a duration nor a command is given.
 const DEFAULT_DURATION: Duration = Duration::from_secs(30);
@@ -24,7 +28,7 @@ fn work(name: &str) -> Result<Work, String> {
 }
 
 /// What the user wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Invocation {
     /// The configuration file named by `--config`.
     pub config: Option<PathBuf>,
@@ -35,7 +39,7 @@ pub struct Invocation {
 }
 
 /// A command with its options.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// `tlsprof list`
     List(ListOptions),
@@ -43,6 +47,8 @@ pub enum Command {
     Agent(AgentOptions),
     /// `tlsprof report`
     Report(ReportOptions),
+    /// `tlsprof compare`
+    Compare(CompareOptions),
     /// `tlsprof doctor`
     Doctor(Format),
     /// This program started by itself, to calibrate operations of the library at that path.
@@ -81,7 +87,7 @@ pub struct ReportOptions {
     /// How long.
     pub until: Until,
     /// Form of the report.
-    pub format: Format,
+    pub format: ReportFormat,
     /// Where it goes; standard output when None.
     pub output: Option<PathBuf>,
     /// Where a flame graph of the CPU samples goes, as an SVG.
@@ -122,6 +128,18 @@ pub enum Format {
     Json,
 }
 
+/// Form of a report or a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For people at a terminal.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+    /// For people: one page with charts.
+    Html,
+}
+
 /// What is logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 #[expect(
@@ -156,6 +174,8 @@ Examples:
   sudo tlsprof report                 profile all of them for 30 seconds
   sudo tlsprof report --port 443 -- wrk -d 20s https://localhost/
                                       profile while a load test runs
+  tlsprof compare before.json after.json
+                                      what changed, and is it real?
   sudo tlsprof agent                  serve Prometheus metrics
   sudo tlsprof doctor                 what works on this host";
 
@@ -163,6 +183,7 @@ const REPORT_EXAMPLES: &str = "\
 Examples:
   sudo tlsprof report --duration 2m --service nginx.service
   sudo tlsprof report --format json --output profile.json
+  sudo tlsprof report --format html --output profile.html
   sudo tlsprof report --service nginx.service --flamegraph nginx.svg
   sudo tlsprof report --port 443 -- wrk -d 20s https://localhost/";
 
@@ -225,6 +246,9 @@ enum RawCommand {
     /// Profile for a while, or while a command runs, and report
     #[command(after_help = REPORT_EXAMPLES)]
     Report(RawReport),
+    /// Show what changed between reports, and whether it is real
+    #[command(after_help = compare::EXAMPLES)]
+    Compare(RawCompare),
     /// Time the operations of a libcrypto; for tlsprof itself
     #[command(name = COMMAND, hide = true)]
     Calibrate {
@@ -265,10 +289,10 @@ struct RawReport {
     #[arg(
         long,
         default_value = "text",
-        value_name = "text|json",
+        value_name = "text|json|html",
         hide_possible_values = true
     )]
-    format: Format,
+    format: ReportFormat,
     /// Write the report to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -330,6 +354,7 @@ impl From<Raw> for Invocation {
                 ask_certificates,
             }),
             RawCommand::Report(report) => Command::Report(report.into()),
+            RawCommand::Compare(compare) => Command::Compare(compare.into()),
             RawCommand::Calibrate { library, work } => Command::Calibrate(library, work),
             RawCommand::Doctor { format } => Command::Doctor(format),
         };
@@ -393,7 +418,7 @@ mod tests {
         let options = report("tlsprof report");
         assert_eq!(options.target, Target::All);
         assert_eq!(options.until, Until::Elapsed(Duration::from_secs(30)));
-        assert_eq!((options.format, options.output), (Format::Text, None));
+        assert_eq!((options.format, options.output), (ReportFormat::Text, None));
     }
 
     #[test]
@@ -410,7 +435,40 @@ mod tests {
         assert_eq!(options.target, Target::Port(443));
         let command = ["wrk", "-d", "20s", "--pid"].map(OsString::from).to_vec();
         assert_eq!(options.until, Until::CommandEnds(command));
-        assert_eq!(options.format, Format::Json);
+        assert_eq!(options.format, ReportFormat::Json);
+    }
+
+    #[test]
+    fn reports_to_compare_have_labels_if_the_user_gives_them() {
+        let arguments = "tlsprof compare before=1.json ./x=y.json a=b=c.json --service n=m \
+                         --noise 2.5% --fail-if-worse --format html";
+        let Command::Compare(options) = parsed(arguments).command else {
+            panic!("not a comparison");
+        };
+        let labels: Vec<_> = options
+            .reports
+            .iter()
+            .map(|one| one.label.as_deref())
+            .collect();
+        assert_eq!(labels, [Some("before"), None, Some("a")]);
+        let files: Vec<_> = options
+            .reports
+            .iter()
+            .map(|one| one.file.display().to_string())
+            .collect();
+        assert_eq!(files, ["1.json", "./x=y.json", "b=c.json"]);
+        assert_eq!(
+            options.services,
+            [crate::compare::Pair {
+                first: "n".into(),
+                others: vec!["m".into()]
+            }]
+        );
+        assert_eq!(
+            (options.spread, options.format),
+            (0.025, ReportFormat::Html)
+        );
+        assert!(options.fail_if_worse);
     }
 
     #[test]
@@ -467,6 +525,15 @@ mod tests {
             "tlsprof report stray",
             "tlsprof report --format xml",
             "tlsprof agent --listen nowhere",
+            "tlsprof list --format html",
+            "tlsprof compare",
+            "tlsprof compare one.json",
+            "tlsprof compare a= b.json",
+            "tlsprof compare =a.json b.json",
+            "tlsprof compare --noise 5 a.json b.json",
+            "tlsprof compare --noise -1% a.json b.json",
+            "tlsprof compare --noise NaN% a.json b.json",
+            "tlsprof compare --service a= a.json b.json",
         ] {
             let error = parse_from(arguments.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{arguments}");

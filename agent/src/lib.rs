@@ -12,6 +12,7 @@ pub mod calibrate;
 pub mod causes;
 pub mod cli;
 pub mod command;
+pub mod compare;
 pub mod config;
 pub mod discover;
 pub mod evidence;

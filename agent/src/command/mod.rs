@@ -1,8 +1,10 @@
 //! The commands of the command line.
 
 mod agent;
+mod compare;
 mod doctor;
 mod list;
+mod output;
 mod progress;
 mod report;
 
@@ -45,6 +47,8 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
         }
         Command::Agent(options) => agent::run(&options, &config()?),
         Command::Report(options) => report::run(&options, &config()?),
+        // Reports of any host, by any user.
+        Command::Compare(options) => compare::run(&options),
         Command::Doctor(format) => doctor::run(format, &config()?),
         // Without privileges, and without the configuration.
         Command::Calibrate(library, work) => Ok(calibrate::run_child(&library, work)),

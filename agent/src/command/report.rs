@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command as Process, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,17 +12,17 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 
+use super::output::{Output, write};
 use super::progress::Progress;
 use super::{new_ledger, selection, session_options, stop_flag};
 use crate::advise::Thresholds;
-use crate::cli::{Format, ReportOptions, Until};
+use crate::cli::{ReportFormat, ReportOptions, Until};
 use crate::config::Config;
 use crate::ledger::Sampling;
 use crate::outlet::flamegraph::{self, Stack};
 use crate::outlet::live::Display;
-use crate::outlet::report::model::{Command, Report};
-use crate::outlet::report::{Facts, build, json, text};
-use crate::outlet::terminal::Style;
+use crate::outlet::report::model::Command;
+use crate::outlet::report::{Facts, build, html, json, text};
 use crate::session::Session;
 
 /// How long one turn waits for evidence.
@@ -74,7 +73,11 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
         notes: session.notes(),
     };
     let report = build(facts, &session.ledger());
-    write(&report, options.format, output)?;
+    write("the report", output, |style| match options.format {
+        ReportFormat::Text => Ok(text::render(&report, style)),
+        ReportFormat::Json => json::render(&report).context("cannot write the report as JSON"),
+        ReportFormat::Html => Ok(html::render(&report)),
+    })?;
     if let Some(graph) = graph {
         draw(&session.stacks(), graph)?;
     }
@@ -164,54 +167,6 @@ impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.stop();
     }
-}
-
-/// A file that was opened before the profile began.
-struct Output {
-    path: PathBuf,
-    file: File,
-}
-
-impl Output {
-    fn create(path: &Path, what: &str) -> Result<Self> {
-        let file = File::create(path)
-            .with_context(|| format!("cannot write {what} to {}", path.display()))?;
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-        })
-    }
-}
-
-fn write(report: &Report, format: Format, output: Option<Output>) -> Result<()> {
-    let render = |style| match format {
-        Format::Text => Ok(text::render(report, style)),
-        Format::Json => json::render(report).context("cannot write the report as JSON"),
-    };
-    let stdout = io::stdout();
-    let Some(Output { path, mut file }) = output else {
-        let text = render(Style::of(&stdout))?;
-        return stdout
-            .lock()
-            .write_all(text.as_bytes())
-            .context("cannot write the report to standard output");
-    };
-    let text = render(Style::plain(100))?;
-    let written = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all());
-    if let Err(error) = written {
-        // What was measured is not lost with the disk.
-        let _ = stdout.lock().write_all(text.as_bytes());
-        return Err(error).with_context(|| {
-            format!(
-                "cannot write the report to {}; it is on standard output instead",
-                path.display()
-            )
-        });
-    }
-    eprintln!("tlsprof: report written to {}", path.display());
-    Ok(())
 }
 
 fn draw(stacks: &BTreeMap<Stack, u64>, Output { path, file }: Output) -> Result<()> {

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use super::Moments;
+
 /// Shorter times are recorded as this one. No handshake takes so little.
 const SHORTEST: u64 = 100;
 /// Longer times are booked as this one, in nanoseconds: an hour.
@@ -24,7 +26,7 @@ pub(super) fn bounded_nanos(time: Duration) -> (u64, bool) {
 #[derive(Clone, Debug)]
 pub struct Distribution {
     histogram: Histogram<u64>,
-    sum: u64,
+    moments: Moments,
     max: u64,
     out_of_range: u64,
 }
@@ -38,7 +40,7 @@ impl Default for Distribution {
         histogram.auto(true);
         Self {
             histogram,
-            sum: 0,
+            moments: Moments::default(),
             max: 0,
             out_of_range: 0,
         }
@@ -54,7 +56,7 @@ impl Distribution {
         if cut || nanos < SHORTEST || recorded.is_err() {
             self.out_of_range += 1;
         }
-        self.sum = self.sum.saturating_add(nanos);
+        self.moments.record(time);
         self.max = self.max.max(nanos);
     }
 
@@ -70,7 +72,12 @@ impl Distribution {
 
     /// Arithmetic mean; zero when nothing was recorded.
     pub fn mean(&self) -> Duration {
-        Duration::from_nanos(self.sum.checked_div(self.count()).unwrap_or(0))
+        self.moments.mean_time()
+    }
+
+    /// Standard error of the mean, in seconds; None for less than two times.
+    pub fn mean_error(&self) -> Option<f64> {
+        self.moments.standard_error()
     }
 
     /// The largest time.

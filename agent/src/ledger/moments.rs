@@ -47,6 +47,14 @@ impl Moments {
         self.sum as f64 / self.count as f64 / 1e9
     }
 
+    /// The mean as a time, cut to whole nanoseconds; zero for none.
+    pub const fn mean_time(self) -> Duration {
+        match self.sum.checked_div(self.count) {
+            Some(nanos) => Duration::from_nanos(nanos),
+            None => Duration::ZERO,
+        }
+    }
+
     /// Standard error of the mean in seconds; None for less than two times.
     pub fn standard_error(self) -> Option<f64> {
         if self.count < 2 {

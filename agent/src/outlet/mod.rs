@@ -1,7 +1,9 @@
 //! Where the ledger is shown.
 
+pub mod compare;
 pub mod doctor;
 pub mod flamegraph;
+mod html;
 pub mod http;
 pub mod list;
 pub mod live;

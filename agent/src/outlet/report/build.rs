@@ -230,6 +230,7 @@ pub(super) fn quantiles(of: &Distribution) -> Quantiles {
         p90: of.quantile(0.9).as_secs_f64(),
         p99: of.quantile(0.99).as_secs_f64(),
         max: of.max().as_secs_f64(),
+        mean_error: of.mean_error(),
     }
 }
 

@@ -5,6 +5,7 @@ mod build;
 mod connections;
 mod cpu;
 mod findings;
+pub mod html;
 pub mod json;
 pub mod model;
 #[cfg(test)]

@@ -234,6 +234,10 @@ pub struct Quantiles {
     pub p99: f64,
     /// Largest.
     pub max: f64,
+    /// Standard error of the mean; null for less than two values, and in reports from
+    /// before it was told.
+    #[serde(default)]
+    pub mean_error: Option<f64>,
 }
 
 /// CPU time of one step.

@@ -1,5 +1,7 @@
 //! Tables with aligned columns.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{Paint, Style, shorten};
@@ -20,7 +22,7 @@ pub enum Align {
 
 #[derive(Clone, Debug)]
 struct Column {
-    header: &'static str,
+    header: Cow<'static, str>,
     align: Align,
     /// Left out where the table is too wide.
     optional: bool,
@@ -32,6 +34,8 @@ struct Column {
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
+    /// Emphasis of a row's last cell, by row.
+    marks: BTreeMap<usize, Paint>,
 }
 
 impl Table {
@@ -42,21 +46,21 @@ impl Table {
 
     /// Adds a column of words.
     #[must_use]
-    pub fn left(self, header: &'static str) -> Self {
-        self.column(header, Align::Left, false)
+    pub fn left(self, header: impl Into<Cow<'static, str>>) -> Self {
+        self.column(header.into(), Align::Left, false)
     }
 
     /// Adds a column of numbers.
     #[must_use]
-    pub fn right(self, header: &'static str) -> Self {
-        self.column(header, Align::Right, false)
+    pub fn right(self, header: impl Into<Cow<'static, str>>) -> Self {
+        self.column(header.into(), Align::Right, false)
     }
 
     /// Adds a column that is left out where the table is too wide; the last
     /// such column goes first.
     #[must_use]
-    pub fn optional(self, header: &'static str, align: Align) -> Self {
-        self.column(header, align, true)
+    pub fn optional(self, header: impl Into<Cow<'static, str>>, align: Align) -> Self {
+        self.column(header.into(), align, true)
     }
 
     /// Paints the cells of the column added last.
@@ -68,7 +72,7 @@ impl Table {
         self
     }
 
-    fn column(mut self, header: &'static str, align: Align, optional: bool) -> Self {
+    fn column(mut self, header: Cow<'static, str>, align: Align, optional: bool) -> Self {
         self.columns.push(Column {
             header,
             align,
@@ -80,8 +84,20 @@ impl Table {
 
     /// Adds a row with a cell for each column.
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
-        debug_assert_eq!(N, self.columns.len());
-        self.rows.push(cells.into());
+        self.cells(cells.into());
+    }
+
+    /// The same, where the number of columns is known only at run time.
+    pub fn cells(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.columns.len());
+        self.rows.push(cells);
+    }
+
+    /// Paints the last cell of the row added last.
+    pub fn mark(&mut self, paint: Paint) {
+        if let Some(last) = self.rows.len().checked_sub(1) {
+            self.marks.insert(last, paint);
+        }
     }
 
     /// Whether it has no rows.
@@ -118,7 +134,7 @@ impl Table {
         let columns = self.columns.iter().enumerate();
         let measured = columns.map(|(at, column)| {
             let cells = self.rows.iter().filter_map(|row| row.get(at));
-            let texts = cells.map(String::as_str).chain([column.header]);
+            let texts = cells.map(String::as_str).chain([&*column.header]);
             Shown {
                 at,
                 column,
@@ -132,16 +148,16 @@ impl Table {
         let mut out = String::new();
         if shown.iter().any(|shown| !shown.column.header.is_empty()) {
             let header =
-                |shown: &Shown<'_>| style.paint(Paint::Dim, &shown.pad(shown.column.header));
+                |shown: &Shown<'_>| style.paint(Paint::Dim, &shown.pad(&shown.column.header));
             push_line(&mut out, indent, shown.iter().map(header));
         }
-        for row in &self.rows {
+        for (number, row) in self.rows.iter().enumerate() {
             let cell = |shown: &Shown<'_>| {
                 let text = shown.pad(row.get(shown.at).map_or("", String::as_str));
-                shown
-                    .column
-                    .paint
-                    .map_or_else(|| text.clone(), |paint| style.paint(paint, &text))
+                let is_last = shown.at + 1 == self.columns.len();
+                let mark = self.marks.get(&number).filter(|_| is_last);
+                mark.or(shown.column.paint.as_ref())
+                    .map_or_else(|| text.clone(), |paint| style.paint(*paint, &text))
             };
             push_line(&mut out, indent, shown.iter().map(cell));
         }

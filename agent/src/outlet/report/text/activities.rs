@@ -24,7 +24,7 @@ pub(super) fn encryption(service: &Service) -> Option<f64> {
 }
 
 /// Whether samples show TLS at work.
-pub(super) fn has_tls(service: &Service) -> bool {
+pub(in crate::outlet::report) fn has_tls(service: &Service) -> bool {
     let mut tls = service.activities.iter();
     tls.any(|one| one.samples > 0 && matches!(one.activity.as_str(), "handshake" | "encryption"))
 }
@@ -81,8 +81,16 @@ fn range(low: String, high: &str) -> String {
     low + " to " + high
 }
 
-/// Kernel work for the service that is in none of its processes' time.
-fn softirq(service: &Service, style: Style) -> String {
+/// CPU time of the service by requests, and how many there were; None where that is not known.
+pub(in crate::outlet::report) fn by_request(service: &Service) -> Option<(f64, u64)> {
+    let mut costs = service.unit_costs.iter();
+    let turns = costs.find(|cost| cost.unit == "turn" && cost.count >= 1.0)?;
+    let each = service.cpu_seconds.total() / turns.count;
+    Some((each, rounded(turns.count)))
+}
+
+/// Kernel work for the service that is in none of its processes' time; empty if there is none.
+pub(in crate::outlet::report) fn softirq_in_words(service: &Service) -> String {
     let mut parts: Vec<&ActivityCpu> = service.activities.iter().collect();
     parts.retain(|one| one.softirq_samples > 0);
     if parts.is_empty() {
@@ -94,16 +102,23 @@ fn softirq(service: &Service, style: Style) -> String {
         .iter()
         .map(|one| format!("{} {}", words(&one.activity), time(one.softirq_seconds)))
         .collect();
-    let text = format!(
+    format!(
         "Besides, the kernel worked {} for its connections outside its processes (softirq): {}.",
         time(total),
         named.join(", ")
-    );
+    )
+}
+
+fn softirq(service: &Service, style: Style) -> String {
+    let text = softirq_in_words(service);
+    if text.is_empty() {
+        return text;
+    }
     wrap(&text, 4, style.width)
 }
 
 /// What makes these figures weak.
-fn sample_notes(samples: &CpuSamples, style: Style) -> String {
+pub(in crate::outlet::report) fn sample_notes_in_words(samples: &CpuSamples) -> Vec<String> {
     let mut notes = Vec::new();
     if samples.unclassified > 0 {
         notes.push(format!(
@@ -122,6 +137,11 @@ fn sample_notes(samples: &CpuSamples, style: Style) -> String {
             percent(ratio)
         ));
     }
+    notes
+}
+
+fn sample_notes(samples: &CpuSamples, style: Style) -> String {
+    let notes = sample_notes_in_words(samples);
     let lines = if notes.is_empty() {
         String::new()
     } else {
@@ -156,7 +176,8 @@ pub(super) fn unit_costs(service: &Service, style: Style) -> String {
     out
 }
 
-fn unit_in_words(cost: &UnitCost) -> &str {
+/// Its unit.
+pub(in crate::outlet::report) fn unit_in_words(cost: &UnitCost) -> &str {
     match cost.unit.as_str() {
         "turn" => "request and answer",
         "megabyte" => "MB encrypted",
@@ -165,7 +186,7 @@ fn unit_in_words(cost: &UnitCost) -> &str {
 }
 
 /// What belongs to these costs, or is missing among them.
-fn unit_notes(service: &Service, style: Style) -> String {
+pub(in crate::outlet::report) fn unit_notes_in_words(service: &Service) -> Vec<String> {
     let mut notes = Vec::new();
     let ciphers = service
         .unit_costs
@@ -188,8 +209,21 @@ fn unit_notes(service: &Service, style: Style) -> String {
             counted(service.connection_count(), "connection", "connections")
         ));
     }
+    notes
+}
+
+fn unit_notes(service: &Service, style: Style) -> String {
+    let notes = unit_notes_in_words(service);
     let lines = notes.iter().map(|note| wrap(note, 4, style.width));
     paint_lines(style, Paint::Dim, &lines.collect::<String>())
+}
+
+/// How many units there were.
+pub(in crate::outlet::report) fn how_many(cost: &UnitCost) -> String {
+    if cost.unit == "megabyte" && cost.count < 10.0 {
+        return format!("{:.2}", cost.count);
+    }
+    count(rounded(cost.count))
 }
 
 #[allow(
@@ -197,11 +231,8 @@ fn unit_notes(service: &Service, style: Style) -> String {
     clippy::cast_sign_loss,
     reason = "a count, not negative"
 )]
-fn how_many(cost: &UnitCost) -> String {
-    if cost.unit == "megabyte" && cost.count < 10.0 {
-        return format!("{:.2}", cost.count);
-    }
-    count(cost.count.round() as u64)
+const fn rounded(count: f64) -> u64 {
+    count.round() as u64
 }
 
 /// What to know of samples in this report.

@@ -39,7 +39,7 @@ pub(super) fn connections(service: &Service, seconds: f64, style: Style) -> Stri
 }
 
 /// What a reader must know to judge the figures.
-fn notes(service: &Service) -> Vec<String> {
+pub(in crate::outlet::report) fn notes(service: &Service) -> Vec<String> {
     let mut notes = Vec::new();
     if service.connections_from_before > 0 {
         let number = counted(
@@ -108,7 +108,8 @@ fn median(connections: &Connections) -> String {
     median.map_or_else(|| "-".to_owned(), |turns| range(*turns))
 }
 
-fn range(turns: TurnCount) -> String {
+/// The class of turns.
+pub(in crate::outlet::report) fn range(turns: TurnCount) -> String {
     if turns.from == turns.to {
         count(turns.from.into())
     } else {
@@ -117,7 +118,7 @@ fn range(turns: TurnCount) -> String {
 }
 
 /// What most connections have in common.
-fn peak(connections: &Connections) -> Option<String> {
+pub(in crate::outlet::report) fn peak(connections: &Connections) -> Option<String> {
     let (closed, turns) = connections.peak()?;
     let share = turns.connections as f64 / connections.closed_count() as f64;
     if share < PEAK {
@@ -139,7 +140,7 @@ fn peak(connections: &Connections) -> Option<String> {
 }
 
 /// The closer in words.
-fn closer(closed: &ClosedConnections, role: &str) -> &'static str {
+pub(in crate::outlet::report) fn closer(closed: &ClosedConnections, role: &str) -> &'static str {
     match (closed.closed_by.as_str(), role) {
         ("local", "server") | ("remote", "client") => "the server",
         ("local", "client") | ("remote", "server") => "the client",
@@ -147,7 +148,11 @@ fn closer(closed: &ClosedConnections, role: &str) -> &'static str {
     }
 }
 
-fn time_wait(connections: &Connections, seconds: f64) -> Option<String> {
+/// What is left in TIME_WAIT.
+pub(in crate::outlet::report) fn time_wait(
+    connections: &Connections,
+    seconds: f64,
+) -> Option<String> {
     if connections.time_wait_created == 0 {
         return None;
     }
@@ -161,7 +166,7 @@ fn time_wait(connections: &Connections, seconds: f64) -> Option<String> {
 }
 
 /// Worth a sentence where ports may run out.
-fn ephemeral_ports(service: &Service) -> Option<String> {
+pub(in crate::outlet::report) fn ephemeral_ports(service: &Service) -> Option<String> {
     let ports = service.ephemeral_ports?;
     let share = ports.used as f64 / f64::from(ports.available);
     (share >= WORTH_A_SENTENCE).then(|| {

@@ -52,7 +52,7 @@ pub(super) fn steps(service: &Service, style: Style) -> String {
 
 /// The steps; of handshakes that only socket calls showed, the two parts that
 /// these tell apart.
-fn parts(service: &Service) -> Vec<StepCost> {
+pub(in crate::outlet::report) fn parts(service: &Service) -> Vec<StepCost> {
     let mut parts = service.steps.clone();
     for socket in &service.socket_handshakes {
         let unmeasured = parts
@@ -126,7 +126,8 @@ fn step_notes(service: &Service, width: usize) -> String {
     out
 }
 
-fn resumption_in_words(label: &str) -> String {
+/// The kind of a handshake.
+pub(in crate::outlet::report) fn resumption_in_words(label: &str) -> String {
     match label {
         "none" => "full".to_owned(),
         "psk" => "resumed (psk)".to_owned(),

@@ -49,15 +49,8 @@ fn one(number: usize, finding: &Finding, style: Style) -> String {
         Paint::Dim,
         &wrap(&facts, INDENT, style.width),
     ));
-    let seen = format!(
-        "Seen in {} {} in {}.",
-        count(finding.observed_count),
-        finding.observed,
-        time(finding.observed_seconds)
-    );
-    let evidence = format!("{} {seen}", finding.evidence.join(" "));
     let paragraphs = [
-        evidence,
+        evidence(finding),
         saving(&finding.prediction),
         format!(
             "Change ({}): {}",
@@ -79,6 +72,17 @@ fn one(number: usize, finding: &Finding, style: Style) -> String {
     out
 }
 
+/// What was seen, in sentences.
+pub(in crate::outlet::report) fn evidence(finding: &Finding) -> String {
+    format!(
+        "{} Seen in {} {} in {}.",
+        finding.evidence.join(" "),
+        count(finding.observed_count),
+        finding.observed,
+        time(finding.observed_seconds)
+    )
+}
+
 fn paint(severity: &str) -> Paint {
     match severity {
         "high" => Paint::Red,
@@ -88,7 +92,7 @@ fn paint(severity: &str) -> Paint {
 }
 
 /// The saving in words; empty where there is nothing to save.
-fn saving(prediction: &Prediction) -> String {
+pub(in crate::outlet::report) fn saving(prediction: &Prediction) -> String {
     if let Some(latency) = prediction.latency_seconds {
         return format!(
             "Saves about {} of waiting in each handshake; no CPU.",

@@ -1,12 +1,12 @@
 //! The report as text for a terminal: the answer first, then its evidence.
 
 mod accept_queue;
-mod activities;
-mod connections;
-mod costs;
-mod findings;
+pub(super) mod activities;
+pub(super) mod connections;
+pub(super) mod costs;
+pub(super) mod findings;
 mod hellos;
-mod service;
+pub(super) mod service;
 mod sources;
 
 use std::fmt::Write;
@@ -34,7 +34,7 @@ pub fn render(report: &Report, style: Style) -> String {
     out.push_str(&findings::findings(report, style));
     out.push('\n');
     out.push_str(&style.paint(Paint::Dim, &circumstances(report)));
-    out.push('\n');
+    out.push_str("\n\n");
     out.push_str(&overview(report, style));
     for service in report.services.iter().take(DETAILED) {
         let seen = service.handshake_count() > 0
@@ -51,11 +51,20 @@ pub fn render(report: &Report, style: Style) -> String {
     out
 }
 
-/// Which service spends how much of its CPU on handshakes.
 fn answer(report: &Report, style: Style) -> String {
-    let Some(first) = report.services.first().filter(|s| s.handshake_count() > 0) else {
-        return silence(report, style);
-    };
+    let text = headline(report);
+    text.map_or_else(
+        || silence(report, style),
+        |text| paint_lines(style, Paint::Bold, &wrap(&text, 0, style.width)),
+    )
+}
+
+/// Which service spends how much of its CPU on handshakes; None where there were none.
+pub(super) fn headline(report: &Report) -> Option<String> {
+    let first = report
+        .services
+        .first()
+        .filter(|s| s.handshake_count() > 0)?;
     let name = printable(&first.service_name);
     let cpu = first.handshake_cpu_seconds();
     let handshakes = counted(first.handshake_count(), "TLS handshake", "TLS handshakes");
@@ -80,25 +89,39 @@ fn answer(report: &Report, style: Style) -> String {
     if let Some(share) = activities::encryption(first) {
         let _ = write!(text, " Encryption takes {}.", percent(share));
     }
-    paint_lines(style, Paint::Bold, &wrap(&text, 0, style.width))
+    if let Some((cpu, requests)) = activities::by_request(first) {
+        let _ = write!(
+            text,
+            " A request takes {} of CPU, all in ({}).",
+            time(cpu),
+            counted(requests, "request", "requests")
+        );
+    }
+    Some(text)
 }
 
-fn silence(report: &Report, style: Style) -> String {
-    let headline = format!(
-        "No TLS handshake was seen in {}.\n",
+/// What is said where there was no handshake.
+pub(super) fn silent_headline(report: &Report) -> String {
+    format!(
+        "No TLS handshake was seen in {}.",
         time(report.duration_seconds)
-    );
-    let checks = [
-        "Did a client open a new TLS connection? Connections that were open before make no \
+    )
+}
+
+/// What to check then.
+pub(super) const CHECKS: [&str; 4] = [
+    "Did a client open a new TLS connection? Connections that were open before make no \
          handshakes.",
-        "Is the service listed by `tlsprof list`, with a TLS library that is marked ✓?",
-        "Is its TLS library one that this version profiles? `tlsprof list --verbose` gives the \
+    "Is the service listed by `tlsprof list`, with a TLS library that is marked ✓?",
+    "Is its TLS library one that this version profiles? `tlsprof list --verbose` gives the \
          reason where it is not.",
-        "Do the capabilities work here? `tlsprof doctor` tells.",
-    ];
-    let mut out = style.paint(Paint::Bold, headline.trim_end());
+    "Do the capabilities work here? `tlsprof doctor` tells.",
+];
+
+fn silence(report: &Report, style: Style) -> String {
+    let mut out = style.paint(Paint::Bold, &silent_headline(report));
     out.push_str("\nWhat to check:\n");
-    for check in checks {
+    for check in CHECKS {
         let lines = wrap(check, 4, style.width);
         out.push_str("  - ");
         out.push_str(lines.trim_start());
@@ -108,7 +131,7 @@ fn silence(report: &Report, style: Style) -> String {
 
 /// The share of its CPU that a service spends on handshakes; None where its
 /// CPU time is not known.
-pub(super) fn share(service: &Service) -> Option<f64> {
+pub(in crate::outlet::report) fn share(service: &Service) -> Option<f64> {
     let total = service.cpu_seconds.total();
     (total > 0.0).then(|| service.handshake_cpu_seconds() / total)
 }
@@ -125,7 +148,7 @@ fn dearest_step(service: &Service) -> Option<(String, f64)> {
 }
 
 /// A label in words: `key_exchange` is `key exchange`, abbreviations are upper case.
-pub(super) fn words(label: &str) -> String {
+pub(in crate::outlet::report) fn words(label: &str) -> String {
     match label {
         "socket_io" => "socket I/O".to_owned(),
         "tcp_open" | "tcp_close" => label.replace("tcp_", "TCP "),
@@ -133,25 +156,30 @@ pub(super) fn words(label: &str) -> String {
     }
 }
 
-/// Losses that make the figures wrong, where they cannot be overlooked.
-fn losses(report: &Report, style: Style) -> String {
+/// Losses that make the figures wrong: the alarm and its reasons.
+pub(super) fn serious_losses(report: &Report) -> Option<(String, Vec<String>)> {
     let serious: Vec<&Loss> = report
         .losses
         .iter()
         .filter(|loss| !HARMLESS.contains(&loss.reason.as_str()))
         .collect();
-    if serious.is_empty() {
-        return String::new();
-    }
     let total: u64 = serious.iter().map(|loss| loss.count).sum();
-    let text = format!(
+    let alarm = format!(
         "DATA WAS LOST: {}. The figures below are too low.",
         counted(total, "record or call", "records or calls")
     );
-    let mut out = style.paint(Paint::Red, &text);
+    let line = |loss: &&Loss| format!("{}: {}", count(loss.count), loss_in_words(&loss.reason));
+    (!serious.is_empty()).then(|| (alarm, serious.iter().map(line).collect()))
+}
+
+/// The same, where it cannot be overlooked.
+fn losses(report: &Report, style: Style) -> String {
+    let Some((alarm, reasons)) = serious_losses(report) else {
+        return String::new();
+    };
+    let mut out = style.paint(Paint::Red, &alarm);
     out.push('\n');
-    for loss in serious {
-        let line = format!("{}: {}", count(loss.count), loss_in_words(&loss.reason));
+    for line in reasons {
         out.push_str(&paint_lines(
             style,
             Paint::Red,
@@ -211,15 +239,16 @@ fn loss_in_words(reason: &str) -> String {
     }
 }
 
-fn circumstances(report: &Report) -> String {
+/// Where, when and how long.
+pub(super) fn circumstances(report: &Report) -> String {
     let host = &report.host;
     format!(
-        "{} · Linux {} · {} · {} from {}\n",
+        "{} · Linux {} · {} · {} from {}",
         printable(&host.hostname),
         printable(&host.kernel),
         counted(u64::from(host.cpus), "CPU", "CPUs"),
         time(report.duration_seconds),
-        report.started_at.trim_end_matches('Z').replace('T', " ") + " UTC",
+        printable(report.started_at.trim_end_matches('Z')).replace('T', " ") + " UTC",
     )
 }
 
@@ -259,7 +288,8 @@ fn overview(report: &Report, style: Style) -> String {
     out
 }
 
-fn own_cost(report: &Report, style: Style) -> String {
+/// What the profile cost.
+pub(super) fn own_cost_in_words(report: &Report) -> String {
     let agent = &report.agent;
     let targets: f64 = report.services.iter().map(|s| s.cpu_seconds.total()).sum();
     let of_targets = if targets > 0.0 {
@@ -270,34 +300,43 @@ fn own_cost(report: &Report, style: Style) -> String {
     } else {
         String::new()
     };
-    let text = format!(
+    format!(
         "tlsprof itself took {} of CPU and {}. On the profiled services its probes cost at most about \
          {}{of_targets}.",
         time(agent.cpu_seconds),
         bytes(agent.memory_bytes),
         time(agent.profiled_seconds),
-    );
-    let mut out = wrap(&text, 0, style.width);
-    if let Some(command) = &report.command {
-        let line = printable(&command.arguments.join(" ")).into_owned();
+    )
+}
+
+/// How the command ended, if there was one.
+pub(super) fn command_in_words(report: &Report) -> Option<String> {
+    let command = report.command.as_ref()?;
+    let line = command.arguments.join(" ");
+    let status = command.exit_status;
+    Some(format!(
+        "The command `{}` ended with status {status}.",
+        printable(&line)
+    ))
+}
+
+fn own_cost(report: &Report, style: Style) -> String {
+    let mut out = wrap(&own_cost_in_words(report), 0, style.width);
+    if let Some((command, told)) = report.command.as_ref().zip(command_in_words(report)) {
         let status = command.exit_status;
         let paint = if status == 0 {
             Paint::Dim
         } else {
             Paint::Yellow
         };
-        let text = wrap(
-            &format!("The command `{line}` ended with status {status}."),
-            0,
-            style.width,
-        );
+        let text = wrap(&told, 0, style.width);
         out.push_str(&paint_lines(style, paint, &text));
     }
     out
 }
 
 /// What a reader must know to judge the figures.
-fn notes(report: &Report, style: Style) -> String {
+pub(super) fn notes_in_words(report: &Report) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let handshakes: f64 = report
         .services
@@ -333,8 +372,12 @@ fn notes(report: &Report, style: Style) -> String {
     }
     notes.extend(activities::notes(report));
     notes.extend(report.notes.iter().map(|note| printable(note).into_owned()));
+    notes
+}
+
+fn notes(report: &Report, style: Style) -> String {
     let mut out = String::new();
-    for note in notes {
+    for note in notes_in_words(report) {
         out.push_str(&paint_lines(
             style,
             Paint::Dim,

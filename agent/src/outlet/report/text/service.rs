@@ -78,9 +78,14 @@ fn library(library: &TlsLibrary, style: Style) -> String {
 }
 
 fn outcomes(service: &Service, seconds: f64, style: Style) -> String {
+    wrap(&outcomes_in_words(service, seconds), 2, style.width)
+}
+
+/// How its handshakes ended.
+pub(in crate::outlet::report) fn outcomes_in_words(service: &Service, seconds: f64) -> String {
     let total = service.handshake_count();
     if total == 0 {
-        return "  No TLS handshake was seen.\n".to_owned();
+        return "No TLS handshake was seen.".to_owned();
     }
     let ended = |outcome: &str| -> u64 {
         let groups = service.handshakes.iter();
@@ -109,7 +114,7 @@ fn outcomes(service: &Service, seconds: f64, style: Style) -> String {
             share => text.push_str(&format!(" {} were resumed.", percent(share))),
         }
     }
-    wrap(&text, 2, style.width)
+    text
 }
 
 /// Whether both roles occur, and so must be told.
@@ -120,7 +125,7 @@ fn both_roles(service: &Service) -> bool {
 }
 
 /// The role in front of a word, where both occur.
-pub(super) fn with_role(service: &Service, role: &str, what: &str) -> String {
+pub(in crate::outlet::report) fn with_role(service: &Service, role: &str, what: &str) -> String {
     if both_roles(service) {
         format!("{role}: {what}")
     } else {
@@ -205,7 +210,8 @@ fn waits(service: &Service, style: Style) -> String {
     section("Time off the CPU, from first call to end", style) + &table.render(style, 4)
 }
 
-fn wait_in_words(reason: &str) -> &str {
+/// What was waited for.
+pub(in crate::outlet::report) fn wait_in_words(reason: &str) -> &str {
     match reason {
         "run_queue" => "a free CPU",
         "lock" => "a lock",

@@ -1,0 +1,130 @@
+//! `tlsprof compare` on the command line.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::ReportFormat;
+use crate::compare::Pair;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  tlsprof compare before.json after.json
+  tlsprof compare before=run1.json before=run2.json before=run3.json \\
+                  after=run4.json after=run5.json after=run6.json
+                                      repeats show how much runs differ by themselves
+  tlsprof compare gcm.json ccm.json chacha20.json cbc.json
+                                      a matrix; the first is what others are compared with
+  tlsprof compare --service nginx.service=apache2.service nginx.json apache.json
+  tlsprof compare --fail-if-worse main.json change.json
+                                      exit status 1 if a figure is worse: for pipelines
+
+Reports are made by `tlsprof report --format json --output FILE`.
+What is compared, and how sure it is: docs/compare.md";
+
+/// The spread between runs that is assumed if nothing is said.
+const SPREAD: &str = "5%";
+
+/// Options of `tlsprof compare`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompareOptions {
+    /// The reports, two at least.
+    pub reports: Vec<LabelledFile>,
+    /// Compare these services only; all when empty.
+    pub services: Vec<Pair>,
+    /// Assumed spread between runs, a share.
+    pub spread: f64,
+    /// Form of the output.
+    pub format: ReportFormat,
+    /// Where it goes; standard output when None.
+    pub output: Option<PathBuf>,
+    /// Whether a change for the worse is a failure.
+    pub fail_if_worse: bool,
+}
+
+/// A report and what it is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelledFile {
+    /// The label given with it.
+    pub label: Option<String>,
+    /// The file.
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RawCompare {
+    /// Reports, two or more; those with one NAME are repeats
+    #[arg(value_name = "[NAME=]REPORT", num_args = 2.., required = true, value_parser = labelled)]
+    reports: Vec<LabelledFile>,
+    /// Compare this service only, called B in the other reports; may be given several times
+    #[arg(long = "service", value_name = "A[=B]", value_parser = pair)]
+    services: Vec<Pair>,
+    /// By how much runs of the same server differ by themselves (standard deviation)
+    #[arg(long, value_name = "PERCENT", default_value = SPREAD, value_parser = percent)]
+    noise: f64,
+    /// Form of the comparison
+    #[arg(
+        long,
+        default_value = "text",
+        value_name = "text|json|html",
+        hide_possible_values = true
+    )]
+    format: ReportFormat,
+    /// Write the comparison to this file
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// End with status 1 if any figure is worse
+    #[arg(long)]
+    fail_if_worse: bool,
+}
+
+impl From<RawCompare> for CompareOptions {
+    fn from(raw: RawCompare) -> Self {
+        Self {
+            reports: raw.reports,
+            services: raw.services,
+            spread: raw.noise,
+            format: raw.format,
+            output: raw.output,
+            fail_if_worse: raw.fail_if_worse,
+        }
+    }
+}
+
+/// `NAME=FILE` or `FILE`. A name has no slash: `./a=b.json` is a file.
+fn labelled(text: &str) -> Result<LabelledFile, String> {
+    let (label, file) = match text.split_once('=') {
+        Some((label, file)) if !label.contains('/') => (Some(label.to_owned()), file),
+        _ => (None, text),
+    };
+    if file.is_empty() || label.as_deref() == Some("") {
+        return Err("write it as NAME=FILE or FILE".to_owned());
+    }
+    Ok(LabelledFile {
+        label,
+        file: file.into(),
+    })
+}
+
+fn pair(text: &str) -> Result<Pair, String> {
+    let (first, other) = text
+        .split_once('=')
+        .map_or((text, None), |(a, b)| (a, Some(b)));
+    if first.is_empty() || other == Some("") {
+        return Err("write it as NAME or NAME=OTHER_NAME".to_owned());
+    }
+    Ok(Pair {
+        first: first.to_owned(),
+        others: other.into_iter().map(str::to_owned).collect(),
+    })
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text
+        .strip_suffix('%')
+        .and_then(|number| number.parse::<f64>().ok());
+    match number {
+        Some(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("write it as a percentage from 0% to 100%, such as 5%".to_owned()),
+    }
+}

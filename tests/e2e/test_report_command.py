@@ -1,0 +1,92 @@
+"""A report while a command runs: the command is let alone, and nothing that was measured is lost."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.load import Load
+from harness.paths import TLSPROF
+from harness.processes import Process, children, run
+from harness.web_servers import nginx
+
+FAILURE = 1
+
+LOAD = Load(full=120, tls="1.3")
+
+FULL_DISK = "/dev/full"
+
+
+def report(*arguments, **options) -> Process:
+    done = run([TLSPROF, "report", *arguments], **options)
+    assert "panicked" not in done.stderr, done.describe()
+    return done
+
+
+def test_output_and_status_of_the_command_pass_through():
+    done = report("--", "sh", "-c", "echo to-stdout; echo to-stderr >&2; exit 7")
+    assert done.child.returncode == 7, done.describe()
+    assert done.stdout.startswith("to-stdout\n"), done.describe()
+    assert "to-stderr\n" in done.stderr, done.describe()
+    assert "ended with status 7" in " ".join(done.stdout.split()), done.describe()
+
+
+def test_a_command_that_a_signal_ends_is_told_as_shells_do():
+    done = report("--", "sh", "-c", "kill -KILL $$")
+    assert done.child.returncode == 128 + 9, done.describe()
+
+
+def test_the_cost_of_a_request_stands_beside_the_output(rsa, tmp_path):
+    with nginx(tmp_path, rsa, workers=1) as server:
+        done = report("--port", server.port, "--", *LOAD.command(server.port))
+    assert done.child.returncode == 0, done.describe()
+    told = " ".join(done.stdout.split())
+    assert f"of CPU, all in ({LOAD.full} requests)." in told, done.describe()
+
+
+@pytest.mark.parametrize("form, mark", [("text", "TLS handshakes"), ("json", "schema_version"), ("html", "</html>")])
+def test_a_full_disk_costs_no_report(form, mark):
+    done = report("--format", form, "--output", FULL_DISK, "--", "true")
+    assert done.child.returncode == FAILURE, done.describe()
+    for word in (FULL_DISK, "No space left", "standard output"):
+        assert word in done.stderr, done.describe()
+    assert done.stdout.strip(), "the report is lost"
+    assert mark in done.stdout or "No TLS handshake" in done.stdout, done.describe()
+
+
+def test_a_report_goes_to_a_pipe():
+    done = report("--format", "json", "--output", "/dev/stdout", "--", "true")
+    assert done.child.returncode == 0, done.describe()
+    assert json.loads(done.stdout)["command"]["arguments"] == ["true"]
+
+
+def test_what_a_service_did_before_it_vanished_is_kept(rsa, tmp_path):
+    output = tmp_path / "report.json"
+    with nginx(tmp_path, rsa, workers=1) as server:
+        pids = [server.pid, *children(server.pid)]
+        script = 'pids="$1"; shift; "$@"; kill -KILL $pids'
+        command = ["sh", "-c", script, "sh", " ".join(map(str, pids)), *LOAD.command(server.port)]
+        done = report("--port", server.port, "--format", "json", "--output", output, "--", *command)
+    assert done.child.returncode == 0, done.describe()
+    (service,) = services_with_handshakes(output)
+    completed = [group["count"] for group in service["handshakes"] if group["outcome"] == "completed"]
+    assert sum(completed) == LOAD.full
+    assert service["cpu_seconds"]["user"] + service["cpu_seconds"]["system"] > 0.0
+
+
+def test_a_page_needs_nothing_but_itself(rsa, tmp_path):
+    output = tmp_path / "report.html"
+    with nginx(tmp_path, rsa, workers=1) as server:
+        command = LOAD.command(server.port)
+        done = report("--port", server.port, "--format", "html", "--output", output, "--", *command)
+    assert done.child.returncode == 0, done.describe()
+    page = output.read_text()
+    assert page.startswith("<!DOCTYPE html>") and "nginx-under-test" in page
+    assert "default-src 'none'" in page
+    for forbidden in ("<script", "http:", "src="):
+        assert forbidden not in page, forbidden
+
+
+def services_with_handshakes(report: Path) -> list[dict]:
+    services = json.loads(report.read_text())["services"]
+    return [service for service in services if service["handshakes"]]
