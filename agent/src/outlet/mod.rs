@@ -8,3 +8,4 @@ pub mod live;
 pub mod metrics;
 pub mod report;
 pub mod terminal;
+pub mod watch;
