@@ -11,6 +11,11 @@ const seconds = clock({ minute: "2-digit", second: "2-digit" });
 /** A time of day, of seconds since 1970; without seconds where there are none. */
 const timeOfDay = (at) => (at % 60 === 0 ? minutes : seconds).format(new Date(at * 1000));
 
+/** A value on an axis: `50/s`, where a table says `50.0/s`. */
+const plain = (text) => text.replace(/(\.\d*?)0+(?!\d)/, "$1").replace(/\.(?!\d)/, "");
+
+const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
 /** A colour of the theme as the canvas needs it. */
 function colour(name) {
   const probe = document.body.appendChild(h("span", { hidden: true }));
@@ -44,8 +49,9 @@ export class Panel {
     this.observer.observe(this.target);
   }
 
-  /** Shows series over points that end at `times`; all times in seconds since 1970. */
-  update({ series, times, from, now, empty }) {
+  /** Shows series over points that end at `times`, the first of which began at `first`; all times
+   * in seconds since 1970. */
+  update({ series, times, first, from, now, empty }) {
     const shown = series.filter((one) => one.always || one.values.some((value) => value));
     const nothing = !shown.some((one) => one.values.some((value) => value));
     this.empty.hidden = !nothing;
@@ -55,8 +61,9 @@ export class Panel {
       this.drop();
       return;
     }
-    this.series = shown;
-    this.times = times;
+    // A point is drawn back to the one before it: the first gets one, too.
+    this.series = shown.map((one) => ({ ...one, values: [one.values[0], ...one.values] }));
+    this.times = [first, ...times];
     this.range = [from, now];
     this.target.setAttribute("aria-label", `Chart of ${this.figure.title}; its figures are in the table`);
     this.draw();
@@ -122,7 +129,14 @@ export class Panel {
       },
       axes: [
         { ...axis, grid: { show: false }, space: 70, size: 30, values: (_plot, splits) => splits.map(timeOfDay) },
-        { ...axis, grid, size: 66, space: 36, values: (_plot, splits) => splits.map((one) => format(one)) },
+        {
+          ...axis,
+          grid,
+          size: 76,
+          space: 36,
+          incrs: this.figure.binary ? POWERS_OF_TWO : undefined,
+          values: (_plot, splits) => splits.map((one) => plain(format(one))),
+        },
       ],
       series: [{}, ...this.layers().map((one) => this.drawn(one))],
       hooks: { setCursor: [(plot) => this.tell(plot.cursor.idx ?? null)] },

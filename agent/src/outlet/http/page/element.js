@@ -48,12 +48,13 @@ function alike(one, other) {
 }
 
 function takeAttributes(old, wanted) {
+  // What is open is a person's choice once it is there; and widths are set below.
+  const kept = new Set(["open", "style"]);
   for (const { name, value } of [...wanted.attributes]) {
-    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    if (!kept.has(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
   for (const { name } of [...old.attributes]) {
-    // A person has opened it; and widths are set below.
-    if (!wanted.hasAttribute(name) && name !== "open" && name !== "style") old.removeAttribute(name);
+    if (!kept.has(name) && !wanted.hasAttribute(name)) old.removeAttribute(name);
   }
 }
 

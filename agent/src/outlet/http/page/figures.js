@@ -132,6 +132,7 @@ export const FIGURES = [
     title: "Data over TLS",
     note: "Application data each second on TLS connections. It is counted when their connection ends.",
     format: byteRate,
+    binary: true,
     series: (held, role) => [
       flow(held, "sent", "encryption", [`sent/${role}`]),
       flow(held, "received", "second", [`received/${role}`]),

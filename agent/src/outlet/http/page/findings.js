@@ -8,26 +8,27 @@ export function findings(details) {
   const all = details.findings;
   const savings = all.filter((one) => one.prediction.cpu_ratio).length;
   return [
-    ...all.map(finding),
+    ...all.map((one, at) => finding(one, at === 0)),
     savings > 1 &&
       h("p", { class: "note" }, "Savings overlap: what one change saves, another cannot save again."),
   ];
 }
 
-function finding(one) {
+/** The gravest is open; a person may open and close them all. */
+function finding(one, open) {
   const { remedy } = one;
   const heading = `finding-${one.id}-${one.role}`;
   const seen = `Seen in ${count(one.observed_count)} ${one.observed} in ${time(one.observed_seconds)}.`;
   const saving = savingOf(one.prediction);
   return h(
-    "article",
-    { class: "finding", "data-severity": one.severity, "data-key": heading, "aria-labelledby": heading },
+    "details",
+    { class: "finding", "data-severity": one.severity, "data-key": heading, open },
     h(
-      "div",
-      { class: "finding-head" },
+      "summary",
+      {},
       h("span", { class: "badge", "data-severity": one.severity }, one.severity),
       h("h3", { id: heading }, one.title),
-      h("code", { class: "quiet" }, one.id),
+      saving?.figure && h("span", { class: "quiet" }, saving.figure),
     ),
     h("p", {}, [...one.evidence, seen].join(" ")),
     saving && h("p", {}, h("strong", {}, saving.figure), " ", saving.rest),
@@ -39,7 +40,7 @@ function finding(one) {
       h("dt", {}, "Risk"),
       h("dd", {}, one.risk),
       h("dt", {}, "More"),
-      h("dd", {}, h("code", {}, one.page), " in tlsprof's documentation"),
+      h("dd", {}, h("code", {}, one.page), " in tlsprof's documentation (", h("code", {}, one.id), ")"),
     ),
   );
 }

@@ -56,7 +56,7 @@ export class ServiceView {
     const points = tail(held, window);
     const began = Date.parse(state.started_at) / 1000;
     const times = points.ends.map((end) => began + end);
-    const now = times.at(-1);
+    const [first, now] = [times[0] - points.lengths[0], times.at(-1)];
     const span = Math.min(window, Math.ceil(held.ends.at(-1)));
     const inWords = span < window ? `the ${time(span)} since the agent began to watch` : WINDOWS.get(window);
     // Of an agent that has just started, what there is fills the chart.
@@ -64,7 +64,7 @@ export class ServiceView {
     for (const panel of this.panels) {
       const { figure } = panel;
       const series = figure.series(points, role);
-      panel.update({ series, times, from, now, empty: figure.empty(inWords, role) });
+      panel.update({ series, times, first, from, now, empty: figure.empty(inWords, role) });
     }
   }
 
