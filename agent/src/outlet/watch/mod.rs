@@ -8,6 +8,7 @@
 mod figures;
 mod history;
 mod rates;
+mod series;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -23,8 +24,9 @@ use crate::outlet::report::model::{AgentCost, Loss, Sampling};
 use crate::outlet::report::{findings_model, sampling_model, service_model};
 
 pub use figures::{Ending, Figure, Kind, Sums};
-pub use history::{Bounds, Heading, History, Interval, Series, Slice, Span};
+pub use history::{Bounds, History, Interval, Span};
 pub use rates::{ActivityRate, Rates, RoleRates};
+pub use series::{Heading, Series, Slice};
 pub use state::{About, Agent, Details, FindingHead, SeriesState, ServiceState, State};
 
 /// What the agent's own cost is taken over.
