@@ -201,7 +201,6 @@ function queue(of, role) {
 
 /** Where the service is, what it does TLS with, and what its figures come from. */
 export function facts(service) {
-  const libraries = service.tls_libraries.map((one) => `${one.kind} ${one.version}`.trim());
   const sources = {
     library_probes: "handshakes by probes in its TLS library",
     socket_calls: "handshakes from socket calls",
@@ -210,12 +209,21 @@ export function facts(service) {
   };
   return [
     service.executable,
-    service.ports.length > 0 && `ports ${service.ports.slice(0, 8).join(", ")}${service.ports.length > 8 ? "…" : ""}`,
+    service.ports.length > 0 && `${service.ports.length === 1 ? "port" : "ports"} ${shortened(service.ports)}`,
     service.processes > 0 && (service.processes === 1 ? "1 process" : `${count(service.processes)} processes`),
-    [...new Set(libraries)].join(", "),
+    libraries(service.tls_libraries),
     sources[service.source],
     sentBytes(service),
   ].filter(Boolean).join(" · ");
+}
+
+const shortened = (all) => all.slice(0, 8).join(", ") + (all.length > 8 ? " and more" : "");
+
+/** Each kind with its versions; not every file of a library says its own. */
+function libraries(all) {
+  const kinds = [...new Set(all.map((one) => one.kind))];
+  const versions = (kind) => all.filter((one) => one.kind === kind && one.version).map((one) => one.version);
+  return kinds.map((kind) => [kind, ...new Set(versions(kind))].join(" ")).join(", ");
 }
 
 function sentBytes(service) {

@@ -1,4 +1,5 @@
 //! The live page and its interface.
+#![allow(clippy::indexing_slicing, reason = "a failed test should stop")]
 
 use serde_json::Value;
 
