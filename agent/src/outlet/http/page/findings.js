@@ -49,7 +49,7 @@ function directive(text, heading) {
   return h(
     "div",
     { class: "directive" },
-    h("pre", { tabindex: "0", role: "region", "aria-label": "Configuration to write" }, h("code", {}, text)),
+    h("pre", { tabindex: "0", role: "group", "aria-label": "Configuration to write" }, h("code", {}, text)),
     h("button", { type: "button", "data-action": "copy", "aria-describedby": heading }, "Copy"),
   );
 }
