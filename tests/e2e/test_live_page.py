@@ -264,9 +264,9 @@ def test_a_restart_of_the_agent_is_outlived_and_histories_do_not_mix(certificate
 
 NO_HANDSHAKE = """() => {
     const told = document.querySelector('#panel-handshakes').parentElement.querySelector('.empty');
-    return !told.hidden && told.textContent.startsWith('No TLS handshake');
+    return document.querySelector('#charts').hidden || !told.hidden;
 }"""
-"""The charts are those of an agent that has seen none."""
+"""What is shown is that of an agent that has seen none."""
 
 COUNTED = """number => [...document.querySelectorAll('#mixes table')].some(table =>
     table.caption.textContent === 'TLS version' && table.textContent.includes(number))"""

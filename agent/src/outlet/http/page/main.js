@@ -45,12 +45,16 @@ function answered(state) {
   }
   shown.state = state;
   shown.selected = state.selected;
-  take(state.selected?.series);
+  take(state.run, state.selected?.series);
   render();
 }
 
-/** Takes new points, unless they are of a service that is no longer shown. */
-function take(series) {
+/**
+ * Takes new points, unless they are of a service that is no longer shown. What is held of an earlier
+ * run of the agent is dropped even if the new one has not seen the service yet.
+ */
+function take(run, series) {
+  if (shown.held.run !== null && shown.held.run !== run) shown.held = empty(shown.name);
   if (series && series.service_name === shown.name) shown.held = merge(shown.held, series);
 }
 

@@ -10,6 +10,15 @@ import { tail } from "./series.js";
 
 const WINDOWS = new Map([[300, "the last 5 min"], [900, "the last 15 min"], [3600, "the last hour"]]);
 
+/** Why there are no charts. */
+function without(state, selected, name) {
+  if (selected?.series !== null) return "Charts begin with the first point, 5 s after the agent began to watch.";
+  if (!state.services.some((one) => one.service_name === name)) {
+    return "Nothing has been seen of this service since the agent began to watch.";
+  }
+  return "This service is not among those that use the most CPU time: its history is part of the service “other”.";
+}
+
 /** The part of the page on the selected service. */
 export class ServiceView {
   constructor(section) {
@@ -48,9 +57,7 @@ export class ServiceView {
     this.note.hidden = has;
     this.charts.hidden = !has;
     if (!has) {
-      this.note.textContent = selected?.series === null
-        ? "This service is not among those that use the most CPU time: its history is part of the service “other”."
-        : "Charts begin with the first point, 5 s after the agent began to watch.";
+      this.note.textContent = without(state, selected, this.heading.textContent);
       return;
     }
     const points = tail(held, window);
