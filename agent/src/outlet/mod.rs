@@ -10,3 +10,4 @@ pub mod live;
 pub mod metrics;
 pub mod report;
 pub mod terminal;
+pub mod watch;

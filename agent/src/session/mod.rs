@@ -266,6 +266,11 @@ impl Session {
         self.began.elapsed()
     }
 
+    /// When CPU time was last booked, since the profile began: about each second.
+    pub fn accounted_at(&self) -> Duration {
+        self.cpu_read.saturating_duration_since(self.began)
+    }
+
     /// Images that are profiled.
     pub fn profiled_images(&self) -> usize {
         self.registry.profiled()

@@ -200,10 +200,13 @@ class Agent:
 
 
 def start_agent(
-    options: Sequence[Argument] = (), launcher: Sequence[Argument] = (), **process_options
+    options: Sequence[Argument] = (),
+    port: int = 0,
+    launcher: Sequence[Argument] = (),
+    **process_options,
 ) -> Agent:
-    """Starts the agent on a free port; returns when it has attached and listens."""
-    command = [*launcher, TLSPROF, "agent", "--listen", "127.0.0.1:0", *options]
+    """Starts the agent on that port, or on a free one; returns when it has attached and listens."""
+    command = [*launcher, TLSPROF, "agent", "--listen", f"127.0.0.1:{port}", *options]
     process = Process(command, **process_options)
     try:
         line = process.wait_for_line("listening on ", timeout=ATTACH_SECONDS)
