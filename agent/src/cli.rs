@@ -12,6 +12,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::calibrate::COMMAND;
 use crate::config::parse_duration;
+use crate::outlet::load_test::url::BaseUrl;
 
 /// How long `report` profiles when neither a duration nor a command is given.
 const DEFAULT_DURATION: Duration = Duration::from_secs(30);
@@ -81,6 +82,10 @@ pub struct ReportOptions {
     pub flamegraph: Option<PathBuf>,
     /// Sets `profile.ask_certificates`.
     pub ask_certificates: bool,
+    /// Overrides `grafana.url`.
+    pub grafana: Option<BaseUrl>,
+    /// Overrides `grafana.token_file`.
+    pub grafana_token_file: Option<PathBuf>,
 }
 
 /// What `report` profiles.
@@ -268,6 +273,14 @@ struct RawReport {
     /// Connect to TLS 1.3 ports to learn the kind of key in their certificate
     #[arg(long)]
     ask_certificates: bool,
+    /// Tell the Grafana at this address when the load test ran, by an annotation; overrides
+    /// grafana.url
+    #[arg(long, value_name = "URL", requires = "command")]
+    grafana: Option<BaseUrl>,
+    /// File with Grafana's token [default: what TLSPROF_GRAFANA_TOKEN holds]; overrides
+    /// grafana.token_file
+    #[arg(long, value_name = "FILE", requires = "command")]
+    grafana_token_file: Option<PathBuf>,
     /// Profile for as long as this command runs
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -352,6 +365,8 @@ impl From<RawReport> for ReportOptions {
             output: raw.output,
             flamegraph: raw.flamegraph,
             ask_certificates: raw.ask_certificates,
+            grafana: raw.grafana,
+            grafana_token_file: raw.grafana_token_file,
         }
     }
 }
@@ -401,6 +416,15 @@ mod tests {
         let command = ["wrk", "-d", "20s", "--pid"].map(OsString::from).to_vec();
         assert_eq!(options.until, Until::CommandEnds(command));
         assert_eq!(options.format, Format::Json);
+    }
+
+    #[test]
+    fn a_load_test_may_be_told_to_grafana() {
+        let options =
+            report("tlsprof report --grafana http://localhost:3000/ --grafana-token-file t -- wrk");
+        let url = options.grafana.unwrap();
+        assert_eq!(url.of("/api"), "http://localhost:3000/api");
+        assert_eq!(options.grafana_token_file, Some("t".into()));
     }
 
     #[test]
@@ -456,6 +480,8 @@ mod tests {
             "tlsprof report --duration 5s -- wrk",
             "tlsprof report stray",
             "tlsprof report --format xml",
+            "tlsprof report --grafana http://localhost:3000",
+            "tlsprof report --grafana grafana -- wrk",
             "tlsprof agent --listen nowhere",
         ] {
             let error = parse_from(arguments.split(' ')).unwrap_err();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::{doctor, new_ledger, session_options, stop_flag};
+use super::{annotate, doctor, new_ledger, session_options, stop_flag};
 use crate::advise::{Calibrations, Finding, Thresholds, advise};
 use crate::cli::AgentOptions;
 use crate::config::Config;
@@ -98,5 +98,6 @@ fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {
         step_duty_ratio: session.step_duty_ratio(),
         profiled_images: session.profiled_images() as u64,
         services: session.service_count() as u64,
+        load_tests: annotate::load_tests(),
     }
 }

@@ -1,6 +1,7 @@
 //! The commands of the command line.
 
 mod agent;
+mod annotate;
 mod doctor;
 mod list;
 mod progress;

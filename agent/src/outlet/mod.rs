@@ -5,6 +5,7 @@ pub mod flamegraph;
 pub mod http;
 pub mod list;
 pub mod live;
+pub mod load_test;
 pub mod metrics;
 pub mod report;
 pub mod terminal;

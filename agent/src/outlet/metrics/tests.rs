@@ -3,6 +3,7 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use super::*;
 use crate::evidence::activity::{Activity, Mode};
@@ -43,6 +44,10 @@ fn metrics() -> Metrics {
             state: State::Available,
             gives: "handshakes",
         }],
+        load_tests: LoadTests {
+            running: true,
+            began: Some(SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_250)),
+        },
         ..AgentStatus::default()
     });
     metrics
@@ -96,10 +101,20 @@ fn counters_and_histograms_have_the_documented_names() {
         "tlsprof_cpu_sampled_ratio{service_name=\"nginx.service\"} 0.9",
         "tlsprof_agent_events_lost_total{reason=\"event_ring_full\"} 0",
         "tlsprof_agent_capability{capability=\"handshakes\",state=\"available\"} 1",
+        "tlsprof_report_running{} 1",
+        "tlsprof_report_start_time_seconds{} 1700000000.25",
         "# EOF",
     ] {
         assert!(text.contains(line), "{line}\nis not in\n{text}");
     }
+}
+
+#[test]
+fn before_any_load_test_none_has_a_time() {
+    let metrics = Metrics::new(&SharedLedger::default());
+    let text = String::from_utf8(metrics.encode(Format::OpenMetrics).unwrap()).unwrap();
+    assert!(text.contains("tlsprof_report_running{} 0"));
+    assert!(!text.contains("tlsprof_report_start_time_seconds{"));
 }
 
 #[test]
