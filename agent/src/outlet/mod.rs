@@ -9,3 +9,4 @@ pub mod load_test;
 pub mod metrics;
 pub mod report;
 pub mod terminal;
+pub mod watch;

@@ -126,7 +126,8 @@ impl CpuSeconds {
     }
 }
 
-fn service(
+/// One service as it is in a report, `now` by the ledger's clock.
+pub(in crate::outlet) fn service(
     service_name: String,
     facts: ServiceFacts,
     account: &ServiceAccount,

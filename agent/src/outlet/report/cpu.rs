@@ -6,7 +6,7 @@ use crate::ledger::{self, Ledger, ServiceAccount};
 
 use super::model::{ActivityCpu, CpuSamples, Sampling, UnitCost};
 
-pub(super) fn sampling(ledger: &Ledger) -> Sampling {
+pub(in crate::outlet) fn sampling(ledger: &Ledger) -> Sampling {
     match ledger.sampling() {
         ledger::Sampling::Every(period) => Sampling {
             period_seconds: Some(period.as_secs_f64()),

@@ -4,7 +4,7 @@ use crate::advise::{Finding, Prediction, Range, Saving};
 
 use super::model;
 
-pub(super) fn of(findings: &[Finding]) -> Vec<model::Finding> {
+pub(in crate::outlet) fn of(findings: &[Finding]) -> Vec<model::Finding> {
     findings.iter().map(finding).collect()
 }
 

@@ -12,4 +12,7 @@ pub(crate) mod sample;
 pub mod text;
 mod tls;
 
+pub(super) use build::service as service_model;
 pub use build::{Facts, ServiceFacts, build};
+pub(super) use cpu::sampling as sampling_model;
+pub(super) use findings::of as findings_model;
