@@ -37,6 +37,8 @@ pub enum Command {
     Agent(AgentOptions),
     /// `tlsprof report`
     Report(ReportOptions),
+    /// `tlsprof top`
+    Top(TopOptions),
     /// `tlsprof doctor`
     Doctor(Format),
     /// This program started by itself, to calibrate the library at that path.
@@ -88,7 +90,16 @@ pub struct ReportOptions {
     pub grafana_token_file: Option<PathBuf>,
 }
 
-/// What `report` profiles.
+/// Options of `tlsprof top`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopOptions {
+    /// What is profiled.
+    pub target: Target,
+    /// How often figures are renewed.
+    pub interval: Duration,
+}
+
+/// What `report` and `top` profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// All services.
@@ -154,6 +165,7 @@ Examples:
   sudo tlsprof report                 profile all of them for 30 seconds
   sudo tlsprof report --port 443 -- wrk -d 20s https://localhost/
                                       profile while a load test runs
+  sudo tlsprof top                    watch them in the terminal
   sudo tlsprof agent                  serve Prometheus metrics
   sudo tlsprof doctor                 what works on this host";
 
@@ -163,6 +175,16 @@ Examples:
   sudo tlsprof report --format json --output profile.json
   sudo tlsprof report --service nginx.service --flamegraph nginx.svg
   sudo tlsprof report --port 443 -- wrk -d 20s https://localhost/";
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  sudo tlsprof top                    all services, figures every 2 seconds
+  sudo tlsprof top --port 443         the service that listens on port 443
+  sudo tlsprof top --interval 10s     steadier figures where little happens
+  ssh -t web1 sudo tlsprof top        on another host
+
+Keys: arrows select and sort, Enter opens a service, ? shows all. Colours are those of the
+terminal; NO_COLOR=1 does without.";
 
 const AGENT_EXAMPLES: &str = "\
 Examples:
@@ -223,6 +245,15 @@ enum RawCommand {
     /// Profile for a while, or while a command runs, and report
     #[command(after_help = REPORT_EXAMPLES)]
     Report(RawReport),
+    /// Show what services do now, in the terminal
+    #[command(after_help = TOP_EXAMPLES)]
+    Top {
+        #[command(flatten)]
+        target: RawTarget,
+        /// How often figures are renewed, from 1s to 1m
+        #[arg(long, value_parser = parse_interval, default_value = "2s")]
+        interval: Duration,
+    },
     /// Time the operations of a libcrypto; for tlsprof itself
     #[command(name = COMMAND, hide = true)]
     Calibrate {
@@ -242,20 +273,28 @@ enum RawCommand {
     },
 }
 
+/// What is profiled: one of these, or everything.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct RawTarget {
+    /// Profile the service of this name
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+    /// Profile the service that this process belongs to
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Option<u32>,
+    /// Profile the service that listens on this TCP port
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+}
+
 #[derive(Debug, Args)]
 struct RawReport {
     /// How long to profile, such as 30s, 2m or 500ms [default: 30s]
     #[arg(long, value_parser = parse_duration, conflicts_with = "command")]
     duration: Option<Duration>,
-    /// Profile the service of this name
-    #[arg(long, value_name = "NAME", group = "target")]
-    service: Option<String>,
-    /// Profile the service that this process belongs to
-    #[arg(long, group = "target", value_parser = clap::value_parser!(u32).range(1..))]
-    pid: Option<u32>,
-    /// Profile the service that listens on this TCP port
-    #[arg(long, group = "target", value_parser = clap::value_parser!(u16).range(1..))]
-    port: Option<u16>,
+    #[command(flatten)]
+    target: RawTarget,
     /// Form of the report
     #[arg(
         long,
@@ -333,6 +372,10 @@ impl From<Raw> for Invocation {
                 ask_certificates,
             }),
             RawCommand::Report(report) => Command::Report(report.into()),
+            RawCommand::Top { target, interval } => Command::Top(TopOptions {
+                target: target.into(),
+                interval,
+            }),
             RawCommand::Calibrate { library } => Command::Calibrate(library),
             RawCommand::Doctor { format } => Command::Doctor(format),
         };
@@ -344,22 +387,38 @@ impl From<Raw> for Invocation {
     }
 }
 
+impl From<RawTarget> for Target {
+    /// clap has seen to it that at most one is given.
+    fn from(raw: RawTarget) -> Self {
+        match (raw.service, raw.pid, raw.port) {
+            (Some(name), _, _) => Self::Service(name),
+            (_, Some(pid), _) => Self::Pid(pid),
+            (_, _, Some(port)) => Self::Port(port),
+            _ => Self::All,
+        }
+    }
+}
+
+/// An interval in which there are samples to speak of, and which nobody waits for in vain.
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    const SHORTEST: Duration = Duration::from_secs(1);
+    const LONGEST: Duration = Duration::from_secs(60);
+    match parse_duration(text)? {
+        interval if interval < SHORTEST => Err("must be at least 1s".to_owned()),
+        interval if interval > LONGEST => Err("must be at most 1m".to_owned()),
+        interval => Ok(interval),
+    }
+}
+
 impl From<RawReport> for ReportOptions {
     fn from(raw: RawReport) -> Self {
-        // clap has seen to it that at most one is given.
-        let target = match (raw.service, raw.pid, raw.port) {
-            (Some(name), _, _) => Target::Service(name),
-            (_, Some(pid), _) => Target::Pid(pid),
-            (_, _, Some(port)) => Target::Port(port),
-            _ => Target::All,
-        };
         let until = if raw.command.is_empty() {
             Until::Elapsed(raw.duration.unwrap_or(DEFAULT_DURATION))
         } else {
             Until::CommandEnds(raw.command)
         };
         Self {
-            target,
+            target: raw.target.into(),
             until,
             format: raw.format,
             output: raw.output,
@@ -416,6 +475,21 @@ mod tests {
         let command = ["wrk", "-d", "20s", "--pid"].map(OsString::from).to_vec();
         assert_eq!(options.until, Until::CommandEnds(command));
         assert_eq!(options.format, Format::Json);
+    }
+
+    #[test]
+    fn top_watches_everything_every_two_seconds() {
+        let options = TopOptions {
+            target: Target::All,
+            interval: Duration::from_secs(2),
+        };
+        assert_eq!(parsed("tlsprof top").command, Command::Top(options));
+        let options = TopOptions {
+            target: Target::Port(443),
+            interval: Duration::from_secs(60),
+        };
+        let arguments = "tlsprof top --port 443 --interval 1m";
+        assert_eq!(parsed(arguments).command, Command::Top(options));
     }
 
     #[test]
@@ -480,6 +554,9 @@ mod tests {
             "tlsprof report --duration 5s -- wrk",
             "tlsprof report stray",
             "tlsprof report --format xml",
+            "tlsprof top --interval 100ms",
+            "tlsprof top --interval 2m",
+            "tlsprof top --pid 1 --service a",
             "tlsprof report --grafana http://localhost:3000",
             "tlsprof report --grafana grafana -- wrk",
             "tlsprof agent --listen nowhere",

@@ -4,10 +4,11 @@ mod agent;
 mod annotate;
 mod doctor;
 mod list;
+mod log;
 mod progress;
 mod report;
+mod top;
 
-use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, RwLock};
@@ -32,12 +33,10 @@ use crate::session::{Duty, Options};
 ///
 /// What went wrong and what to do; exit status 1 is for the caller.
 pub fn run(invocation: Invocation) -> Result<ExitCode> {
-    tracing_subscriber::fmt()
-        .with_max_level(invocation.log.level())
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
-        .with_target(false)
-        .init();
+    let kept = log::init(
+        invocation.log,
+        matches!(invocation.command, Command::Top(_)),
+    );
     let config = || Config::load(invocation.config.as_deref());
     match invocation.command {
         Command::List(options) => {
@@ -46,6 +45,7 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
         }
         Command::Agent(options) => agent::run(&options, &config()?),
         Command::Report(options) => report::run(&options, &config()?),
+        Command::Top(options) => top::run(&options, &config()?, &kept),
         Command::Doctor(format) => doctor::run(format, &config()?),
         // Without privileges, and without the configuration.
         Command::Calibrate(library) => Ok(calibrate::run_child(&library)),

@@ -9,4 +9,5 @@ pub mod load_test;
 pub mod metrics;
 pub mod report;
 pub mod terminal;
+pub mod top;
 pub mod watch;

@@ -262,6 +262,11 @@ impl Session {
         self.began.elapsed()
     }
 
+    /// When CPU time was last booked. Readings of the ledger are best taken right after.
+    pub const fn cpu_booked_at(&self) -> Instant {
+        self.cpu_read
+    }
+
     /// Images that are profiled.
     pub fn profiled_images(&self) -> usize {
         self.registry.profiled()
