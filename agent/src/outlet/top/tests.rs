@@ -154,7 +154,7 @@ fn host() -> Watched {
         host.works(NGINX, Activity::Application, Mode::User, 30);
         host.visits(LONG, 3);
         host.works(LONG, Activity::Application, Mode::User, 25);
-        host.works("postgresql.service", Activity::Application, Mode::User, 80);
+        host.works("postgresql.service", Activity::Application, Mode::User, 40);
         host.works("idle.service", Activity::Application, Mode::System, 0);
         host.pass();
     }

@@ -51,20 +51,20 @@ fn filter(screen: &Screen) -> Line<'static> {
     ])
 }
 
-fn keys(keys: &[(&'static str, &'static str)], last: String, theme: Theme) -> Line<'static> {
-    let mut spans = Vec::new();
+/// `first` comes before the keys: at 80 columns these leave no room after them.
+fn keys(keys: &[(&'static str, &'static str)], first: String, theme: Theme) -> Line<'static> {
+    let mut spans = vec![Span::styled(first, theme.of(Paint::Yellow))];
     for (key, meaning) in keys {
         spans.push(Span::styled(format!(" {key}"), theme.of(Paint::Bold)));
         spans.push(Span::raw(format!(" {meaning} ")));
     }
-    spans.push(Span::styled(last, theme.of(Paint::Yellow)));
     Line::from(spans)
 }
 
 fn filtered(screen: &Screen) -> String {
     match screen.filter.as_str() {
         "" => String::new(),
-        filter => format!(" /{filter}"),
+        filter => format!(" /{filter} "),
     }
 }
 
@@ -73,6 +73,6 @@ fn scrolled(screen: &Screen, drawn: &Drawn) -> String {
     let last = drawn.lines.saturating_sub(drawn.rows);
     match last.saturating_sub(screen.scroll) {
         0 => String::new(),
-        below => format!(" ↓ {below} more"),
+        below => format!(" ↓ {below} more "),
     }
 }
