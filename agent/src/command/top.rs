@@ -60,6 +60,8 @@ pub(super) fn run(options: &TopOptions, config: &Config, kept: &Kept) -> Result<
         let profile = scope.spawn(|| profile(session, &shared, thresholds, &stop));
         let shown = Top::new(&shared, options.interval).show(&stop);
         stop.store(true, Ordering::Relaxed);
+        // The terminal is the shell's again. With other profilers about this takes seconds.
+        eprintln!("tlsprof: releasing the probes...");
         let profiled = profile.join();
         shown.and(profiled.unwrap_or_else(|_| Err(anyhow!("the profile broke down"))))
     });
