@@ -212,18 +212,18 @@ install_toolchain() {
 	has_toolchain "$channel" || die "Rust $channel is installed, but not complete"
 }
 
-# Python packages of dashboards/requirements.txt, each by its hash, in a folder of
-# their own: target/python. What the distribution has (pytest) is seen there, too.
+# The Python packages that the file $1 lists, each by its hash, in a folder of their own, target/$2.
+# What the distribution has (pytest) is seen there, too.
 install_python_packages() {
-	local wanted=$repository/dashboards/requirements.txt folder=$repository/target/python
+	local wanted=$repository/$1 folder=$repository/target/$2
 	cmp -s "$wanted" "$folder/installed.txt" && "$folder/bin/python" -c '' 2>/dev/null && return
-	say "installing Python packages in target/python"
+	say "installing Python packages in target/$2"
 	rm -rf "$folder"
 	/usr/bin/python3 -m venv --system-site-packages "$folder" >&2 ||
 		die "could not make $folder"
 	"$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
 		--require-hashes --no-deps -r "$wanted" >&2 ||
-		die "could not install the Python packages of dashboards/requirements.txt"
+		die "could not install the Python packages of $1"
 	cp "$wanted" "$folder/installed.txt"
 }
 
@@ -237,7 +237,8 @@ main() {
 		esac
 	done
 	install_packages "${groups[@]}"
-	[[ " ${groups[*]} " != *" dashboards "* ]] || install_python_packages
+	[[ " ${groups[*]} " != *" dashboards "* ]] || install_python_packages dashboards/requirements.txt python
+	[[ " ${groups[*]} " != *" test "* ]] || install_python_packages tests/e2e/requirements.txt browser
 	install_toolchain
 }
 

@@ -1,27 +1,29 @@
-//! `tlsprof agent`: profiles until it is stopped, and serves metrics.
+//! `tlsprof agent`: profiles until it is stopped, and serves metrics and the live page.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use jiff::Timestamp;
 
 use super::{annotate, doctor, new_ledger, session_options, stop_flag};
-use crate::advise::{Calibrations, Finding, Thresholds, advise};
+use crate::advise::Thresholds;
 use crate::cli::AgentOptions;
 use crate::config::Config;
+use crate::discover::host::Host;
 use crate::discover::selection::Selection;
-use crate::ledger::Recent;
 use crate::outlet::doctor::Capability;
-use crate::outlet::http::{Access, Server};
+use crate::outlet::http::{Access, Server, Shown};
 use crate::outlet::metrics::{AgentStatus, Metrics};
+use crate::outlet::report::model;
+use crate::outlet::watch::{About, Bounds, SharedWatch, Watch};
 use crate::session::Session;
 
 /// How long one turn waits for evidence.
 const TURN: Duration = Duration::from_millis(100);
-/// How often the agent's word on itself is renewed.
-const STATUS_PERIOD: Duration = Duration::from_secs(1);
 /// How often services are judged: the least common time between scrapes.
 const FINDINGS_PERIOD: Duration = Duration::from_secs(15);
 
@@ -35,53 +37,113 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     let mut session_options = session_options(config, selection, Some(config.agent.budget));
     session_options.ask_certificates |= options.ask_certificates;
     let ledger = new_ledger(config);
-    let metrics = Arc::new(Metrics::new(&ledger));
+    let watch = Watch::new(about()?, (&config.limits).into(), Bounds::default());
+    let shown = Shown {
+        metrics: Arc::new(Metrics::new(&ledger)),
+        watch: SharedWatch::new(watch.into()),
+    };
     // First: a wrong file or a port in use is told before any probe is attached.
-    let server = serve(options, config, &metrics)?;
+    let server = serve(options, config, &shown)?;
     let capabilities = doctor::diagnose(config).capabilities;
-    let mut session = Session::start(&session_options, ledger)?;
-    metrics.set_agent(status(&session, &capabilities));
+    let session = Session::start(&session_options, ledger)?;
     eprintln!("tlsprof: profiling {}", session.coverage());
     eprintln!("tlsprof: listening on {}", server.url());
-    let mut recent = Recent::new((&config.limits).into());
-    let mut told = Instant::now();
-    let mut judged = Instant::now();
+    eprintln!("tlsprof: live page on {}", server.page());
+    let mut agent = Agent {
+        session,
+        shown,
+        capabilities,
+        thresholds: Thresholds::from(&config.findings),
+        read: Duration::ZERO,
+        judged: None,
+    };
+    agent.tell();
     while !stop.load(Ordering::Relaxed) {
-        session.turn(TURN, |service, evidence| {
-            metrics.observe(service, evidence);
-            recent.book(service, evidence);
-        })?;
-        if told.elapsed() >= STATUS_PERIOD {
-            metrics.set_agent(status(&session, &capabilities));
-            told = Instant::now();
-        }
-        if judged.elapsed() >= FINDINGS_PERIOD {
-            let thresholds = Thresholds::from(&config.findings);
-            metrics.set_findings(&judge(&session, &mut recent, thresholds));
-            judged = Instant::now();
-        }
+        agent.turn()?;
     }
     server.stop();
     Ok(ExitCode::SUCCESS)
 }
 
-fn serve(options: &AgentOptions, config: &Config, metrics: &Arc<Metrics>) -> Result<Server> {
+/// A session, and what is shown of it.
+struct Agent {
+    session: Session,
+    shown: Shown,
+    capabilities: Vec<Capability>,
+    thresholds: Thresholds,
+    /// When CPU time was booked that has been shown.
+    read: Duration,
+    judged: Option<Instant>,
+}
+
+impl Agent {
+    fn turn(&mut self) -> Result<()> {
+        let Self { session, shown, .. } = self;
+        session.turn(TURN, |service, evidence| {
+            shown.metrics.observe(service, evidence);
+            watch(shown).book(service, evidence);
+        })?;
+        let accounted = self.session.accounted_at();
+        if accounted > self.read {
+            self.read = accounted;
+            self.tell();
+        }
+        let due = |judged: Instant| judged.elapsed() >= FINDINGS_PERIOD;
+        if self.judged.is_none_or(due) {
+            self.judged = Some(Instant::now());
+            self.judge();
+        }
+        Ok(())
+    }
+
+    /// Renews what is shown, the agent's word on itself included.
+    fn tell(&self) {
+        let session = &self.session;
+        self.shown
+            .metrics
+            .set_agent(status(session, &self.capabilities));
+        let (cost, losses) = (session.cost(), session.losses());
+        watch(&self.shown).read(&session.ledger(), self.read, cost, losses);
+    }
+
+    /// What is wrong with services by their last minutes.
+    fn judge(&self) {
+        let facts = self.session.service_facts();
+        let ledger = self.session.ledger();
+        let at = self.session.elapsed();
+        let mut watch = watch(&self.shown);
+        let findings = watch.judge(&ledger, at, facts, self.thresholds);
+        self.shown.metrics.set_findings(findings);
+    }
+}
+
+fn watch(shown: &Shown) -> MutexGuard<'_, Watch> {
+    // A panic elsewhere leaves it usable: it is looked at, not changed.
+    shown.watch.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn about() -> Result<About> {
+    let host = Host::read()?;
+    Ok(About {
+        run: format!("{:016x}", RandomState::new().hash_one(std::process::id())),
+        tlsprof_version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: model::Host {
+            hostname: host.hostname,
+            kernel: host.kernel,
+            cpus: host.cpus,
+        },
+        started_at: format!("{:.0}", Timestamp::now()),
+    })
+}
+
+fn serve(options: &AgentOptions, config: &Config, shown: &Shown) -> Result<Server> {
     let file = options.web_config.as_ref();
     let access = match file.or(config.agent.web_config.as_ref()) {
         Some(file) => Access::from_file(file)?,
         None => Access::open(),
     };
     let address = options.listen.unwrap_or(config.agent.listen);
-    Ok(Server::start(address, Arc::clone(metrics), access)?)
-}
-
-/// What is wrong with services by their last minutes. Nothing is calibrated, which would
-/// cost a second of CPU time; and for metrics it does not matter which server it is.
-fn judge(session: &Session, recent: &mut Recent, thresholds: Thresholds) -> Vec<Finding> {
-    let at = session.elapsed();
-    recent.follow(&session.ledger(), at);
-    let (ledger, elapsed) = recent.accounts(at);
-    advise(ledger, &Calibrations::new(), |_| "", elapsed, thresholds)
+    Ok(Server::start(address, shown.clone(), access)?)
 }
 
 fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {

@@ -100,19 +100,19 @@ fn profile(
     stop: &AtomicBool,
 ) -> Result<()> {
     let _stop = Stop(stop);
-    let mut read = session.cpu_booked_at();
+    let mut read = Duration::ZERO;
     let mut judged: Option<Instant> = None;
     while !stop.load(Ordering::Relaxed) {
         session.turn(TURN, |service, evidence| {
             shared.watch().book(service, evidence);
         })?;
-        let booked = session.cpu_booked_at();
-        if booked == read {
+        let accounted = session.accounted_at();
+        if accounted <= read {
             continue;
         }
-        read = booked;
-        let (at, cost, losses) = (session.elapsed(), session.cost(), session.losses());
-        shared.watch().read(&session.ledger(), at, cost, losses);
+        read = accounted;
+        let (cost, losses) = (session.cost(), session.losses());
+        shared.watch().read(&session.ledger(), read, cost, losses);
         if judged.is_none_or(|at| at.elapsed() >= FINDINGS_PERIOD) {
             let facts = session.service_facts();
             let at = session.elapsed();

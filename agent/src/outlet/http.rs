@@ -1,4 +1,4 @@
-//! Serves the metrics over HTTP, in a thread of its own.
+//! Serves the metrics and the live page over HTTP, in a thread of its own.
 //!
 //! Everything a client can hold on to is bounded: connections, the time of a TLS
 //! handshake, the size of a request's head, the bodies in memory, and the time
@@ -6,8 +6,12 @@
 //! few seconds gains nothing from keeping it open, and the bounds stay simple.
 
 mod access;
+mod api;
 mod bounds;
+mod coding;
 mod connection;
+mod guard;
+mod page;
 mod scrapes;
 mod users;
 mod web_config;
@@ -21,7 +25,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
-use axum::response::{AppendHeaders, Html, IntoResponse, Response};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
@@ -29,17 +33,18 @@ use tokio::time::timeout;
 
 use super::metrics::Metrics;
 use super::metrics::format::Format;
+use super::watch::SharedWatch;
 
 pub use access::Access;
 use bounds::Bounds;
-use scrapes::{Coding, Scrapes};
+use coding::Coding;
+use guard::Hosts;
+use scrapes::Scrapes;
 
 /// Requests under way when the server is stopped get this long.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause after a failed accept: a lack of file descriptors does not pass at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-
-const INDEX: &str = include_str!("index.html");
 
 /// The server could not start.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +74,15 @@ pub enum HttpError {
     Start(#[source] io::Error),
 }
 
+/// What is served.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// For Prometheus.
+    pub metrics: Arc<Metrics>,
+    /// For the live page.
+    pub watch: SharedWatch,
+}
+
 /// A running server; dropping it stops it without waiting.
 #[derive(Debug)]
 pub struct Server {
@@ -79,21 +93,17 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds `address` and serves `metrics` there, to whom `access` lets in.
+    /// Binds `address` and serves what is `shown` there, to whom `access` lets in.
     ///
     /// # Errors
     /// When the address cannot be bound or there is no thread for it.
-    pub fn start(
-        address: SocketAddr,
-        metrics: Arc<Metrics>,
-        access: Access,
-    ) -> Result<Self, HttpError> {
-        Self::start_bounded(address, metrics, access, Bounds::default())
+    pub fn start(address: SocketAddr, shown: Shown, access: Access) -> Result<Self, HttpError> {
+        Self::start_bounded(address, shown, access, Bounds::default())
     }
 
     fn start_bounded(
         address: SocketAddr,
-        metrics: Arc<Metrics>,
+        shown: Shown,
         access: Access,
         bounds: Bounds,
     ) -> Result<Self, HttpError> {
@@ -118,7 +128,7 @@ impl Server {
         let thread = std::thread::Builder::new()
             .name("tlsprof-http".to_owned())
             .spawn(move || {
-                let router = router(metrics);
+                let router = router(&shown, Hosts::of(address));
                 runtime.block_on(serve(listener, router, access, bounds, stopped));
                 // A password may be under check; its time is over.
                 runtime.shutdown_background();
@@ -139,7 +149,12 @@ impl Server {
 
     /// The URL of the metrics.
     pub fn url(&self) -> String {
-        format!("{}://{}/metrics", self.scheme, self.address)
+        format!("{}metrics", self.page())
+    }
+
+    /// The URL of the live page.
+    pub fn page(&self) -> String {
+        format!("{}://{}/", self.scheme, self.address)
     }
 
     /// Stops accepting, lets requests under way end within two seconds, and
@@ -153,29 +168,28 @@ impl Server {
     }
 }
 
-fn router(metrics: Arc<Metrics>) -> Router {
-    Router::new()
-        .route("/", get(|| async { Html(INDEX) }))
+fn router(shown: &Shown, hosts: Hosts) -> Router {
+    let metrics = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/metrics", get(scrape))
-        .fallback(|| async { (StatusCode::NOT_FOUND, "Not found. Try /metrics.\n") })
-        .with_state(Arc::new(Scrapes::new(metrics)))
+        .fallback(|| async { (StatusCode::NOT_FOUND, "Not found. Try / or /metrics.\n") })
+        .with_state(Arc::new(Scrapes::new(Arc::clone(&shown.metrics))));
+    let page = page::router().merge(api::router(Arc::clone(&shown.watch)));
+    metrics
+        .merge(guard::for_hosts(page, hosts))
+        .layer(axum::middleware::map_response(guard::harden))
 }
 
 async fn scrape(State(scrapes): State<Arc<Scrapes>>, headers: HeaderMap) -> Response {
     let format = Format::negotiate(Some(&all_of(&headers, &header::ACCEPT)));
-    let coding = Coding::negotiate(&all_of(&headers, &header::ACCEPT_ENCODING));
+    let coding = Coding::asked(&headers);
     match scrapes.body(format, coding).await {
         Ok(body) => {
             let headers = [
                 (header::CONTENT_TYPE, format.content_type()),
                 (header::VARY, "accept, accept-encoding"),
             ];
-            let encoding = match coding {
-                Coding::Gzip => Some([(header::CONTENT_ENCODING, "gzip")]),
-                Coding::Identity => None,
-            };
-            (headers, encoding.map(AppendHeaders), body).into_response()
+            (headers, AppendHeaders(coding.header()), body).into_response()
         }
         Err(error) => {
             tracing::error!(%error, "scrape failed");

@@ -262,9 +262,9 @@ impl Session {
         self.began.elapsed()
     }
 
-    /// When CPU time was last booked. Readings of the ledger are best taken right after.
-    pub const fn cpu_booked_at(&self) -> Instant {
-        self.cpu_read
+    /// When CPU time was last booked, since the profile began: about each second.
+    pub fn accounted_at(&self) -> Duration {
+        self.cpu_read.saturating_duration_since(self.began)
     }
 
     /// Images that are profiled.

@@ -199,9 +199,10 @@ class Agent:
         self.process.stop()
 
 
-def start_agent(options: Sequence[Argument] = (), **process_options) -> Agent:
-    """Starts the agent on a free port; returns when it has attached and listens."""
-    process = Process([TLSPROF, "agent", "--listen", "127.0.0.1:0", *options], **process_options)
+def start_agent(options: Sequence[Argument] = (), port: int = 0, **process_options) -> Agent:
+    """Starts the agent on that port, or on a free one; returns when it has attached and listens."""
+    command = [TLSPROF, "agent", "--listen", f"127.0.0.1:{port}", *options]
+    process = Process(command, **process_options)
     try:
         line = process.wait_for_line("listening on ", timeout=ATTACH_SECONDS)
     except BaseException:

@@ -1,17 +1,16 @@
 //! The metrics as bodies of answers, few of them at a time.
 
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
 use crate::outlet::metrics::format::Format;
 use crate::outlet::metrics::{EncodeError, Metrics};
+
+use super::coding::Coding;
 
 /// Bodies in memory at once; slow readers of one share it.
 const BODIES: usize = 8;
@@ -19,45 +18,6 @@ const BODIES: usize = 8;
 /// took to make: so however many scrapes come, making them takes at most a fifth
 /// of one CPU, and what they get is hardly older than it would be anyway.
 const REUSE: u32 = 4;
-
-/// How a body is written down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Coding {
-    /// As it is.
-    Identity,
-    /// A fifteenth of that, for the network's sake.
-    Gzip,
-}
-
-impl Coding {
-    /// Gzip where an Accept-Encoding header (RFC 9110, 12.5.3) has it, with a
-    /// quality over 0.
-    pub(super) fn negotiate(accept: &str) -> Self {
-        let takes = |range: &str| {
-            let mut parts = range.split(';').map(str::trim);
-            let gzip = parts
-                .next()
-                .is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
-            let quality = parts.find_map(|part| part.strip_prefix("q="));
-            gzip && quality.is_none_or(|quality| quality.parse().is_ok_and(|q: f32| q > 0.0))
-        };
-        if accept.split(',').any(takes) {
-            Self::Gzip
-        } else {
-            Self::Identity
-        }
-    }
-
-    fn write(self, bytes: Vec<u8>) -> Vec<u8> {
-        if self == Self::Identity {
-            return bytes;
-        }
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        // Writing to memory does not fail.
-        let written = encoder.write_all(&bytes).and_then(|()| encoder.finish());
-        written.unwrap_or_default()
-    }
-}
 
 /// Makes bodies.
 #[derive(Debug)]
@@ -148,16 +108,6 @@ mod tests {
 
     fn scrapes() -> Scrapes {
         Scrapes::new(Arc::new(Metrics::new(&SharedLedger::default())))
-    }
-
-    #[test]
-    fn gzip_is_for_those_who_ask_for_it() {
-        for accept in ["gzip", "br, GZIP;q=0.5", "deflate,gzip"] {
-            assert_eq!(Coding::negotiate(accept), Coding::Gzip, "{accept}");
-        }
-        for accept in ["", "identity", "br", "gzip;q=0", "gzip;q=x", "*"] {
-            assert_eq!(Coding::negotiate(accept), Coding::Identity, "{accept}");
-        }
     }
 
     /// A body of its own, as if the last one had been made long ago.

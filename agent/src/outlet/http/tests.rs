@@ -21,7 +21,13 @@ fn start(access: Access, bounds: Bounds) -> Server {
     let ledger = SharedLedger::default();
     let metrics = Arc::new(Metrics::new(&ledger));
     sample::book(&ledger, &metrics, "nginx.service");
-    Server::start_bounded(([127, 0, 0, 1], 0).into(), metrics, access, bounds).unwrap()
+    start_with(metrics, access, bounds)
+}
+
+fn start_with(metrics: Arc<Metrics>, access: Access, bounds: Bounds) -> Server {
+    let watch = live::watch(0);
+    let shown = Shown { metrics, watch };
+    Server::start_bounded(([127, 0, 0, 1], 0).into(), shown, access, bounds).unwrap()
 }
 
 fn server() -> Server {
@@ -92,10 +98,9 @@ fn an_answer_is_compressed_for_those_who_ask_for_it() {
 fn other_paths() {
     let server = server();
     assert!(fetch(&server, "/healthz", "*/*").ends_with("ok\n"));
-    assert!(fetch(&server, "/", "*/*").contains("href=\"/metrics\""));
     let missing = fetch(&server, "/nothing", "*/*");
     assert!(missing.starts_with("HTTP/1.1 404"));
-    assert!(missing.contains("Try /metrics."));
+    assert!(missing.contains("Try / or /metrics."));
     let posted = exchange(&server, b"POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     assert!(posted.starts_with(b"HTTP/1.1 405"));
     server.stop();
@@ -127,7 +132,11 @@ fn nonsense_does_no_harm() {
 fn an_address_in_use_is_named_with_what_to_do() {
     let first = server();
     let metrics = Arc::new(Metrics::new(&SharedLedger::default()));
-    let error = Server::start(first.address(), metrics, Access::open())
+    let shown = Shown {
+        metrics,
+        watch: live::watch(0),
+    };
+    let error = Server::start(first.address(), shown, Access::open())
         .unwrap_err()
         .to_string();
     let address = first.address();
@@ -148,4 +157,5 @@ fn a_stopped_server_frees_its_address() {
 }
 
 mod hostile;
+mod live;
 mod secure;

@@ -9,10 +9,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use crate::evidence::Role;
 use crate::ledger::{Ledger, OTHER};
 
-use super::figures::{Figure, Sums};
+use super::figures::Sums;
+use super::series::{Series, Slice};
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,28 +43,6 @@ const MARGIN: f64 = 2.0;
 /// What is left of a service's weight with each point: half after ten minutes of 5 s.
 const DECAY: f64 = 0.994;
 
-/// What came in an interval, and what stood at its end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Slice {
-    /// What was added to the ledger.
-    pub sums: Sums,
-    /// TIME_WAIT sockets at the end, by role; none where there never were any.
-    pub time_wait: BTreeMap<Role, u64>,
-}
-
-impl Slice {
-    fn is_empty(&self) -> bool {
-        self.sums.is_empty() && self.time_wait.values().all(|count| *count == 0)
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.sums.add(&other.sums);
-        for (role, count) in &other.time_wait {
-            *self.time_wait.entry(*role).or_default() += count;
-        }
-    }
-}
-
 /// All services in an interval.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
@@ -81,111 +59,6 @@ pub struct Span {
     pub end: Duration,
     /// How long it was.
     pub length: Duration,
-}
-
-/// A figure over time, or what stood: a value for each point.
-#[derive(Clone, Debug)]
-struct Column {
-    values: VecDeque<u64>,
-    /// Number of the last point in which it was not zero.
-    last: u64,
-}
-
-/// What there is a column for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Heading {
-    /// What came in a point.
-    Sum(Figure),
-    /// TIME_WAIT sockets at its end.
-    TimeWait(Role),
-}
-
-impl Heading {
-    /// Its name in JSON.
-    pub fn name(self) -> String {
-        match self {
-            Self::Sum(figure) => figure.name(),
-            Self::TimeWait(role) => format!("time_wait/{}", role.label()),
-        }
-    }
-
-    /// A value in base units.
-    #[allow(clippy::cast_precision_loss, reason = "sockets of a host")]
-    pub fn in_base_units(self, value: u64) -> f64 {
-        match self {
-            Self::Sum(figure) => figure.in_base_units(value),
-            Self::TimeWait(_) => value as f64,
-        }
-    }
-}
-
-/// One service over time.
-#[derive(Clone, Debug, Default)]
-pub struct Series(BTreeMap<Heading, Column>);
-
-impl Series {
-    /// Each figure that was not zero throughout, with a value for each point, oldest first.
-    pub fn columns(&self) -> impl Iterator<Item = (Heading, &VecDeque<u64>)> {
-        let columns = self.0.iter();
-        columns.map(|(heading, column)| (*heading, &column.values))
-    }
-
-    /// Sum of a figure over the newest `points`.
-    pub fn sum(&self, figure: Figure, points: usize) -> u64 {
-        let column = self.0.get(&Heading::Sum(figure));
-        column.map_or(0, |column| column.values.iter().rev().take(points).sum())
-    }
-
-    /// Sums of all figures over all points that are held.
-    pub fn total(&self) -> Sums {
-        let sums = self.0.keys().filter_map(|heading| match heading {
-            Heading::Sum(figure) => Some((*figure, self.sum(*figure, usize::MAX))),
-            Heading::TimeWait(_) => None,
-        });
-        sums.collect()
-    }
-
-    /// Adds a point; `at` is its number, and `held` points are held before it.
-    fn push(&mut self, slice: &Slice, at: u64, held: usize, bounds: Bounds) {
-        let sums = slice.sums.iter();
-        let sums = sums.map(|(figure, value)| (Heading::Sum(figure), value));
-        let standing = slice.time_wait.iter();
-        let standing = standing.map(|(role, count)| (Heading::TimeWait(*role), *count));
-        for (heading, value) in sums.chain(standing).filter(|(_, value)| *value > 0) {
-            let column = self.0.entry(heading).or_insert_with(|| {
-                let mut values = VecDeque::with_capacity(bounds.points);
-                values.resize(held, 0);
-                Column { values, last: at }
-            });
-            column.values.push_back(value);
-            column.last = at;
-        }
-        for column in self.0.values_mut().filter(|column| column.last != at) {
-            column.values.push_back(0);
-        }
-    }
-
-    /// Forgets the oldest point, and the figures that are zero in all others.
-    fn pop(&mut self, oldest: u64) {
-        self.0.retain(|_, column| {
-            column.values.pop_front();
-            column.last >= oldest
-        });
-    }
-
-    /// Adds those of another service, point by point.
-    fn fold(&mut self, other: Self) {
-        for (heading, column) in other.0 {
-            let Some(kept) = self.0.get_mut(&heading) else {
-                self.0.insert(heading, column);
-                continue;
-            };
-            kept.last = kept.last.max(column.last);
-            for (sum, value) in kept.values.iter_mut().zip(column.values) {
-                *sum = sum.saturating_add(value);
-            }
-        }
-    }
 }
 
 /// State of a ledger at a reading.
@@ -334,9 +207,9 @@ impl History {
                 continue;
             }
             let series = self.series.entry(name).or_default();
-            series.push(&slice, self.newest, held, self.bounds);
+            series.push(&slice, self.newest, held, self.bounds.points);
         }
-        self.rest.push(&rest, self.newest, held, self.bounds);
+        self.rest.push(&rest, self.newest, held, self.bounds.points);
     }
 
     /// Forgets what is over an hour old.
@@ -349,7 +222,7 @@ impl History {
         self.rest.pop(oldest);
         self.series.retain(|_, series| {
             series.pop(oldest);
-            !series.0.is_empty()
+            !series.is_empty()
         });
     }
 

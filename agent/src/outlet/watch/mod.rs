@@ -8,6 +8,7 @@
 mod figures;
 mod history;
 mod rates;
+mod series;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -23,8 +24,9 @@ use crate::outlet::report::model::{AgentCost, Loss, Sampling};
 use crate::outlet::report::{findings_model, sampling_model, service_model};
 
 pub use figures::{Ending, Figure, Kind, Sums};
-pub use history::{Bounds, Heading, History, Interval, Series, Slice, Span};
+pub use history::{Bounds, History, Interval, Span};
 pub use rates::{ActivityRate, Rates, RoleRates};
+pub use series::{Heading, Series, Slice};
 pub use state::{About, Agent, Details, FindingHead, SeriesState, ServiceState, State};
 
 /// What the agent's own cost is taken over.
@@ -39,12 +41,17 @@ struct Costs {
     services: Duration,
 }
 
+/// A watch that is kept by one thread and looked at by another.
+pub type SharedWatch = std::sync::Arc<std::sync::Mutex<Watch>>;
+
 /// Services under watch.
 #[derive(Clone, Debug)]
 pub struct Watch {
     about: About,
     history: History,
     recent: Recent,
+    /// How many readings there were, and judgements.
+    readings: u64,
     /// When the last reading was, since the profile began.
     at: Duration,
     facts: BTreeMap<String, ServiceFacts>,
@@ -62,6 +69,7 @@ impl Watch {
             about,
             history: History::new(bounds),
             recent: Recent::new(limits),
+            readings: 0,
             at: Duration::ZERO,
             facts: BTreeMap::new(),
             findings: Vec::new(),
@@ -80,6 +88,7 @@ impl Watch {
     /// CPU time was booked, since else an interval may hold that of two seconds or of none.
     /// `cost` and `losses` are those since the profile began.
     pub fn read(&mut self, ledger: &Ledger, at: Duration, cost: AgentCost, losses: Vec<Loss>) {
+        self.readings += 1;
         self.at = at;
         self.history.read(ledger, at);
         self.sampling = sampling_model(ledger);
@@ -106,6 +115,7 @@ impl Watch {
         facts: BTreeMap<String, ServiceFacts>,
         thresholds: Thresholds,
     ) -> &[Finding] {
+        self.readings += 1;
         self.recent.follow(ledger, at);
         self.facts = facts;
         let (accounts, elapsed) = self.recent.accounts(at);
@@ -116,6 +126,12 @@ impl Watch {
         let none = Calibrations::new();
         self.findings = advise(accounts, &none, executable, elapsed, thresholds);
         &self.findings
+    }
+
+    /// Changes with each reading and judgement; in between, all that is shown stays as it is,
+    /// but for details, in which what was booked meanwhile may be.
+    pub const fn reading(&self) -> u64 {
+        self.readings
     }
 
     /// The last hour.

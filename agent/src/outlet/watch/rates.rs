@@ -8,7 +8,7 @@ use crate::evidence::activity::{Activity, Mode};
 use crate::evidence::{Closer, Resumption, Role};
 
 use super::figures::{Ending, Figure, Kind, Sums};
-use super::history::Slice;
+use super::series::Slice;
 
 /// A service in an interval. Where a figure divides by nothing, it is null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

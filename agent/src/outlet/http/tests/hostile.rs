@@ -119,8 +119,7 @@ fn answers_that_nobody_reads_are_dropped_in_time() {
         let seconds = Duration::from_secs(1);
         ledger.write().unwrap().add_cpu(&service, seconds, seconds);
     }
-    let server =
-        Server::start_bounded(([127, 0, 0, 1], 0).into(), metrics, Access::open(), BOUNDS).unwrap();
+    let server = start_with(metrics, Access::open(), BOUNDS);
     let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
     let hung = stalled(&server, BOUNDS.connections, request);
     assert!(fetch(&server, "/metrics", "*/*").contains("tlsprof_agent_build_info"));

@@ -1,0 +1,46 @@
+// What the agent says of itself: its host, its cost and its losses.
+
+import { h } from "./element.js";
+import { bytes, count, counted, percent, time, words } from "./format.js";
+
+/** Host and program, in a line. */
+export function host(state) {
+  const { host: machine, tlsprof_version: version, elapsed_seconds: elapsed } = state;
+  return [
+    machine.hostname,
+    `Linux ${machine.kernel}`,
+    counted(machine.cpus, "CPU", "CPUs"),
+    `tlsprof ${version}`,
+    `profiling for ${time(Math.round(elapsed))}`,
+  ].join(" · ");
+}
+
+/** Cost and losses. */
+export function agent(state) {
+  return [losses(state.losses), h("p", {}, cost(state.agent)), h("p", {}, source(state))];
+}
+
+function losses(all) {
+  if (all.length === 0) return h("p", {}, "No data was lost since the agent started.");
+  const sum = all.reduce((lost, one) => lost + one.count, 0);
+  const reasons = all.map((one) => `${words(one.reason)} ${count(one.count)}`).join(", ");
+  const text = `LOST: ${counted(sum, "record or call", "records or calls")} since the agent started`;
+  return h("p", {}, h("span", { class: "lost" }, text), ` (${reasons}): what belongs to them is missing above.`);
+}
+
+function cost(of) {
+  const own = of.cpu_cores === null ? "" : `${percent(of.cpu_cores)} of one CPU and `;
+  const text = `The agent uses ${own}${bytes(of.memory_bytes)} of memory.`;
+  if (of.profiled_ratio === null) return text;
+  return `${text} Profiling costs the services at most ${percent(of.profiled_ratio)} of their CPU time.`;
+}
+
+function source(state) {
+  const { period_seconds: period, unavailable } = state.sampling;
+  const list = state.interval_seconds > 0
+    ? `Figures in the list of services are means over ${time(state.interval_seconds)}. `
+    : "";
+  if (unavailable) return `${list}CPU time is not divided by activity: ${unavailable}.`;
+  if (!period) return list;
+  return `${list}CPU by activity comes from ${count(1 / period)} samples a second on each CPU.`;
+}

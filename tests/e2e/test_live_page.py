@@ -1,0 +1,276 @@
+"""The live page in a real browser, on an agent that profiles a real server."""
+
+import json
+import re
+import shutil
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+from harness import browser, metrics, servers
+from harness.browser import Tab, tab
+from harness.load import Load, Seen, run_load
+from harness.network import free_port
+from harness.paths import SELFTIMED
+from harness.processes import Process
+from harness.profiler import Agent, start_agent
+from harness.servers import announcing
+from harness.waiting import wait_until
+from harness.web_servers import nginx
+
+SLOW, RESUMED, FAST = 240, 120, 150
+HANDSHAKES = "tlsprof_handshakes_total"
+
+JUDGED_SECONDS = 45.0
+"""Services are judged each 15 s; three times that, on a busy machine."""
+
+HOSTILE_NAME = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser.launched() as launched:
+        yield launched
+
+
+@dataclass(frozen=True)
+class Scene:
+    """An agent, and a server that has had its load."""
+
+    agent: Agent
+    service: str
+    seen: Seen
+
+    @property
+    def page(self) -> str:
+        return self.agent.url.removesuffix("metrics")
+
+    @property
+    def selected(self) -> str:
+        return f"{self.page}#service={self.service}"
+
+    def state(self) -> dict[str, Any]:
+        return state(self.agent, self.service)
+
+
+def state(agent: Agent, service: str) -> dict[str, Any]:
+    """What the page is told."""
+    url = agent.url.removesuffix("metrics") + f"api/v1/state?service={service}"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return json.load(answer)
+
+
+@pytest.fixture(scope="module")
+def scene(certificates, tmp_path_factory) -> Iterator[Scene]:
+    """nginx that prefers P-384, in a program of its own, and so in a service of its own."""
+    folder = tmp_path_factory.mktemp("live-page")
+    folder.chmod(0o755)
+    extra = "ssl_ecdh_curve secp384r1:X25519;"
+    with nginx(folder, certificates["rsa2048"], workers=1, extra=extra) as server:
+        with start_agent() as agent:
+            slow = Load(full=SLOW, resume=RESUMED, tls="1.3", groups="P-384:X25519")
+            seen = [run_load(load, server.port) for load in (slow, Load(full=FAST, groups="X25519"))]
+            service = service_on(agent, server.port)
+            scene = Scene(agent, service, sum(seen, Seen.nothing()))
+            wait_until(lambda: in_points(scene.state()) == scene.seen.completed, "all of the load", 60.0)
+            yield scene
+
+
+def service_on(agent: Agent, port: int) -> str:
+    """The name of the service that listens on `port`."""
+
+    def found() -> list[str]:
+        services = state(agent, "")["services"]
+        return [one["service_name"] for one in services if port in one["ports"]]
+
+    return wait_until(found, f"a service on port {port}", JUDGED_SECONDS)[0]
+
+
+def sum_of(answer: dict[str, Any], beginning: str) -> float:
+    """All that the history of the selected service holds in the columns of that beginning."""
+    series = answer["selected"]["series"] or {"columns": {}}
+    named = (values for name, values in series["columns"].items() if name.startswith(beginning))
+    return sum(sum(values) for values in named)
+
+
+def in_points(answer: dict[str, Any]) -> float:
+    return sum_of(answer, "handshakes/server/completed/")
+
+
+def wait_for_page(opened: Tab, service: str) -> None:
+    opened.page.wait_for_selector('#status[data-state="live"]')
+    opened.wait_until("name => document.querySelector('#service-heading').textContent === name", value=service)
+    opened.page.wait_for_selector("#mixes table")
+
+
+def test_the_history_is_what_metrics_count(scene):
+    ours = {"service_name": scene.service, "role": "server"}
+    answer, samples = scene.state(), metrics.scrape(scene.agent.url)
+    assert in_points(answer) == scene.seen.completed
+    for column, name, labels in [
+        ("handshakes/server/completed/none", HANDSHAKES, {"resumption": "none"}),
+        ("handshakes/server/completed/psk", HANDSHAKES, {"resumption": "psk"}),
+        ("opened/server", "tlsprof_connections_opened_total", {}),
+        ("time_wait_created/server", "tlsprof_time_wait_created_total", {}),
+    ]:
+        counted = metrics.total(samples, name, **ours, **labels)
+        assert sum_of(answer, column) == counted > 0, column
+    cpu = metrics.total(samples, "tlsprof_service_cpu_seconds_total", service_name=scene.service)
+    assert sum_of(answer, "cpu/") == pytest.approx(cpu, rel=0.05)
+
+
+def test_tables_show_what_clients_and_metrics_count(scene, chromium):
+    with tab(chromium, scene.selected) as opened:
+        wait_for_page(opened, scene.service)
+        seen = scene.seen
+        assert [row[0::3] for row in opened.rows("TLS version")] == [["TLS1.3", str(seen.completed)]]
+        resumption = {row[0]: row[3] for row in opened.rows("Resumption")}
+        assert resumption == {"none (full)": str(seen.full), "psk": str(seen.resumed)}
+        groups = {row[0]: row[3] for row in opened.rows("Key exchange group")}
+        assert groups == {"secp384r1": str(SLOW + RESUMED), "x25519": str(FAST)}
+        means = {row[0]: row[1] for row in opened.rows("Cost of a completed handshake")}
+        details = scene.state()["selected"]["details"]["service"]
+        full = next(one for one in details["handshake_costs"] if one["resumption"] == "none")
+        assert in_seconds(means["CPU, mean"]) == pytest.approx(full["cpu"]["mean"], rel=0.01)
+
+
+def in_seconds(text: str) -> float:
+    number, unit = text.split()
+    return float(number) * {"µs": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
+
+
+def test_charts_have_their_figures_in_a_table(scene, chromium):
+    with tab(chromium, scene.selected) as opened:
+        wait_for_page(opened, scene.service)
+        series = scene.state()["selected"]["series"]
+        seconds = sum(series["lengths"])
+        mean = {row[0]: row[2] for row in opened.rows("TLS handshakes")}
+        full = sum(series["columns"]["handshakes/server/completed/none"])
+        # Points have come in between; the page shows the last 15 min, and there are fewer.
+        assert float(mean["full"].removesuffix("/s")) == pytest.approx(full / seconds, rel=0.3)
+        shares = {row[0]: row[3] for row in opened.rows("CPU by activity") if row[3]}
+        total = sum(float(share.strip("<%")) for share in shares.values())
+        assert total == pytest.approx(100, abs=0.5), shares
+        assert float(shares["TLS handshakes"].strip("%")) > 50
+
+
+def test_a_finding_comes_with_its_remedy(scene, chromium):
+    with tab(chromium, scene.selected) as opened:
+        wait_for_page(opened, scene.service)
+        finding = opened.page.locator(".finding", has_text="slow-key-exchange")
+        finding.wait_for(state="attached", timeout=JUDGED_SECONDS * browser.SECONDS)
+        text = finding.text_content()
+        assert f"{SLOW + RESUMED} handshakes used P-384" in text, text
+        assert "ssl_ecdh_curve X25519" in finding.locator("pre").text_content()
+        assert re.search(r"Saves [\d.]+% of its CPU", text), text
+        if not finding.evaluate("element => element.open"):
+            finding.locator("summary").click()
+        opened.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        finding.get_by_role("button").click()
+        copied = opened.page.evaluate("navigator.clipboard.readText()")
+        assert copied == finding.locator("pre").text_content()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_axe_finds_nothing(scene, chromium, theme, width):
+    with tab(chromium, scene.selected, width, theme) as opened:
+        wait_for_page(opened, scene.service)
+        opened.page.wait_for_selector(".finding", timeout=JUDGED_SECONDS * browser.SECONDS)
+        for finding in opened.page.locator(".finding:not([open]) > summary").all():
+            finding.click()
+        assert not browser.violations(opened)
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_person_chooses_theme_window_and_service_by_keyboard(scene, chromium):
+    with tab(chromium, scene.page, theme="dark") as opened:
+        opened.page.wait_for_selector("#service-list a")
+        theme = "document.documentElement.dataset.theme"
+        assert opened.page.evaluate(theme) == "dark"
+        opened.page.focus("#theme")
+        opened.page.keyboard.press("Enter")
+        assert opened.page.evaluate(theme) == "light"
+        opened.page.reload()
+        opened.page.wait_for_selector("#service-list a")
+        assert opened.page.evaluate(theme) == "light", "the choice is kept"
+        opened.page.locator("#service-list a", has_text=scene.service).first.focus()
+        opened.page.keyboard.press("Enter")
+        wait_for_page(opened, scene.service)
+        opened.page.focus('input[name="window"]:checked')
+        opened.page.keyboard.press("ArrowRight")
+        assert opened.page.locator('input[value="3600"]').is_checked()
+        # What is focused stays focused while figures change under it.
+        opened.page.wait_for_event("requestfinished")
+        assert opened.page.evaluate("document.activeElement.value") == "3600"
+
+
+def test_nobody_is_asked_while_nobody_looks(scene, chromium):
+    with tab(chromium, scene.selected) as opened:
+        wait_for_page(opened, scene.service)
+        hide = "hidden => {{ Object.defineProperty(document, 'hidden', {{ value: {0}, configurable: true }}); "
+        hide += "document.dispatchEvent(new Event('visibilitychange')); }}"
+        opened.page.evaluate(hide.format("true"))
+        opened.page.wait_for_load_state("networkidle")
+        before = len(opened.requests)
+        # Two periods of the page's clock.
+        opened.page.wait_for_timeout(6 * browser.SECONDS)
+        assert len(opened.requests) <= before + 1
+        opened.page.evaluate(hide.format("false"))
+        wait_until_requests(opened, before + 2)
+
+
+def wait_until_requests(opened: Tab, number: int) -> None:
+    while len(opened.requests) < number:
+        opened.page.wait_for_event("request", timeout=30 * browser.SECONDS)
+
+
+def test_names_of_services_are_text(certificates, chromium, tmp_path):
+    hostile = tmp_path / HOSTILE_NAME
+    shutil.copy(SELFTIMED, hostile)
+    rsa = certificates["rsa2048"]
+    command = [hostile, "--epoll", "--cert", rsa.cert, "--key", rsa.key]
+    with announcing(command) as server, start_agent(["--service", HOSTILE_NAME]) as agent:
+        run_load(Load(full=20), server.port)
+        with tab(chromium, agent.url.removesuffix("metrics")) as opened:
+            wait_for_page(opened, HOSTILE_NAME)
+            assert HOSTILE_NAME in opened.texts("#service-list a")
+            assert opened.page.locator("img").count() == 0
+
+
+def test_a_restart_of_the_agent_is_outlived_and_histories_do_not_mix(certificates, chromium):
+    port = free_port()
+    with servers.selftimed("epoll", certificates["rsa2048"]) as server:
+        with start_agent(port=port) as agent:
+            run_load(Load(full=40), server.port)
+            service = service_on(agent, server.port)
+            wait_until(lambda: in_points(state(agent, service)) == 40, "a point with the load", 30.0)
+            url = f"{agent.url.removesuffix('metrics')}#service={service}"
+            opening = tab(chromium, url, agent_may_be_away=True)
+            opened = opening.__enter__()
+            wait_for_page(opened, service)
+            first = state(agent, service)["run"]
+        try:
+            opened.page.wait_for_selector('#status[data-state="lost"]', timeout=30 * browser.SECONDS)
+            assert "trying again" in opened.page.text_content("#status")
+            assert opened.rows("TLS version"), "what was known stays"
+            with start_agent(port=port) as agent:
+                opened.page.wait_for_selector('#status[data-state="live"]', timeout=30 * browser.SECONDS)
+                assert state(agent, service)["run"] != first
+                opened.wait_until(NO_HANDSHAKES, 60.0)
+                run_load(Load(full=30), server.port)
+                wait_until(lambda: in_points(state(agent, service)) == 30, "a point with the load", 30.0)
+                opened.wait_until(COUNTED, 60.0, "30")
+        finally:
+            opening.__exit__(None, None, None)
+
+
+NO_HANDSHAKES = "document.querySelector('#panel-handshakes ~ .empty:not([hidden])') !== null"
+"""The charts are those of an agent that has seen none."""
+
+COUNTED = """number => [...document.querySelectorAll('#mixes table')].some(table =>
+    table.caption.textContent === 'TLS version' && table.textContent.includes(number))"""
+
