@@ -15,6 +15,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::advise::Work;
 use crate::calibrate::COMMAND;
 use crate::config::parse_duration;
+use crate::outlet::load_test::url::BaseUrl;
 use compare::RawCompare;
 pub use compare::{CompareOptions, LabelledFile};
 
@@ -49,6 +50,8 @@ pub enum Command {
     Report(ReportOptions),
     /// `tlsprof compare`
     Compare(CompareOptions),
+    /// `tlsprof top`
+    Top(TopOptions),
     /// `tlsprof doctor`
     Doctor(Format),
     /// This program started by itself, to calibrate operations of the library at that path.
@@ -94,9 +97,22 @@ pub struct ReportOptions {
     pub flamegraph: Option<PathBuf>,
     /// Sets `profile.ask_certificates`.
     pub ask_certificates: bool,
+    /// Overrides `grafana.url`.
+    pub grafana: Option<BaseUrl>,
+    /// Overrides `grafana.token_file`.
+    pub grafana_token_file: Option<PathBuf>,
 }
 
-/// What `report` profiles.
+/// Options of `tlsprof top`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopOptions {
+    /// What is profiled.
+    pub target: Target,
+    /// How often figures are renewed.
+    pub interval: Duration,
+}
+
+/// What `report` and `top` profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// All services.
@@ -176,6 +192,7 @@ Examples:
                                       profile while a load test runs
   tlsprof compare before.json after.json
                                       what changed, and is it real?
+  sudo tlsprof top                    watch them in the terminal
   sudo tlsprof agent                  serve Prometheus metrics
   sudo tlsprof doctor                 what works on this host";
 
@@ -186,6 +203,16 @@ Examples:
   sudo tlsprof report --format html --output profile.html
   sudo tlsprof report --service nginx.service --flamegraph nginx.svg
   sudo tlsprof report --port 443 -- wrk -d 20s https://localhost/";
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  sudo tlsprof top                    all services, figures every 2 seconds
+  sudo tlsprof top --port 443         the service that listens on port 443
+  sudo tlsprof top --interval 10s     steadier figures where little happens
+  ssh -t web1 sudo tlsprof top        on another host
+
+Keys: arrows select and sort, Enter opens a service, ? shows all. Colours are those of the
+terminal; NO_COLOR=1 does without.";
 
 const AGENT_EXAMPLES: &str = "\
 Examples:
@@ -249,6 +276,15 @@ enum RawCommand {
     /// Show what changed between reports, and whether it is real
     #[command(after_help = compare::EXAMPLES)]
     Compare(RawCompare),
+    /// Show what services do now, in the terminal
+    #[command(after_help = TOP_EXAMPLES)]
+    Top {
+        #[command(flatten)]
+        target: RawTarget,
+        /// How often figures are renewed, from 1s to 1m
+        #[arg(long, value_parser = parse_interval, default_value = "2s")]
+        interval: Duration,
+    },
     /// Time the operations of a libcrypto; for tlsprof itself
     #[command(name = COMMAND, hide = true)]
     Calibrate {
@@ -271,20 +307,28 @@ enum RawCommand {
     },
 }
 
+/// What is profiled: one of these, or everything.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct RawTarget {
+    /// Profile the service of this name
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+    /// Profile the service that this process belongs to
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Option<u32>,
+    /// Profile the service that listens on this TCP port
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+}
+
 #[derive(Debug, Args)]
 struct RawReport {
     /// How long to profile, such as 30s, 2m or 500ms [default: 30s]
     #[arg(long, value_parser = parse_duration, conflicts_with = "command")]
     duration: Option<Duration>,
-    /// Profile the service of this name
-    #[arg(long, value_name = "NAME", group = "target")]
-    service: Option<String>,
-    /// Profile the service that this process belongs to
-    #[arg(long, group = "target", value_parser = clap::value_parser!(u32).range(1..))]
-    pid: Option<u32>,
-    /// Profile the service that listens on this TCP port
-    #[arg(long, group = "target", value_parser = clap::value_parser!(u16).range(1..))]
-    port: Option<u16>,
+    #[command(flatten)]
+    target: RawTarget,
     /// Form of the report
     #[arg(
         long,
@@ -302,6 +346,14 @@ struct RawReport {
     /// Connect to TLS 1.3 ports to learn the kind of key in their certificate
     #[arg(long)]
     ask_certificates: bool,
+    /// Tell the Grafana at this address when the load test ran, by an annotation; overrides
+    /// grafana.url
+    #[arg(long, value_name = "URL", requires = "command")]
+    grafana: Option<BaseUrl>,
+    /// File with Grafana's token [default: what TLSPROF_GRAFANA_TOKEN holds]; overrides
+    /// grafana.token_file
+    #[arg(long, value_name = "FILE", requires = "command")]
+    grafana_token_file: Option<PathBuf>,
     /// Profile for as long as this command runs
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -355,6 +407,10 @@ impl From<Raw> for Invocation {
             }),
             RawCommand::Report(report) => Command::Report(report.into()),
             RawCommand::Compare(compare) => Command::Compare(compare.into()),
+            RawCommand::Top { target, interval } => Command::Top(TopOptions {
+                target: target.into(),
+                interval,
+            }),
             RawCommand::Calibrate { library, work } => Command::Calibrate(library, work),
             RawCommand::Doctor { format } => Command::Doctor(format),
         };
@@ -366,190 +422,48 @@ impl From<Raw> for Invocation {
     }
 }
 
+impl From<RawTarget> for Target {
+    /// clap has seen to it that at most one is given.
+    fn from(raw: RawTarget) -> Self {
+        match (raw.service, raw.pid, raw.port) {
+            (Some(name), _, _) => Self::Service(name),
+            (_, Some(pid), _) => Self::Pid(pid),
+            (_, _, Some(port)) => Self::Port(port),
+            _ => Self::All,
+        }
+    }
+}
+
+/// An interval in which there are samples to speak of, and which nobody waits for in vain.
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    const SHORTEST: Duration = Duration::from_secs(1);
+    const LONGEST: Duration = Duration::from_secs(60);
+    match parse_duration(text)? {
+        interval if interval < SHORTEST => Err("must be at least 1s".to_owned()),
+        interval if interval > LONGEST => Err("must be at most 1m".to_owned()),
+        interval => Ok(interval),
+    }
+}
+
 impl From<RawReport> for ReportOptions {
     fn from(raw: RawReport) -> Self {
-        // clap has seen to it that at most one is given.
-        let target = match (raw.service, raw.pid, raw.port) {
-            (Some(name), _, _) => Target::Service(name),
-            (_, Some(pid), _) => Target::Pid(pid),
-            (_, _, Some(port)) => Target::Port(port),
-            _ => Target::All,
-        };
         let until = if raw.command.is_empty() {
             Until::Elapsed(raw.duration.unwrap_or(DEFAULT_DURATION))
         } else {
             Until::CommandEnds(raw.command)
         };
         Self {
-            target,
+            target: raw.target.into(),
             until,
             format: raw.format,
             output: raw.output,
             flamegraph: raw.flamegraph,
             ask_certificates: raw.ask_certificates,
+            grafana: raw.grafana,
+            grafana_token_file: raw.grafana_token_file,
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-    use super::*;
-
-    fn parsed(arguments: &str) -> Invocation {
-        parse_from(arguments.split(' ')).unwrap()
-    }
-
-    fn report(arguments: &str) -> ReportOptions {
-        match parsed(arguments).command {
-            Command::Report(options) => options,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn the_definition_is_sound() {
-        definition().debug_assert();
-    }
-
-    #[test]
-    fn report_defaults() {
-        let options = report("tlsprof report");
-        assert_eq!(options.target, Target::All);
-        assert_eq!(options.until, Until::Elapsed(Duration::from_secs(30)));
-        assert_eq!((options.format, options.output), (ReportFormat::Text, None));
-    }
-
-    #[test]
-    fn a_flame_graph_is_drawn_where_it_is_asked_for() {
-        assert_eq!(report("tlsprof report").flamegraph, None);
-        let options = report("tlsprof report --flamegraph cpu.svg --output cpu.txt");
-        assert_eq!(options.flamegraph, Some("cpu.svg".into()));
-        assert_eq!(options.output, Some("cpu.txt".into()));
-    }
-
-    #[test]
-    fn report_with_a_command_ends_with_it() {
-        let options = report("tlsprof report --port 443 --format json -- wrk -d 20s --pid");
-        assert_eq!(options.target, Target::Port(443));
-        let command = ["wrk", "-d", "20s", "--pid"].map(OsString::from).to_vec();
-        assert_eq!(options.until, Until::CommandEnds(command));
-        assert_eq!(options.format, ReportFormat::Json);
-    }
-
-    #[test]
-    fn reports_to_compare_have_labels_if_the_user_gives_them() {
-        let arguments = "tlsprof compare before=1.json ./x=y.json a=b=c.json --service n=m \
-                         --noise 2.5% --fail-if-worse --format html";
-        let Command::Compare(options) = parsed(arguments).command else {
-            panic!("not a comparison");
-        };
-        let labels: Vec<_> = options
-            .reports
-            .iter()
-            .map(|one| one.label.as_deref())
-            .collect();
-        assert_eq!(labels, [Some("before"), None, Some("a")]);
-        let files: Vec<_> = options
-            .reports
-            .iter()
-            .map(|one| one.file.display().to_string())
-            .collect();
-        assert_eq!(files, ["1.json", "./x=y.json", "b=c.json"]);
-        assert_eq!(
-            options.services,
-            [crate::compare::Pair {
-                first: "n".into(),
-                others: vec!["m".into()]
-            }]
-        );
-        assert_eq!(
-            (options.spread, options.format),
-            (0.025, ReportFormat::Html)
-        );
-        assert!(options.fail_if_worse);
-    }
-
-    #[test]
-    fn global_flags_go_before_or_after_the_command() {
-        for arguments in [
-            "tlsprof --config c.toml --log debug doctor --format json",
-            "tlsprof doctor --format json --config c.toml --log debug",
-        ] {
-            let invocation = parsed(arguments);
-            assert_eq!(invocation.config, Some("c.toml".into()));
-            assert_eq!(invocation.log, LogLevel::Debug);
-            assert_eq!(invocation.command, Command::Doctor(Format::Json));
-        }
-    }
-
-    #[test]
-    fn certificates_are_asked_for_only_if_the_user_says_so() {
-        assert!(!report("tlsprof report").ask_certificates);
-        assert!(report("tlsprof report --ask-certificates").ask_certificates);
-        let agent = parsed("tlsprof agent --ask-certificates").command;
-        let options = AgentOptions {
-            listen: None,
-            web_config: None,
-            services: Vec::new(),
-            ask_certificates: true,
-        };
-        assert_eq!(agent, Command::Agent(options));
-    }
-
-    #[test]
-    fn agent_takes_several_services() {
-        let arguments = "tlsprof agent --listen [::1]:9 --web-config w --service a --service b";
-        let invocation = parsed(arguments);
-        let options = AgentOptions {
-            listen: Some("[::1]:9".parse().unwrap()),
-            web_config: Some("w".into()),
-            services: vec!["a".into(), "b".into()],
-            ask_certificates: false,
-        };
-        assert_eq!(invocation.command, Command::Agent(options));
-    }
-
-    #[test]
-    fn wrong_usage_has_exit_status_2() {
-        for arguments in [
-            "tlsprof",
-            "tlsprof profile",
-            "tlsprof report --duration soon",
-            "tlsprof report --duration 0s",
-            "tlsprof report --pid 0",
-            "tlsprof report --port 70000",
-            "tlsprof report --pid 1 --port 443",
-            "tlsprof report --duration 5s -- wrk",
-            "tlsprof report stray",
-            "tlsprof report --format xml",
-            "tlsprof agent --listen nowhere",
-            "tlsprof list --format html",
-            "tlsprof compare",
-            "tlsprof compare one.json",
-            "tlsprof compare a= b.json",
-            "tlsprof compare =a.json b.json",
-            "tlsprof compare --noise 5 a.json b.json",
-            "tlsprof compare --noise -1% a.json b.json",
-            "tlsprof compare --noise NaN% a.json b.json",
-            "tlsprof compare --service a= a.json b.json",
-        ] {
-            let error = parse_from(arguments.split(' ')).unwrap_err();
-            assert_eq!(error.exit_code(), 2, "{arguments}");
-        }
-        let help = parse_from(["tlsprof", "report", "--help"]).unwrap_err();
-        assert_eq!(help.exit_code(), 0);
-        assert!(help.to_string().contains("Examples:"));
-    }
-
-    #[test]
-    fn a_wrong_duration_is_explained() {
-        let error = parse_from(["tlsprof", "report", "--duration", "30"]).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .contains("`30` is not a duration, such as `30s`")
-        );
-    }
-}
+mod tests;

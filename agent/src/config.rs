@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::advise::Thresholds;
 use crate::ledger::Limits as LedgerLimits;
+use crate::outlet::load_test::url::BaseUrl;
 
 /// Where the configuration is when no `--config` names another file.
 pub const DEFAULT_PATH: &str = "/etc/tlsprof/tlsprof.toml";
@@ -30,6 +31,8 @@ pub struct Config {
     pub limits: Limits,
     /// `[findings]`
     pub findings: Findings,
+    /// `[grafana]`
+    pub grafana: Grafana,
 }
 
 /// `[agent]`: the daemon.
@@ -212,6 +215,18 @@ impl Default for Findings {
     }
 }
 
+/// `[grafana]`: who is told of load tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Grafana {
+    /// Its address.
+    #[serde(deserialize_with = "base_url")]
+    pub url: Option<BaseUrl>,
+    /// The file that holds the token.
+    #[serde(deserialize_with = "file")]
+    pub token_file: Option<PathBuf>,
+}
+
 impl From<&Findings> for Thresholds {
     fn from(findings: &Findings) -> Self {
         Self {
@@ -346,6 +361,13 @@ fn file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D
     Ok((!path.as_os_str().is_empty()).then_some(path))
 }
 
+/// An address; empty for none.
+fn base_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BaseUrl>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let parsed = (!text.is_empty()).then(|| text.parse().map_err(D::Error::custom));
+    parsed.transpose()
+}
+
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse_duration(&text).map_err(D::Error::custom)
@@ -419,7 +441,7 @@ mod tests {
         assert_eq!(parsed, Config::default());
         // It shows every key, so that none is undocumented.
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 18);
+        assert_eq!(keys, 20);
     }
 
     #[test]
@@ -456,6 +478,11 @@ mod tests {
         );
         let text = error("[agent]\nlisten = \"9843\"\n");
         assert!(text.starts_with("tlsprof.toml:2: agent.listen: `9843` is not an address"));
+        let text = error("[grafana]\nurl = \"https://a:b@example.org\"\n");
+        assert!(
+            text.contains(":2: grafana.url: must not hold a user"),
+            "{text}"
+        );
         let text = error("[profile]\nsteps = \"often\"\n");
         assert!(
             text.contains(":2: profile.steps: unknown variant `often`"),

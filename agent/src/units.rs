@@ -77,7 +77,12 @@ pub fn rate(number: u64, seconds: f64) -> String {
     if seconds <= 0.0 {
         return "-".to_owned();
     }
-    match number as f64 / seconds {
+    per_second(number as f64 / seconds)
+}
+
+/// The same of a rate that is known.
+pub fn per_second(rate: f64) -> String {
+    match rate {
         0.0 => "0/s".to_owned(),
         r if r < 10.0 => format!("{r:.2}/s"),
         r if r < 100.0 => format!("{r:.1}/s"),

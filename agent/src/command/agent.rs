@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 
-use super::{doctor, new_ledger, session_options, stop_flag};
+use super::{annotate, doctor, new_ledger, session_options, stop_flag};
 use crate::advise::Thresholds;
 use crate::cli::AgentOptions;
 use crate::config::Config;
@@ -166,5 +166,6 @@ fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {
         step_duty_ratio: session.step_duty_ratio(),
         profiled_images: session.profiled_images() as u64,
         services: session.service_count() as u64,
+        load_tests: annotate::load_tests(),
     }
 }

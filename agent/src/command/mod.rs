@@ -1,14 +1,16 @@
 //! The commands of the command line.
 
 mod agent;
+mod annotate;
 mod compare;
 mod doctor;
 mod list;
+mod log;
 mod output;
 mod progress;
 mod report;
+mod top;
 
-use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, RwLock};
@@ -33,12 +35,10 @@ use crate::session::{Duty, Options};
 ///
 /// What went wrong and what to do; exit status 1 is for the caller.
 pub fn run(invocation: Invocation) -> Result<ExitCode> {
-    tracing_subscriber::fmt()
-        .with_max_level(invocation.log.level())
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
-        .with_target(false)
-        .init();
+    let kept = log::init(
+        invocation.log,
+        matches!(invocation.command, Command::Top(_)),
+    );
     let config = || Config::load(invocation.config.as_deref());
     match invocation.command {
         Command::List(options) => {
@@ -49,6 +49,7 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
         Command::Report(options) => report::run(&options, &config()?),
         // Reports of any host, by any user.
         Command::Compare(options) => compare::run(&options),
+        Command::Top(options) => top::run(&options, &config()?, &kept),
         Command::Doctor(format) => doctor::run(format, &config()?),
         // Without privileges, and without the configuration.
         Command::Calibrate(library, work) => Ok(calibrate::run_child(&library, work)),

@@ -7,11 +7,12 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command as Process, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 
+use super::annotate::{self, TOKEN_VARIABLE};
 use super::output::{Output, write};
 use super::progress::Progress;
 use super::{new_ledger, selection, session_options, stop_flag};
@@ -21,6 +22,7 @@ use crate::config::Config;
 use crate::ledger::Sampling;
 use crate::outlet::flamegraph::{self, Stack};
 use crate::outlet::live::Display;
+use crate::outlet::load_test::annotation::Annotation;
 use crate::outlet::report::model::Command;
 use crate::outlet::report::{Facts, build, html, json, text};
 use crate::session::Session;
@@ -33,6 +35,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     let create = |path: Option<&Path>, what| path.map(|path| Output::create(path, what));
     let output = create(options.output.as_deref(), "the report").transpose()?;
     let graph = create(options.flamegraph.as_deref(), "the flame graph").transpose()?;
+    let grafana = annotate::grafana(options, config)?;
     let stop = stop_flag()?;
     eprintln!("tlsprof: attaching...");
     let mut session_options = session_options(config, selection(&options.target), None);
@@ -47,6 +50,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
         eprintln!("tlsprof: {note}");
     }
     let started_at = format!("{:.0}", Timestamp::now());
+    let mut span = None;
     let command = match &options.until {
         Until::Elapsed(duration) => {
             profile(&mut session, Some(*duration), &stop, |elapsed| {
@@ -54,7 +58,12 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
             })?;
             None
         }
-        Until::CommandEnds(arguments) => Some(profile_command(&mut session, arguments, &stop)?),
+        Until::CommandEnds(arguments) => {
+            let began = SystemTime::now();
+            let command = profile_command(&mut session, arguments, &stop)?;
+            span = Some((began, SystemTime::now()));
+            Some(command)
+        }
     };
     let duration = session.elapsed();
     session.settle(|_, _| {})?;
@@ -80,6 +89,9 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     })?;
     if let Some(graph) = graph {
         draw(&session.stacks(), graph)?;
+    }
+    if let (Some(grafana), Some((began, ended))) = (grafana, span) {
+        annotate::tell(&grafana, &Annotation::of(&report, began, ended));
     }
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
 }
@@ -108,6 +120,7 @@ fn profile_command(
     arguments: &[OsString],
     stop: &AtomicBool,
 ) -> Result<Command> {
+    let _mark = annotate::mark();
     let mut child = ChildGuard(start(arguments)?);
     let mut ended = None;
     profile(session, None, stop, |_| {
@@ -135,6 +148,8 @@ fn start(arguments: &[OsString]) -> Result<Child> {
     };
     Process::new(program)
         .args(rest)
+        // A secret of ours.
+        .env_remove(TOKEN_VARIABLE)
         .spawn()
         .with_context(|| format!("cannot start the command `{}`", program.to_string_lossy()))
 }

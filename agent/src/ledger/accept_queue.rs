@@ -11,6 +11,8 @@ use super::{Distribution, Ledger};
 pub struct AcceptQueueAccount {
     /// Whether its queues could be read at all.
     pub was_read: bool,
+    /// Whether it listened at any reading.
+    pub listened: bool,
     /// Its listening sockets at the last reading.
     pub listeners: u32,
     /// The fullest of their queues at the last reading.
@@ -45,6 +47,7 @@ impl AcceptQueueAccount {
 
     fn add(&mut self, queues: &AcceptQueues) {
         self.was_read = true;
+        self.listened |= queues.listeners > 0;
         self.present = if self.listeners == 0 {
             queues.fullest
         } else {

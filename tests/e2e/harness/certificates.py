@@ -35,3 +35,27 @@ def make_certificate(folder: Path, kind: str) -> Certificate:
     made.both.write_text(made.cert.read_text() + made.key.read_text())
     made.key.chmod(0o644)  # servers that change their user read it again
     return made
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A certificate for localhost that an authority of its own has signed."""
+
+    certificate: Certificate
+    authority: Path
+
+
+def make_issued(folder: Path) -> Issued:
+    """An authority, and a certificate of it that is no authority itself: strict clients want both."""
+    authority, key = folder / "authority.crt", folder / "authority.key"
+    made = Certificate(folder / "issued.crt", folder / "issued.key", folder / "issued.pem")
+    new = ["openssl", "req", "-x509", *_KEYS["ecdsa"], "-noenc", "-days", "2"]
+    names = ["-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE"]
+    for command in (
+        ["-subj", "/CN=tlsprof test authority", "-out", authority, "-keyout", key],
+        ["-CA", authority, "-CAkey", key, "-subj", "/CN=issued", *names]
+        + ["-out", made.cert, "-keyout", made.key],
+    ):
+        subprocess.run([*new, *map(str, command)], check=True, capture_output=True)
+    made.both.write_text(made.cert.read_text() + made.key.read_text())
+    return Issued(made, authority)

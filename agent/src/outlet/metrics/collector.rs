@@ -11,7 +11,9 @@ use prometheus_client::metrics::MetricType;
 use crate::evidence::{Step, WaitReason};
 use crate::ledger::{Ledger, ServiceAccount};
 
-use super::{AgentStatus, SharedLedger, accept_queue, connections, cpu, hellos, sources};
+use super::{
+    AgentStatus, SharedLedger, accept_queue, connections, cpu, hellos, load_tests, sources,
+};
 
 /// Label names and values.
 pub(super) type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
@@ -163,7 +165,8 @@ impl Collector for AgentCollector {
         build_info(&mut encoder)?;
         own_cost(&mut encoder, &status)?;
         losses(&mut encoder, &status)?;
-        capabilities(&mut encoder, &status)
+        capabilities(&mut encoder, &status)?;
+        load_tests::encode(&mut encoder, status.load_tests)
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use prometheus_client::encoding::DescriptorEncoder;
 
 use crate::evidence::activity::{Activity, Mode};
-use crate::ledger::{Check, CpuAccount, Ledger, Part, Sampling};
+use crate::ledger::{Check, Ledger, Part, Sampling, ServiceAccount};
 
 use super::collector::{Labels, NONE, Writer};
 
@@ -47,22 +47,37 @@ fn accounted(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Resul
     Ok(())
 }
 
-/// The accounts by activity; none where no sample was ever taken.
-fn accounts(ledger: &Ledger) -> impl Iterator<Item = (&str, &CpuAccount)> {
+/// The services with accounts by activity; none where no sample was ever taken.
+fn accounts(ledger: &Ledger) -> impl Iterator<Item = (&str, &ServiceAccount)> {
     let sampled = !ledger.sample_period().is_zero();
-    let services = ledger.services().filter(move |_| sampled);
-    services.map(|(name, account)| (name, &account.activities))
+    ledger.services().filter(move |_| sampled)
 }
 
-/// All parts, zeros included: a counter is to begin at zero.
+/// Whether a service has to do with TLS or TCP as far as is known: it listened, or had a
+/// handshake or a connection. Once it has, it always has.
+fn communicates(account: &ServiceAccount) -> bool {
+    account.accept_queue.listened || !account.roles.is_empty() || account.connection_count() > 0
+}
+
+/// Parts of the CPU time. Of a service that communicates all, zeros included: a counter is to
+/// begin at zero. Of others, which are most processes of a host and only use CPU time, those
+/// that are not zero and the application's; so parts still add up to the whole, and none
+/// that was there ever goes.
 fn parts<'a>(
     service_name: &'a str,
-    account: &CpuAccount,
+    account: &ServiceAccount,
 ) -> impl Iterator<Item = (Labels<'a, 3>, Part)> {
     let keys = Activity::ALL
         .into_iter()
         .flat_map(|activity| Mode::ALL.map(|mode| (activity, mode)));
-    keys.map(move |(activity, mode)| {
+    let all = communicates(account);
+    let account = &account.activities;
+    let own = |(activity, mode)| activity == Activity::Application && mode != Mode::Softirq;
+    let wanted = move |key: &(Activity, Mode)| {
+        let part = account.part(key.0, key.1);
+        all || own(*key) || part.samples > 0 || !part.cpu().is_zero()
+    };
+    keys.filter(wanted).map(move |(activity, mode)| {
         let labels = [
             ("service_name", service_name),
             ("activity", activity.label()),
@@ -82,7 +97,7 @@ fn seconds(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result 
         for (labels, part) in parts(service_name, account) {
             metric.seconds(&labels, part.cpu())?;
         }
-        let lost = account.unattributed();
+        let lost = account.activities.unattributed();
         for (mode, time) in [(Mode::User, lost.user), (Mode::System, lost.system)] {
             let labels: Labels<'_, 3> = [
                 ("service_name", service_name),
@@ -116,7 +131,8 @@ fn unclassified(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Re
         "CPU samples in kernel functions that are on no list; they are in application.",
     )?;
     for (service_name, account) in accounts(ledger) {
-        metric.count(&[("service_name", service_name)], account.unclassified())?;
+        let unclassified = account.activities.unclassified();
+        metric.count(&[("service_name", service_name)], unclassified)?;
     }
     Ok(())
 }
@@ -136,7 +152,7 @@ fn period(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
 
 fn checks(metric: &mut Writer<'_>, ledger: &Ledger, of: impl Fn(Check) -> f64) -> fmt::Result {
     for (service_name, account) in accounts(ledger) {
-        if let Some(check) = account.check() {
+        if let Some(check) = account.activities.check() {
             metric.ratio(&[("service_name", service_name)], of(check))?;
         }
     }

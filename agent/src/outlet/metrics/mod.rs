@@ -10,6 +10,7 @@ mod cpu;
 mod findings;
 pub mod format;
 mod hellos;
+mod load_tests;
 mod sources;
 
 use std::fmt;
@@ -25,6 +26,7 @@ use crate::advise::Finding;
 use crate::evidence::{Connection, Evidence, Handshake, Opening, Outcome};
 
 use super::doctor::Capability;
+use super::load_test::running::LoadTests;
 use collector::{AgentCollector, LedgerCollector};
 use findings::{FindingsCollector, Standing};
 use format::Format;
@@ -98,6 +100,8 @@ pub struct AgentStatus {
     pub profiled_images: u64,
     /// Services that are running.
     pub services: u64,
+    /// Load tests of this host.
+    pub load_tests: LoadTests,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -1,10 +1,13 @@
 //! What a scraper gets.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use super::*;
+use crate::evidence::accept_queue::{AcceptQueues, Queue};
 use crate::evidence::activity::{Activity, Mode};
 use crate::evidence::hello::tests::fixture;
 use crate::evidence::{Carries, Comparison, Role, Source};
@@ -43,6 +46,10 @@ fn metrics() -> Metrics {
             state: State::Available,
             gives: "handshakes",
         }],
+        load_tests: LoadTests {
+            running: true,
+            began: Some(SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_250)),
+        },
         ..AgentStatus::default()
     });
     metrics
@@ -96,10 +103,81 @@ fn counters_and_histograms_have_the_documented_names() {
         "tlsprof_cpu_sampled_ratio{service_name=\"nginx.service\"} 0.9",
         "tlsprof_agent_events_lost_total{reason=\"event_ring_full\"} 0",
         "tlsprof_agent_capability{capability=\"handshakes\",state=\"available\"} 1",
+        "tlsprof_report_running{} 1",
+        "tlsprof_report_start_time_seconds{} 1700000000.25",
         "# EOF",
     ] {
         assert!(text.contains(line), "{line}\nis not in\n{text}");
     }
+}
+
+/// Series of `tlsprof_cpu_seconds_total` of a service, and their sum in milliseconds.
+fn activities(metrics: &Metrics, service: &str) -> (usize, u128) {
+    let text = String::from_utf8(metrics.encode(Format::OpenMetrics).unwrap()).unwrap();
+    let name = format!("tlsprof_cpu_seconds_total{{service_name=\"{service}\"");
+    let lines = text.lines().filter(|line| line.starts_with(&name));
+    let in_sum = lines.clone().filter(|line| !line.contains("softirq"));
+    let values = in_sum.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap());
+    let sum: f64 = values.sum();
+    (lines.count(), Duration::from_secs_f64(sum).as_millis())
+}
+
+#[test]
+fn a_service_that_only_computes_has_the_activities_that_it_had() {
+    let ledger = SharedLedger::default();
+    let metrics = Metrics::new(&ledger);
+    let work = |activity, mode| {
+        let mut ledger = ledger.write().unwrap();
+        ledger.set_sampling(Sampling::Every(Duration::from_millis(10)));
+        ledger.add_samples("build", activity, mode, 50);
+        let [user, system] = [Mode::User, Mode::System]
+            .map(|one| Duration::from_millis(if one == mode { 500 } else { 0 }));
+        ledger.add_cpu("build", user, system);
+    };
+    // The application's two and what no sample speaks for.
+    work(Activity::Application, Mode::User);
+    assert_eq!(activities(&metrics, "build"), (4, 500));
+    work(Activity::SocketIo, Mode::System);
+    assert_eq!(activities(&metrics, "build"), (5, 1000));
+    // From its first connection on: all.
+    let opened = Evidence::Opened(crate::evidence::sample::opening(Role::Client));
+    ledger.write().unwrap().book("build", &opened);
+    assert_eq!(activities(&metrics, "build"), (20, 1000));
+}
+
+#[test]
+fn a_service_that_listens_has_all_activities_before_anybody_comes() {
+    let ledger = SharedLedger::default();
+    let metrics = Metrics::new(&ledger);
+    {
+        let mut ledger = ledger.write().unwrap();
+        ledger.set_sampling(Sampling::Every(Duration::from_millis(10)));
+        ledger.add_cpu("server", Duration::from_millis(10), Duration::ZERO);
+        let mut queues = AcceptQueues::default();
+        queues.add(
+            Queue {
+                length: 0,
+                limit: 511,
+            },
+            0,
+        );
+        ledger.record_accept_queues(&BTreeMap::from([("server".to_owned(), queues)]));
+    }
+    assert_eq!(activities(&metrics, "server").0, 20);
+    // Once it has, it always has.
+    ledger
+        .write()
+        .unwrap()
+        .record_accept_queues(&BTreeMap::new());
+    assert_eq!(activities(&metrics, "server").0, 20);
+}
+
+#[test]
+fn before_any_load_test_none_has_a_time() {
+    let metrics = Metrics::new(&SharedLedger::default());
+    let text = String::from_utf8(metrics.encode(Format::OpenMetrics).unwrap()).unwrap();
+    assert!(text.contains("tlsprof_report_running{} 0"));
+    assert!(!text.contains("tlsprof_report_start_time_seconds{"));
 }
 
 #[test]

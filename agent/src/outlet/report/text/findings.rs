@@ -38,7 +38,7 @@ pub(super) fn findings(report: &Report, style: Style) -> String {
     out
 }
 
-fn one(number: usize, finding: &Finding, style: Style) -> String {
+pub(super) fn one(number: usize, finding: &Finding, style: Style) -> String {
     let lines = wrap(&finding.title, INDENT, style.width);
     let heading = format!("{number:>2}  {}", lines.trim_start());
     let mut out = paint_lines(style, paint(&finding.severity), &heading);

@@ -15,7 +15,7 @@ use crate::outlet::terminal::table::Table;
 use crate::outlet::terminal::units::{bytes, count, counted, percent, time};
 use crate::outlet::terminal::{Paint, Style, bar, printable, wrap};
 
-use super::model::{Loss, Report, Service};
+use super::model::{Finding, Loss, Report, Service};
 
 /// Reasons of losses that do not make the figures of the profile's own time
 /// wrong: they are told at the end.
@@ -49,6 +49,27 @@ pub fn render(report: &Report, style: Style) -> String {
     out.push_str(&own_cost(report, style));
     out.push_str(&notes(report, style));
     out
+}
+
+/// What is known of a service's handshakes, but for its CPU time as a whole: one part of
+/// its text.
+pub fn handshakes(service: &Service, seconds: f64, style: Style) -> String {
+    service::handshakes(service, seconds, style)
+}
+
+/// What is known of a service's TCP connections; empty if it had none.
+pub fn connections(service: &Service, seconds: f64, style: Style) -> String {
+    connections::connections(service, seconds, style) + &accept_queue::accept_queue(service, style)
+}
+
+/// One finding with its evidence and remedy, under a number.
+pub fn finding(number: usize, finding: &Finding, style: Style) -> String {
+    findings::one(number, finding, style)
+}
+
+/// Whether a loss makes the figures of the profile's own time wrong.
+pub fn is_serious(loss: &Loss) -> bool {
+    !HARMLESS.contains(&loss.reason.as_str())
 }
 
 fn answer(report: &Report, style: Style) -> String {
@@ -148,7 +169,7 @@ fn dearest_step(service: &Service) -> Option<(String, f64)> {
 }
 
 /// A label in words: `key_exchange` is `key exchange`, abbreviations are upper case.
-pub(in crate::outlet::report) fn words(label: &str) -> String {
+pub fn words(label: &str) -> String {
     match label {
         "socket_io" => "socket I/O".to_owned(),
         "tcp_open" | "tcp_close" => label.replace("tcp_", "TCP "),
@@ -161,7 +182,7 @@ pub(super) fn serious_losses(report: &Report) -> Option<(String, Vec<String>)> {
     let serious: Vec<&Loss> = report
         .losses
         .iter()
-        .filter(|loss| !HARMLESS.contains(&loss.reason.as_str()))
+        .filter(|loss| is_serious(loss))
         .collect();
     let total: u64 = serious.iter().map(|loss| loss.count).sum();
     let alarm = format!(

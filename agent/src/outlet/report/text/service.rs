@@ -17,6 +17,10 @@ use super::sources::sources;
 /// Rows of the table of what was negotiated.
 pub(super) const ROWS: usize = 12;
 
+/// What there is to say of handshakes, after how they ended.
+const SECTIONS: [fn(&Service, Style) -> String; 6] =
+    [steps, costs, negotiated, hellos, failures, waits];
+
 /// The service's part, with a newline at the end.
 pub(super) fn render(service: &Service, seconds: f64, style: Style) -> String {
     let mut out = head(service, style);
@@ -24,11 +28,21 @@ pub(super) fn render(service: &Service, seconds: f64, style: Style) -> String {
     out.push_str(&sources(service, style));
     out.push_str(&activities(service, style));
     out.push_str(&unit_costs(service, style));
-    for section in [steps, costs, negotiated, hellos, failures, waits] {
+    for section in SECTIONS {
         out.push_str(&section(service, style));
     }
     out.push_str(&connections(service, seconds, style));
     out.push_str(&accept_queue(service, style));
+    out
+}
+
+/// How its handshakes ended, what they cost and what they were made of.
+pub(super) fn handshakes(service: &Service, seconds: f64, style: Style) -> String {
+    let mut out = outcomes(service, seconds, style);
+    out.push_str(&sources(service, style));
+    for section in SECTIONS {
+        out.push_str(&section(service, style));
+    }
     out
 }
 

@@ -1,0 +1,189 @@
+//! Command lines that are right, and others.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use super::*;
+
+fn parsed(arguments: &str) -> Invocation {
+    parse_from(arguments.split(' ')).unwrap()
+}
+
+fn report(arguments: &str) -> ReportOptions {
+    match parsed(arguments).command {
+        Command::Report(options) => options,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_definition_is_sound() {
+    definition().debug_assert();
+}
+
+#[test]
+fn report_defaults() {
+    let options = report("tlsprof report");
+    assert_eq!(options.target, Target::All);
+    assert_eq!(options.until, Until::Elapsed(Duration::from_secs(30)));
+    assert_eq!((options.format, options.output), (ReportFormat::Text, None));
+}
+
+#[test]
+fn a_flame_graph_is_drawn_where_it_is_asked_for() {
+    assert_eq!(report("tlsprof report").flamegraph, None);
+    let options = report("tlsprof report --flamegraph cpu.svg --output cpu.txt");
+    assert_eq!(options.flamegraph, Some("cpu.svg".into()));
+    assert_eq!(options.output, Some("cpu.txt".into()));
+}
+
+#[test]
+fn report_with_a_command_ends_with_it() {
+    let options = report("tlsprof report --port 443 --format json -- wrk -d 20s --pid");
+    assert_eq!(options.target, Target::Port(443));
+    let command = ["wrk", "-d", "20s", "--pid"].map(OsString::from).to_vec();
+    assert_eq!(options.until, Until::CommandEnds(command));
+    assert_eq!(options.format, ReportFormat::Json);
+}
+
+#[test]
+fn top_watches_everything_every_two_seconds() {
+    let options = TopOptions {
+        target: Target::All,
+        interval: Duration::from_secs(2),
+    };
+    assert_eq!(parsed("tlsprof top").command, Command::Top(options));
+    let options = TopOptions {
+        target: Target::Port(443),
+        interval: Duration::from_secs(60),
+    };
+    let arguments = "tlsprof top --port 443 --interval 1m";
+    assert_eq!(parsed(arguments).command, Command::Top(options));
+}
+
+#[test]
+fn a_load_test_may_be_told_to_grafana() {
+    let options =
+        report("tlsprof report --grafana http://localhost:3000/ --grafana-token-file t -- wrk");
+    let url = options.grafana.unwrap();
+    assert_eq!(url.of("/api"), "http://localhost:3000/api");
+    assert_eq!(options.grafana_token_file, Some("t".into()));
+}
+
+#[test]
+fn global_flags_go_before_or_after_the_command() {
+    for arguments in [
+        "tlsprof --config c.toml --log debug doctor --format json",
+        "tlsprof doctor --format json --config c.toml --log debug",
+    ] {
+        let invocation = parsed(arguments);
+        assert_eq!(invocation.config, Some("c.toml".into()));
+        assert_eq!(invocation.log, LogLevel::Debug);
+        assert_eq!(invocation.command, Command::Doctor(Format::Json));
+    }
+}
+
+#[test]
+fn certificates_are_asked_for_only_if_the_user_says_so() {
+    assert!(!report("tlsprof report").ask_certificates);
+    assert!(report("tlsprof report --ask-certificates").ask_certificates);
+    let agent = parsed("tlsprof agent --ask-certificates").command;
+    let options = AgentOptions {
+        listen: None,
+        web_config: None,
+        services: Vec::new(),
+        ask_certificates: true,
+    };
+    assert_eq!(agent, Command::Agent(options));
+}
+
+#[test]
+fn agent_takes_several_services() {
+    let arguments = "tlsprof agent --listen [::1]:9 --web-config w --service a --service b";
+    let invocation = parsed(arguments);
+    let options = AgentOptions {
+        listen: Some("[::1]:9".parse().unwrap()),
+        web_config: Some("w".into()),
+        services: vec!["a".into(), "b".into()],
+        ask_certificates: false,
+    };
+    assert_eq!(invocation.command, Command::Agent(options));
+}
+
+#[test]
+fn wrong_usage_has_exit_status_2() {
+    for arguments in [
+        "tlsprof",
+        "tlsprof profile",
+        "tlsprof report --duration soon",
+        "tlsprof report --duration 0s",
+        "tlsprof report --pid 0",
+        "tlsprof report --port 70000",
+        "tlsprof report --pid 1 --port 443",
+        "tlsprof report --duration 5s -- wrk",
+        "tlsprof report stray",
+        "tlsprof report --format xml",
+        "tlsprof top --interval 100ms",
+        "tlsprof top --interval 2m",
+        "tlsprof top --pid 1 --service a",
+        "tlsprof report --grafana http://localhost:3000",
+        "tlsprof report --grafana grafana -- wrk",
+        "tlsprof agent --listen nowhere",
+        "tlsprof list --format html",
+        "tlsprof compare",
+        "tlsprof compare one.json",
+        "tlsprof compare a= b.json",
+        "tlsprof compare =a.json b.json",
+        "tlsprof compare --noise 5 a.json b.json",
+        "tlsprof compare --noise -1% a.json b.json",
+        "tlsprof compare --noise NaN% a.json b.json",
+        "tlsprof compare --service a= a.json b.json",
+    ] {
+        let error = parse_from(arguments.split(' ')).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{arguments}");
+    }
+    let help = parse_from(["tlsprof", "report", "--help"]).unwrap_err();
+    assert_eq!(help.exit_code(), 0);
+    assert!(help.to_string().contains("Examples:"));
+}
+
+#[test]
+fn a_wrong_duration_is_explained() {
+    let error = parse_from(["tlsprof", "report", "--duration", "30"]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("`30` is not a duration, such as `30s`")
+    );
+}
+
+#[test]
+fn reports_to_compare_have_labels_if_the_user_gives_them() {
+    let arguments = "tlsprof compare before=1.json ./x=y.json a=b=c.json --service n=m \
+                     --noise 2.5% --fail-if-worse --format html";
+    let Command::Compare(options) = parsed(arguments).command else {
+        panic!("not a comparison");
+    };
+    let labels: Vec<_> = options
+        .reports
+        .iter()
+        .map(|one| one.label.as_deref())
+        .collect();
+    assert_eq!(labels, [Some("before"), None, Some("a")]);
+    let files: Vec<_> = options
+        .reports
+        .iter()
+        .map(|one| one.file.display().to_string())
+        .collect();
+    assert_eq!(files, ["1.json", "./x=y.json", "b=c.json"]);
+    assert_eq!(
+        options.services,
+        [crate::compare::Pair {
+            first: "n".into(),
+            others: vec!["m".into()]
+        }]
+    );
+    assert_eq!(
+        (options.spread, options.format),
+        (0.025, ReportFormat::Html)
+    );
+    assert!(options.fail_if_worse);
+}

@@ -1,0 +1,178 @@
+"""A load test that `tlsprof report` runs is told to the agent of the host, and to Grafana."""
+
+import json
+import os
+import signal
+import socket
+import time
+import urllib.parse
+from pathlib import Path
+from typing import Optional
+
+import pytest
+from harness import metrics, servers
+from harness.certificates import make_issued
+from harness.dashboards import boards
+from harness.grafana import TOKEN, grafana
+from harness.load import Load
+from harness.observatory import observatory
+from harness.paths import TLSPROF
+from harness.processes import Process, run
+from harness.profiler import Profiling, start_agent
+from harness.waiting import wait_until
+
+RUNNING = "tlsprof_report_running"
+BEGAN = "tlsprof_report_start_time_seconds"
+TOKEN_VARIABLE = "TLSPROF_GRAFANA_TOKEN"
+STATUS = 3
+"""Exit status of the commands here: it must be that of the report."""
+
+
+def _says(agent_url: str, running: int) -> bool:
+    return metrics.total(metrics.scrape(agent_url), RUNNING) == running
+
+
+def test_the_agent_knows_of_load_tests(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    other.mkdir()
+    with start_agent() as agent:
+        assert _says(agent.url, 0)
+        before = time.time()
+        with Profiling(one):
+            wait_until(lambda: _says(agent.url, 1), "the first load test")
+            first = metrics.total(metrics.scrape(agent.url), BEGAN)
+            assert before <= first <= time.time()
+            with Profiling(other):
+                wait_until(lambda: metrics.total(metrics.scrape(agent.url), BEGAN) > first, "the second")
+            # One of two has ended.
+            own = lambda: metrics.total(metrics.scrape(agent.url), "tlsprof_agent_cpu_seconds_total")
+            told = own()
+            wait_until(lambda: own() != told, "the agent's next word on itself")
+            assert _says(agent.url, 1)
+        wait_until(lambda: _says(agent.url, 0), "the end of both")
+        assert metrics.total(metrics.scrape(agent.url), BEGAN) > first
+
+
+def test_a_report_that_is_killed_runs_no_load_test(tmp_path):
+    command = ["sh", "-c", "echo $$ started; exec sleep 60"]
+    with start_agent() as agent:
+        with Process([TLSPROF, "report", "--", *command]) as report:
+            child = int(report.wait_for_line("started", timeout=60.0).split()[0])
+            try:
+                wait_until(lambda: _says(agent.url, 1), "the load test")
+                report.send(signal.SIGKILL)
+                report.child.wait(10)
+                # The command still runs, but nobody profiles it.
+                os.kill(child, 0)
+                wait_until(lambda: _says(agent.url, 0), "its end")
+            finally:
+                os.kill(child, signal.SIGKILL)
+
+
+def test_the_dashboards_annotation_is_there_while_it_runs(tmp_path):
+    (annotation,) = [
+        one for one in boards()["tlsprof-load-test"]["annotations"]["list"] if RUNNING in one.get("expr", "")
+    ]
+    expression = annotation["expr"]
+    for variable in ("cluster", "job", "instance"):
+        expression = expression.replace(f"${variable}", ".*")
+    with start_agent() as agent:
+        target = urllib.parse.urlsplit(agent.url).netloc
+        with observatory(tmp_path / "prometheus", target, True) as prometheus:
+            assert prometheus.query(expression, prometheus.last_scrape()) == []
+            found = lambda: prometheus.query(expression, prometheus.last_scrape())
+            with Profiling(tmp_path):
+                wait_until(found, "the annotation")
+            wait_until(lambda: not found(), "its end")
+
+
+def _report(
+    folder: Path, *options, script: str = f"exit {STATUS}", token: Optional[str] = TOKEN, **env: str
+) -> Process:
+    """A report on everything while that script runs. Its own status and its own JSON are as without
+    Grafana."""
+    if token:
+        env[TOKEN_VARIABLE] = token
+    output = folder / "report.json"
+    command = [TLSPROF, "report", "--format", "json", "--output", output, *options, "--", "sh", "-c", script]
+    done = run(command, timeout=120.0, env=env)
+    assert done.child.returncode == STATUS, done.describe()
+    assert json.loads(output.read_text())["command"]["exit_status"] == STATUS
+    return done
+
+
+def test_grafana_is_told_when_and_what(rsa, tmp_path):
+    with grafana() as watched, servers.selftimed("epoll", rsa) as server:
+        load = " ".join(str(word) for word in Load(full=100).command(server.port))
+        script = f"date +%s%N; {load} > /dev/null; echo ${{{TOKEN_VARIABLE}-unset}}; date +%s%N; exit {STATUS}"
+        done = _report(tmp_path, "--service", "selftimed", "--grafana", f"{watched.url}/", script=script)
+    began, token, ended = done.stdout.split()
+    assert token == "unset", "the command inherits the token"
+    (annotation,) = watched.annotations
+    assert watched.refused == []
+    assert annotation["tags"] == ["tlsprof", "load-test"]
+    # The command's own times lie within, by no more than the last hundredths of a second.
+    assert annotation["time"] <= int(began) // 1_000_000 <= int(ended) // 1_000_000 <= annotation["timeEnd"]
+    text = annotation["text"]
+    assert "ended with status 3" in text and "selftimed: " in text and "100 TLS handshakes" in text
+    assert "date" not in text and "127.0.0.1" not in text and "localhost" not in text
+    assert "is annotation 1 in Grafana" in done.stderr
+
+
+def test_a_token_comes_from_a_file_or_the_configuration(tmp_path):
+    token, config = tmp_path / "token", tmp_path / "tlsprof.toml"
+    token.write_text(f"{TOKEN}\n")
+    with grafana() as watched:
+        _report(tmp_path, "--grafana", watched.url, "--grafana-token-file", token, token=None)
+        config.write_text(f'[grafana]\nurl = "{watched.url}"\ntoken_file = "{token}"\n')
+        _report(tmp_path, "--config", config, token=None)
+    assert len(watched.annotations) == 2
+
+
+def test_without_a_token_the_command_is_not_started(tmp_path):
+    options = ["--grafana", "http://localhost:1", "--", "touch", tmp_path / "started"]
+    done = run([TLSPROF, "report", *options])
+    assert done.child.returncode == 1 and TOKEN_VARIABLE in done.stderr, done.describe()
+    done = run([TLSPROF, "report", "--grafana-token-file", tmp_path / "missing", *options])
+    assert done.child.returncode == 1 and "missing" in done.stderr, done.describe()
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_wrong_token_costs_a_warning(tmp_path):
+    with grafana() as watched:
+        done = _report(tmp_path, "--grafana", watched.url, token="glsa_other")
+    assert "status 401: Invalid API key" in done.stderr
+    assert "glsa_other" not in done.stderr
+    assert watched.annotations == []
+
+
+def test_a_refused_connection_costs_a_warning(tmp_path):
+    with socket.create_server(("localhost", 0)) as taken:
+        port = taken.getsockname()[1]
+    done = _report(tmp_path, "--grafana", f"http://localhost:{port}")
+    assert "warning: the load test is not marked in Grafana" in done.stderr
+    assert "refused" in done.stderr
+
+
+def test_a_server_that_hangs_is_given_up(tmp_path):
+    # The kernel accepts, nobody reads.
+    with socket.create_server(("localhost", 0)) as silent:
+        done = _report(tmp_path, "--grafana", f"http://localhost:{silent.getsockname()[1]}")
+    assert "no answer within 10 s" in done.stderr
+
+
+def test_another_server_is_not_taken_for_grafana(tmp_path):
+    with grafana() as watched:
+        done = _report(tmp_path, "--grafana", f"{watched.url}/elsewhere")
+    assert "404" in done.stderr and "path" in done.stderr
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_certificate_must_be_of_a_known_authority(tmp_path, known):
+    issued = make_issued(tmp_path)
+    env = {"SSL_CERT_FILE": str(issued.authority)} if known else {}
+    with grafana(issued.certificate) as watched:
+        done = _report(tmp_path, "--grafana", watched.url, **env)
+    assert len(watched.annotations) == (1 if known else 0), done.stderr
+    assert ("SSL_CERT_FILE" in done.stderr) is not known
