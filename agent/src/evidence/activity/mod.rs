@@ -89,6 +89,15 @@ pub enum Place {
     Kernel(KernelWork),
 }
 
+/// Packets on their way through the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packets {
+    /// Of any protocol, for this host or another: it does not show yet.
+    Any,
+    /// Of another protocol than TCP, or for another host.
+    NotTcp,
+}
+
 /// What a verdict rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Basis {
@@ -115,6 +124,8 @@ pub struct Verdict {
     /// The thread was in a probe, of this program or of another, and would not have
     /// spent this time without.
     pub traced: bool,
+    /// Where nothing but these tells what the kernel was at work on: packets that pass.
+    pub packets: Option<Packets>,
 }
 
 impl Verdict {

@@ -1,18 +1,13 @@
 //! From what a sample shows to what it counts for.
 
 use super::kernel_functions::Meaning;
-use super::{Activity, Basis, Mode, Observed, Place, Tls, UserCode, Verdict};
+use super::{Activity, Basis, Mode, Observed, Packets, Place, Tls, UserCode, Verdict};
 use crate::evidence::fingerprint::Kind;
 
 /// What the kernel was doing, by the functions on its stack. The same for each
 /// sample with that stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KernelWork {
-    activity: Activity,
-    mode: Mode,
-    basis: Basis,
-    traced: bool,
-}
+pub struct KernelWork(Verdict);
 
 impl KernelWork {
     /// From what the functions of a stack mean, innermost first; None for one that
@@ -21,14 +16,15 @@ impl KernelWork {
     /// What lies outside the innermost softirq or interrupt is another's work: on
     /// one machine the peer's whole receive path runs as a softirq inside send.
     /// Within, the innermost function that decides wins, and if none does, the
-    /// innermost that gives a hint.
+    /// innermost that gives a hint. If there is none, it is told which packets pass.
     pub fn of(stack: impl IntoIterator<Item = Option<Meaning>>) -> Self {
-        let (mut decided, mut hint) = (None, None);
+        let (mut decided, mut hint, mut packets) = (None, None, None);
         let (mut traced, mut mode) = (false, Mode::System);
         for meaning in stack.into_iter().flatten() {
             match meaning {
                 Meaning::Decides(activity) => decided = decided.or(Some(activity)),
                 Meaning::Hints(activity) => hint = hint.or(Some(activity)),
+                Meaning::Passes(those) => packets = packets.or(Some(those)),
                 Meaning::Traces => traced = true,
                 Meaning::Interrupts => {
                     mode = Mode::Softirq;
@@ -37,7 +33,12 @@ impl KernelWork {
             }
         }
         let told = decided.or(hint);
-        Self {
+        let packets = packets.filter(|_| told.is_none());
+        let told = told.or(packets.map(|packets| match packets {
+            Packets::Any => Activity::SocketIo,
+            Packets::NotTcp => Activity::Application,
+        }));
+        Self(Verdict {
             activity: told.unwrap_or(Activity::Application),
             mode,
             basis: if told.is_some() || traced {
@@ -46,7 +47,8 @@ impl KernelWork {
                 Basis::Unclassified
             },
             traced,
-        }
+            packets,
+        })
     }
 }
 
@@ -55,23 +57,26 @@ impl KernelWork {
 /// A handshake takes all that its thread does, user and system. What interrupts the
 /// thread meanwhile is not part of it.
 pub const fn classify(observed: &Observed) -> Verdict {
-    let (activity, mode, basis, traced) = match observed.place {
+    let verdict = match observed.place {
         Place::User(code) => {
             let (activity, basis) = of_user(code, observed.tls);
-            (activity, Mode::User, basis, false)
+            Verdict {
+                activity,
+                mode: Mode::User,
+                basis,
+                traced: false,
+                packets: None,
+            }
         }
-        Place::Kernel(work) => (work.activity, work.mode, work.basis, work.traced),
+        Place::Kernel(KernelWork(verdict)) => verdict,
     };
-    let in_handshake = observed.handshake && !matches!(mode, Mode::Softirq);
+    if !observed.handshake || matches!(verdict.mode, Mode::Softirq) {
+        return verdict;
+    }
     Verdict {
-        activity: if in_handshake {
-            Activity::Handshake
-        } else {
-            activity
-        },
-        basis: if in_handshake { Basis::Phase } else { basis },
-        mode,
-        traced,
+        activity: Activity::Handshake,
+        basis: Basis::Phase,
+        ..verdict
     }
 }
 
