@@ -50,7 +50,8 @@ def test_encryption_takes_what_the_server_measures(suite, rsa, tmp_path):
                 client = download(server.port, 1000, DOWNLOADS)
                 modules = perf_shares(tmp_path, server.pid, 997, client)
                 measured = server.finish()
-        [service] = profiling.report.services
+        service = profiling.report.on_port(server.port)
+        assert service.data["cpu_samples"]["cipher_alone"] == 0
         used = sum(row["cpu_seconds"] for row in service.data["activities"])
         records = measured.record_seconds / used
         framing = sum(modules[name] for name in modules if name.startswith("libssl.so"))

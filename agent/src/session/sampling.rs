@@ -83,6 +83,7 @@ impl Session {
                 ledger.add_samples(&service, activity, mode, count);
             }
             ledger.note_unclassified(&service, booking.unclassified);
+            ledger.note_cipher_alone(&service, booking.cipher_alone);
         }
         let mut events: BTreeMap<Option<String>, NetworkEvents> = ledger
             .services()

@@ -102,6 +102,7 @@ impl Accounted {
 pub struct CpuAccount {
     parts: BTreeMap<Key, Part>,
     unclassified: u64,
+    cipher_alone: u64,
     unattributed: Accounted,
     waiting: Waiting,
     /// What the samples of its processes stand for, at a period each.
@@ -151,6 +152,13 @@ impl CpuAccount {
     /// `application`, and show how much the lists miss.
     pub const fn unclassified(&self) -> u64 {
         self.unclassified
+    }
+
+    /// Samples in `encryption` that are there for their instructions, and not for the TLS
+    /// library that they are in: the cipher itself. What frames and copies records
+    /// is not told from `application` there.
+    pub const fn cipher_alone(&self) -> u64 {
+        self.cipher_alone
     }
 
     /// What its samples stand for at a period each, to compare with what the
@@ -277,6 +285,13 @@ impl Ledger {
     pub fn note_unclassified(&mut self, service: &str, count: u64) {
         let account = &mut self.account_mut(service).activities;
         account.unclassified = account.unclassified.saturating_add(count);
+    }
+
+    /// Notes that so many of the samples that were booked as encryption are the cipher
+    /// itself, in code of no known TLS library.
+    pub fn note_cipher_alone(&mut self, service: &str, count: u64) {
+        let account = &mut self.account_mut(service).activities;
+        account.cipher_alone = account.cipher_alone.saturating_add(count);
     }
 
     /// Divides what still waits for a sample: none will come.

@@ -92,6 +92,11 @@ fn in_kernel(process: Pid, stack: &[u64]) -> CpuSample {
 
 /// What was counted for the server, and elsewhere.
 fn counted(interrupts: InterruptTime, samples: &[CpuSample]) -> (Counts, Counts) {
+    let (booking, elsewhere) = booked(interrupts, samples);
+    (booking.counts, elsewhere)
+}
+
+fn booked(interrupts: InterruptTime, samples: &[CpuSample]) -> (Booking, Counts) {
     let mut table = ProcessTable::new(Two);
     table.scan().unwrap();
     let selection = Selection::Pid(SERVER);
@@ -111,10 +116,10 @@ fn counted(interrupts: InterruptTime, samples: &[CpuSample]) -> (Counts, Counts)
     let name = table.service_of(SERVER).unwrap().as_str().to_owned();
     let mut booked = desk.settle(&BTreeSet::from([name]));
     assert!(desk.by_service.is_empty(), "others are not selected");
-    let counts = booked.pop().map(|(_, booking)| booking.counts);
+    let booking = booked.pop().map(|(_, booking)| booking);
     let elsewhere = desk.elsewhere.waiting();
     let elsewhere = elsewhere.map(|(activity, count)| ((activity, Mode::Softirq), count));
-    (counts.unwrap_or_default(), elsewhere.collect())
+    (booking.unwrap_or_default(), elsewhere.collect())
 }
 
 fn one(activity: Activity, mode: Mode) -> Counts {
@@ -189,4 +194,21 @@ fn a_handshake_has_what_interrupts_it_where_its_thread_pays() {
     assert_eq!(counts, one(Activity::Handshake, Mode::System));
     let (_, elsewhere) = counted(InterruptTime::Apart, &[softirq]);
     assert_eq!(elsewhere, one(Activity::TcpOpen, Mode::Softirq));
+}
+
+/// `aesenc %xmm1, %xmm0` over and over.
+const AES_ROUNDS: [u8; 5] = [0x66, 0x0f, 0x38, 0xdc, 0xc1];
+
+#[test]
+fn a_cipher_outside_of_a_tls_library_is_noted_as_the_cipher_alone() {
+    for (address, alone) in [(LIBRARY, 0), (LIBRARY + 0x1000, 1)] {
+        let sample = CpuSample {
+            code: AES_ROUNDS.repeat(51),
+            at: 125,
+            ..in_user_mode(SERVER, address)
+        };
+        let (booking, _) = booked(InterruptTime::InThread, &[sample]);
+        assert_eq!(booking.counts, one(Activity::Encryption, Mode::User));
+        assert_eq!(booking.cipher_alone, alone);
+    }
 }
