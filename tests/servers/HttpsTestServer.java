@@ -1,6 +1,9 @@
+import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpsConfigurator;
 import com.sun.net.httpserver.HttpsServer;
 import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
@@ -19,12 +22,15 @@ import javax.net.ssl.SSLContext;
 /**
  * The JDK's HttpsServer for the tests.
  *
- * <p>HttpsTestServer CERTIFICATE KEY [THREADS] prints "port N" and answers every request: by
- * default in the thread that accepts, else in a pool of THREADS. The key is an RSA key.
+ * <p>HttpsTestServer CERTIFICATE KEY [THREADS] prints "port N" and answers every request, with as
+ * many bytes as its path says (/1048576): by default in the thread that accepts, else in a pool of
+ * THREADS. The key is an RSA key.
  */
 public final class HttpsTestServer {
     private static final char[] PASSWORD = new char[0];
     private static final byte[] ANSWER = "ok\n".getBytes();
+    /** Of the size of a record. */
+    private static final byte[] PIECE = new byte[16 * 1024];
 
     private HttpsTestServer() {}
 
@@ -48,19 +54,29 @@ public final class HttpsTestServer {
         return context;
     }
 
+    private static void answer(HttpExchange exchange) throws IOException {
+        String path = exchange.getRequestURI().getPath().substring(1);
+        OutputStream body = exchange.getResponseBody();
+        if (path.matches("[0-9]+")) {
+            int length = Integer.parseInt(path);
+            exchange.sendResponseHeaders(200, length);
+            for (int left = length; left > 0; left -= PIECE.length) {
+                body.write(PIECE, 0, Math.min(left, PIECE.length));
+            }
+        } else {
+            exchange.sendResponseHeaders(200, ANSWER.length);
+            body.write(ANSWER);
+        }
+        exchange.close();
+    }
+
     /** Starts it. */
     public static void main(String[] arguments) throws Exception {
         InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
         HttpsServer server = HttpsServer.create(address, 512);
         SSLContext context = context(Path.of(arguments[0]), Path.of(arguments[1]));
         server.setHttpsConfigurator(new HttpsConfigurator(context));
-        server.createContext(
-                "/",
-                exchange -> {
-                    exchange.sendResponseHeaders(200, ANSWER.length);
-                    exchange.getResponseBody().write(ANSWER);
-                    exchange.close();
-                });
+        server.createContext("/", HttpsTestServer::answer);
         if (arguments.length > 2) {
             server.setExecutor(Executors.newFixedThreadPool(Integer.parseInt(arguments[2])));
         }

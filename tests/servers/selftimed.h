@@ -16,6 +16,7 @@ struct totals {
 	atomic_ullong cpu_ns; /* all handshakes, however they ended */
 	atomic_ullong completed_cpu_ns;
 	atomic_ullong wall_ns;
+	atomic_ullong record_ns;  /* records of answers in libcrypto, if the record clock runs */
 	atomic_ulong connections; /* open now */
 };
 

@@ -5,9 +5,10 @@
  *
  *     http CERTIFICATE KEY [1.2|1.3|any]
  *
- * prints `port N` and answers one request per connection.
+ * prints `port N` and answers one request per connection: see answer.h.
  */
 #define _GNU_SOURCE
+#include "answer.h"
 #include "common.h"
 
 #include <arpa/inet.h>
@@ -66,12 +67,17 @@ static void *serve(void *argument)
 	static const char answer[] = "HTTP/1.0 200 OK\r\nConnection: close\r\n\r\nok\n";
 	int fd = (int)(intptr_t)argument;
 	SSL *ssl = SSL_new(ctx);
-	char request[4096];
+	char request[4096] = { 0 };
 
 	if (!ssl || !SSL_set_fd(ssl, fd))
 		die("SSL_new");
-	if (SSL_accept(ssl) == 1 && SSL_read(ssl, request, sizeof(request)) > 0) {
-		SSL_write(ssl, answer, sizeof(answer) - 1);
+	if (SSL_accept(ssl) == 1 && SSL_read(ssl, request, sizeof(request) - 1) > 0) {
+		long length = asked_length(request);
+
+		if (length)
+			send_long_answer(ssl, length);
+		else
+			SSL_write(ssl, answer, sizeof(answer) - 1);
 		SSL_shutdown(ssl);
 	}
 	ERR_clear_error();

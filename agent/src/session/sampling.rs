@@ -86,6 +86,7 @@ impl Session {
             for (upkeep, count) in booking.upkeep {
                 ledger.note_upkeep(&service, upkeep, count);
             }
+            ledger.note_cipher_alone(&service, booking.cipher_alone);
         }
         let mut events: BTreeMap<Option<String>, NetworkEvents> = ledger
             .services()

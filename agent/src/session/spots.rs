@@ -1,9 +1,10 @@
 //! Which code samples hit, and how it is called.
 
+mod readable;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use rustc_demangle::demangle;
 use tracing::debug;
 
 use crate::causes::one_line;
@@ -175,7 +176,7 @@ impl Image {
         });
         let name = |(offset, address): (u64, u64)| {
             let name = match names.get(&address) {
-                Some(name) => format!("{:#}", demangle(name)),
+                Some(name) => readable::readable(name),
                 None => {
                     let start = view.function_start(address).ok().flatten();
                     format!("{}+{:#x}", self.module, start.unwrap_or(address))

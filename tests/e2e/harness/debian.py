@@ -64,7 +64,7 @@ class OpenSsl:
         return self._only("usr/lib/*/libssl.so").parent
 
     def _linker_flags(self) -> list[str]:
-        flags = [f"-L{self._libraries}", "-lssl", "-lcrypto", "-pthread"]
+        flags = [f"-L{self._libraries}", "-lssl", "-lcrypto", "-pthread", "-ldl"]
         # With the old kind of tag its libraries find each other by it, too.
         flags += [f"-Wl,-rpath,{self._libraries}", "-Wl,--disable-new-dtags"]
         loaders = sorted(self._libraries.glob("ld-linux-*.so.*"))

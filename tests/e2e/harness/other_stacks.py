@@ -4,11 +4,11 @@ import shutil
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, Optional
+from typing import Iterator, Optional, Sequence
 
 from .certificates import Certificate
 from .paths import PROGRAMS
-from .processes import Process, private_copy
+from .processes import Argument, Process, private_copy
 from .servers import Server, announcing, on_free_port
 
 NSS_NICKNAME = "own"
@@ -43,9 +43,15 @@ def static_http(folder: Path, certificate: Certificate, tls: str = "any") -> Ite
 
 
 @contextmanager
-def java(folder: Path, certificate: Certificate, threads: Optional[int] = None) -> Iterator[Server]:
-    """The JDK's HttpsServer: all in the thread that accepts, or in a pool of `threads`."""
-    command = [_private_java(folder), "-Dsun.net.httpserver.nodelay=true"]
+def java(
+    folder: Path,
+    certificate: Certificate,
+    threads: Optional[int] = None,
+    options: Sequence[Argument] = (),
+) -> Iterator[Server]:
+    """The JDK's HttpsServer: all in the thread that accepts, or in a pool of `threads`. `options`
+    are those of the virtual machine."""
+    command = [_private_java(folder), *options, "-Dsun.net.httpserver.nodelay=true"]
     command += ["-cp", PROGRAMS, "HttpsTestServer", certificate.cert, certificate.key]
     if threads:
         command.append(threads)

@@ -72,6 +72,8 @@ class Measured:
     cpu_seconds: float
     completed_cpu_seconds: float
     wall_seconds: float
+    record_seconds: float
+    """Records of answers in libcrypto, by the record clock; 0 without."""
 
     @property
     def full(self) -> int:

@@ -15,9 +15,9 @@
 use std::collections::HashMap;
 
 use super::Activity::{self, Application, Encryption, SocketIo, TcpClose, TcpOpen};
-use super::Upkeep;
 use super::kernel_symbols::base_name;
-use Meaning::{Decides, Hints, Interrupts, Keeps, Traces};
+use super::{Packets, Upkeep};
+use Meaning::{Decides, Hints, Interrupts, Keeps, Passes, Traces};
 use Upkeep::{Memory, Process};
 
 /// What a kernel function on a stack says.
@@ -29,6 +29,8 @@ pub enum Meaning {
     Hints(Activity),
     /// The work is the application's if no other function decides, for that purpose.
     Keeps(Upkeep),
+    /// Packets pass here. The work is for those of TCP if no other function tells more.
+    Passes(Packets),
     /// What lies outside was interrupted by it.
     Interrupts,
     /// A probe was hit.
@@ -163,11 +165,25 @@ pub(super) const ROWS: &[Row] = &[
     // The network below: what is no other activity is done to send and receive. TCP's
     // timers also run for connections that open or close.
     always(Hints(SocketIo), &[
-        "net_rx_action", "net_tx_action", "process_backlog", "tcp_v4_rcv", "tcp_v6_rcv",
+        "tcp_v4_rcv", "tcp_v6_rcv", "tcp4_gro_receive",
         "tcp_write_timer", "tcp_delack_timer", "tcp_keepalive_timer", "tcp_pace_kick",
         "tcp_compressed_ack_kick", "__tcp_push_pending_frames",
     ]),
-    since(V6_1, Hints(SocketIo), &["__napi_poll"]),
+    always(Passes(Packets::Any), &["net_rx_action", "net_tx_action", "process_backlog"]),
+    since(V6_1, Passes(Packets::Any), &["__napi_poll"]),
+    // What is received and is not TCP, or is forwarded. A compiler makes jumps of the last
+    // calls in these, so that each may be on the stack in the place of the one before it.
+    // What is forwarded looks, from ip_output on, like what is sent; the packet filter and
+    // bridges have packets of any kind.
+    always(Passes(Packets::NotTcp), &[
+        "udp_rcv", "udpv6_rcv", "udp_unicast_rcv_skb", "udp6_unicast_rcv_skb",
+        "udp_queue_rcv_skb", "udpv6_queue_rcv_skb", "udp_queue_rcv_one_skb",
+        "udpv6_queue_rcv_one_skb", "__udp_enqueue_schedule_skb", "udp_v4_early_demux",
+        "udp_v6_early_demux", "udp4_gro_receive", "udp6_gro_receive",
+        "icmp_rcv", "icmpv6_rcv", "igmp_rcv", "arp_rcv", "ip_forward", "ip_forward_finish",
+        "ip6_forward", "ip6_forward_finish",
+    ]),
+    until(V6_18, Passes(Packets::NotTcp), &["__udp4_lib_rcv", "__udp6_lib_rcv"]),
     until(V6_12, Hints(SocketIo), &["tcp_tasklet_func"]),
     since(V6_18, Hints(SocketIo), &["tcp_tsq_workfn"]),
 

@@ -107,6 +107,15 @@ pub enum Place {
     Kernel(KernelWork),
 }
 
+/// Packets on their way through the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packets {
+    /// Of any protocol, for this host or another: it does not show yet.
+    Any,
+    /// Of another protocol than TCP, or for another host.
+    NotTcp,
+}
+
 /// What a verdict rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Basis {
@@ -135,6 +144,8 @@ pub struct Verdict {
     pub traced: bool,
     /// Where kernel and loader are at the upkeep of processes and threads.
     pub upkeep: Option<Upkeep>,
+    /// Where nothing but these tells what the kernel was at work on: packets that pass.
+    pub packets: Option<Packets>,
 }
 
 impl Verdict {

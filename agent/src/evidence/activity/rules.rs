@@ -1,19 +1,13 @@
 //! From what a sample shows to what it counts for.
 
 use super::kernel_functions::Meaning;
-use super::{Activity, Basis, Mode, Observed, Place, Tls, Upkeep, UserCode, Verdict};
+use super::{Activity, Basis, Mode, Observed, Packets, Place, Tls, Upkeep, UserCode, Verdict};
 use crate::evidence::fingerprint::Kind;
 
 /// What the kernel was doing, by the functions on its stack. The same for each
 /// sample with that stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KernelWork {
-    activity: Activity,
-    mode: Mode,
-    basis: Basis,
-    traced: bool,
-    upkeep: Option<Upkeep>,
-}
+pub struct KernelWork(Verdict);
 
 impl KernelWork {
     /// From what the functions of a stack mean, innermost first; None for one that
@@ -22,9 +16,9 @@ impl KernelWork {
     /// What lies outside the innermost softirq or interrupt is another's work: on
     /// one machine the peer's whole receive path runs as a softirq inside send.
     /// Within, the innermost function that decides wins, and if none does, the
-    /// innermost that gives a hint.
+    /// innermost that gives a hint. If there is none, it is told which packets pass.
     pub fn of(stack: impl IntoIterator<Item = Option<Meaning>>) -> Self {
-        let (mut decided, mut hint) = (None, None);
+        let (mut decided, mut hint, mut packets) = (None, None, None);
         let (mut traced, mut mode, mut upkeep) = (false, Mode::System, None);
         for meaning in stack.into_iter().flatten() {
             match meaning {
@@ -34,6 +28,7 @@ impl KernelWork {
                     hint = hint.or(Some(Activity::Application));
                     upkeep = upkeep.max(Some(what));
                 }
+                Meaning::Passes(those) => packets = packets.or(Some(those)),
                 Meaning::Traces => traced = true,
                 Meaning::Interrupts => {
                     mode = Mode::Softirq;
@@ -42,7 +37,12 @@ impl KernelWork {
             }
         }
         let told = decided.or(hint);
-        Self {
+        let packets = packets.filter(|_| told.is_none());
+        let told = told.or(packets.map(|packets| match packets {
+            Packets::Any => Activity::SocketIo,
+            Packets::NotTcp => Activity::Application,
+        }));
+        Self(Verdict {
             activity: told.unwrap_or(Activity::Application),
             mode,
             basis: if told.is_some() || traced {
@@ -52,7 +52,8 @@ impl KernelWork {
             },
             traced,
             upkeep,
-        }
+            packets,
+        })
     }
 }
 
@@ -61,38 +62,40 @@ impl KernelWork {
 /// A handshake takes all that its thread does, user and system. What interrupts the
 /// thread meanwhile is not part of it.
 pub const fn classify(observed: &Observed) -> Verdict {
-    let (activity, mode, basis, traced, upkeep) = match observed.place {
+    let verdict = match observed.place {
         Place::User(code) => {
             let (activity, basis) = of_user(code, observed.tls);
-            let upkeep = match code {
-                UserCode::Loader => Some(Upkeep::Loader),
-                _ => None,
-            };
-            (activity, Mode::User, basis, false, upkeep)
+            Verdict {
+                activity,
+                mode: Mode::User,
+                basis,
+                traced: false,
+                upkeep: match code {
+                    UserCode::Loader => Some(Upkeep::Loader),
+                    _ => None,
+                },
+                packets: None,
+            }
         }
-        Place::Kernel(work) => (
-            work.activity,
-            work.mode,
-            work.basis,
-            work.traced,
-            work.upkeep,
-        ),
+        Place::Kernel(KernelWork(verdict)) => verdict,
     };
-    let in_handshake = observed.handshake && !matches!(mode, Mode::Softirq);
+    if !observed.handshake || matches!(verdict.mode, Mode::Softirq) {
+        return Verdict {
+            upkeep: match verdict.activity {
+                Activity::Application => verdict.upkeep,
+                _ => None,
+            },
+            ..verdict
+        };
+    }
     Verdict {
-        activity: if in_handshake {
-            Activity::Handshake
-        } else {
-            activity
-        },
-        basis: if in_handshake { Basis::Phase } else { basis },
-        mode,
-        traced,
-        upkeep: match (upkeep, activity) {
-            (Some(Upkeep::Memory), _) if in_handshake => Some(Upkeep::HandshakeMemory),
-            (_, Activity::Application) if !in_handshake => upkeep,
+        activity: Activity::Handshake,
+        basis: Basis::Phase,
+        upkeep: match verdict.upkeep {
+            Some(Upkeep::Memory) => Some(Upkeep::HandshakeMemory),
             _ => None,
         },
+        ..verdict
     }
 }
 

@@ -103,6 +103,7 @@ pub struct CpuAccount {
     parts: BTreeMap<Key, Part>,
     unclassified: u64,
     upkeep: BTreeMap<Upkeep, u64>,
+    cipher_alone: u64,
     unattributed: Accounted,
     waiting: Waiting,
     /// What the samples of its processes stand for, at a period each.
@@ -159,6 +160,13 @@ impl CpuAccount {
         self.upkeep.get(&what).copied().unwrap_or_default()
     }
 
+    /// Samples in `encryption` that are there for their instructions, and not for the TLS
+    /// library that they are in: the cipher itself. What frames and copies records
+    /// is not told from `application` there.
+    pub const fn cipher_alone(&self) -> u64 {
+        self.cipher_alone
+    }
+
     /// What came after an earlier state; of what waits and of checks, nothing.
     pub(super) fn since(&self, earlier: &Self) -> Self {
         let parts = self.parts().map(|(key, part)| {
@@ -176,6 +184,7 @@ impl CpuAccount {
         Self {
             parts: parts.collect(),
             upkeep: upkeep.collect(),
+            cipher_alone: self.cipher_alone.saturating_sub(earlier.cipher_alone),
             unclassified: self.unclassified.saturating_sub(earlier.unclassified),
             sampled: self.sampled.saturating_sub(earlier.sampled),
             ..Self::default()
@@ -313,6 +322,13 @@ impl Ledger {
         let account = &mut self.account_mut(service).activities;
         let kept = account.upkeep.entry(what).or_default();
         *kept = kept.saturating_add(count);
+    }
+
+    /// Notes that so many of the samples that were booked as encryption are the cipher
+    /// itself, in code of no known TLS library.
+    pub fn note_cipher_alone(&mut self, service: &str, count: u64) {
+        let account = &mut self.account_mut(service).activities;
+        account.cipher_alone = account.cipher_alone.saturating_add(count);
     }
 
     /// Divides what still waits for a sample: none will come.

@@ -297,9 +297,11 @@ fn services_beyond_the_limit_share_an_account() {
     for service in ["a", "b", "c"] {
         ledger.add_samples(service, Activity::Application, Mode::User, 2);
         ledger.note_unclassified(service, 1);
+        ledger.note_cipher_alone(service, 1);
         ledger.add_cpu(service, millis(20), millis(0));
     }
     let other = &ledger.service(crate::ledger::OTHER).unwrap().activities;
     assert_eq!((other.samples(), other.unclassified()), (4, 2));
+    assert_eq!(other.cipher_alone(), 2);
     assert_eq!(other.attributed(), millis(40));
 }

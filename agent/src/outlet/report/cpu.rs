@@ -73,6 +73,7 @@ pub(super) fn samples(account: &ServiceAccount) -> Option<CpuSamples> {
     Some(CpuSamples {
         count: activities.samples(),
         unclassified: activities.unclassified(),
+        cipher_alone: activities.cipher_alone(),
         system: system.map(|(_, part)| part.samples).sum(),
         sampled_ratio: ratio(activities.sampled().as_secs_f64()),
         unattributed_seconds: unattributed.as_secs_f64(),

@@ -143,6 +143,7 @@ fn book_samples(ledger: &mut Ledger) {
     ledger.note_unclassified("nginx.service", 11);
     ledger.add_samples("domino.service", Activity::Handshake, Mode::User, 60);
     ledger.add_samples("domino.service", Activity::Encryption, Mode::User, 4);
+    ledger.note_cipher_alone("domino.service", 4);
 }
 
 /// The ledger of half a minute of an nginx with two certificates.

@@ -24,6 +24,8 @@ pub(super) struct Booking {
     pub unclassified: u64,
     /// Upkeep of processes and threads, in the application's.
     pub upkeep: BTreeMap<Upkeep, u64>,
+    /// Encryption by its instructions, in code of no TLS library.
+    pub cipher_alone: u64,
 }
 
 /// Services whose samples wait to be booked; those of further ones are dropped, as
@@ -90,10 +92,11 @@ impl SampleDesk {
     ) -> Option<(Activity, Mode)> {
         let service = scene.table.service_of(sample.process);
         let service = service.filter(|_| scene.table.is_selected(sample.process));
+        let place = self.place(scene.table, sample);
         let verdict = classify(&Observed {
             handshake: sample.handshake,
             tls: service.map_or(Tls::Unknown, |service| (scene.tls)(service.as_str())),
-            place: self.place(scene.table, sample),
+            place,
         });
         // Where it is not known, as in most kernels.
         let in_thread = verdict.in_thread_time(self.interrupts).unwrap_or(true);
@@ -125,6 +128,10 @@ impl SampleDesk {
         }
         if mode == Mode::System && !in_handshake && verdict.basis == Basis::Unclassified {
             booking.unclassified = booking.unclassified.saturating_add(sample.count);
+        }
+        let by_instructions = matches!(place, Place::User(UserCode::Fingerprint(_)));
+        if activity == Activity::Encryption && by_instructions {
+            booking.cipher_alone = booking.cipher_alone.saturating_add(sample.count);
         }
         Some((activity, mode))
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::evidence::activity::{Activity, Verdict};
+use crate::evidence::activity::{Activity, Packets, Verdict};
 use crate::ledger::NetworkEvents;
 
 /// Divisions, about one a second, that samples wait for events.
@@ -14,20 +14,57 @@ const MOST_WAITED: u32 = 60;
 ///
 /// The packet that a softirq was at work on is not known. So opening is divided by the
 /// connections that were opened meanwhile, closing by those that ended, sending and
-/// receiving by the payload of those that ended; what is neither stays out. What cannot
+/// receiving by the payload of those that ended; what is neither stays out. Of work on
+/// packets whose protocol does not show yet, as much is TCP's as of the rest. What cannot
 /// be divided yet waits for a minute: later events were not what it was for. Docs: accounting.md, "Whose work".
 #[derive(Debug, Default)]
 pub(super) struct Softirqs {
     waiting: BTreeMap<Activity, u64>,
+    passed: Passed,
     /// For how many divisions.
     waited: BTreeMap<Activity, u32>,
     /// How many events were accounted for: of each service, and of the rest of the host.
     seen: BTreeMap<Activity, BTreeMap<Option<String>, u64>>,
 }
 
+/// Samples of work on packets since the last division.
+#[derive(Debug, Default)]
+struct Passed {
+    /// Before it shows what they are.
+    any: u64,
+    /// For connections of TCP.
+    tcp: u64,
+    /// For another protocol, or another host.
+    other: u64,
+}
+
+impl Passed {
+    fn add(&mut self, verdict: Verdict, count: u64) {
+        let is_tcp = weight(verdict.activity, NetworkEvents::default()).is_some();
+        let kind = match verdict.packets {
+            Some(Packets::Any) => &mut self.any,
+            Some(Packets::NotTcp) => &mut self.other,
+            None if is_tcp => &mut self.tcp,
+            None => return,
+        };
+        *kind = kind.saturating_add(count);
+    }
+
+    /// What of `any` is TCP's: all where nothing tells.
+    fn tcp_of_any(&self) -> u64 {
+        let known = u128::from(self.tcp) + u128::from(self.other);
+        let share = (u128::from(self.any) * u128::from(self.tcp)).checked_div(known);
+        share.map_or(self.any, |share| u64::try_from(share).unwrap_or(self.any))
+    }
+}
+
 impl Softirqs {
     /// Softirqs for timers, block devices and the kernel's own upkeep are nobody's.
     pub(super) fn add(&mut self, verdict: Verdict, count: u64) {
+        self.passed.add(verdict, count);
+        if verdict.packets.is_some() {
+            return;
+        }
         let activity = verdict.activity;
         if weight(activity, NetworkEvents::default()).is_some() {
             let waiting = self.waiting.entry(activity).or_default();
@@ -48,6 +85,9 @@ impl Softirqs {
         &mut self,
         services: &BTreeMap<Option<String>, NetworkEvents>,
     ) -> Vec<(String, Activity, u64)> {
+        let passed = std::mem::take(&mut self.passed);
+        let waiting = self.waiting.entry(Activity::SocketIo).or_default();
+        *waiting = waiting.saturating_add(passed.tcp_of_any());
         let mut shares = Vec::new();
         for (&activity, waiting) in &mut self.waiting {
             let seen = self.seen.entry(activity).or_default();
@@ -111,6 +151,17 @@ mod tests {
             basis: Basis::KernelFunction,
             traced: false,
             upkeep: None,
+            packets: None,
+        }
+    }
+
+    fn passing(packets: Packets) -> Verdict {
+        Verdict {
+            packets: Some(packets),
+            ..network(match packets {
+                Packets::Any => Activity::SocketIo,
+                Packets::NotTcp => Activity::Application,
+            })
         }
     }
 
@@ -149,6 +200,35 @@ mod tests {
         assert_eq!(
             shares,
             expected.map(|(name, activity, count)| (name.to_owned(), activity, count))
+        );
+    }
+
+    #[test]
+    fn as_much_of_unknown_packets_is_tcp_as_of_known_ones() {
+        let all = |opened| {
+            host([
+                ("", events(0, 0, 0)),
+                ("a", events(0, 0, opened)),
+                ("b", events(0, 0, 0)),
+            ])
+        };
+        for (tcp, other, expected) in [(10, 30, 10 + 25), (10, 0, 10 + 100), (0, 0, 100)] {
+            let mut softirqs = Softirqs::default();
+            softirqs.add(network(Activity::SocketIo), tcp);
+            softirqs.add(passing(Packets::NotTcp), other);
+            softirqs.add(passing(Packets::Any), 100);
+            // Upkeep of the kernel says nothing about packets.
+            softirqs.add(network(Activity::Application), 1000);
+            let shares = softirqs.divide(&all(1));
+            assert_eq!(shares, [("a".to_owned(), Activity::SocketIo, expected)]);
+        }
+        let mut softirqs = Softirqs::default();
+        softirqs.add(passing(Packets::NotTcp), 30);
+        softirqs.add(passing(Packets::Any), 100);
+        assert_eq!(
+            softirqs.divide(&all(1)),
+            [],
+            "a flood of UDP is no connection's"
         );
     }
 

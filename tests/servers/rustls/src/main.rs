@@ -1,7 +1,7 @@
 //! A rustls server with a thread per connection, for the tests.
 //!
 //! `rustls-server CERTIFICATE KEY` prints `port N` and answers one request per
-//! connection. It resumes TLS 1.2 by session id and by ticket, TLS 1.3 by PSK.
+//! connection, with as many bytes as its path says: `/1048576`. It resumes TLS 1.2 by session id and by ticket, TLS 1.3 by PSK.
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write};
@@ -16,6 +16,8 @@ use rustls::server::ServerSessionMemoryCache;
 use rustls::{ServerConfig, ServerConnection, Stream};
 
 const SESSIONS: usize = 1024;
+/// Of the size of a record.
+const PIECE: usize = 16 * 1024;
 const ANSWER: &[u8] = b"HTTP/1.0 200 OK\r\nConnection: close\r\n\r\nok\n";
 
 fn configuration(certificate: &str, key: &str) -> Result<ServerConfig, Box<dyn Error>> {
@@ -29,6 +31,31 @@ fn configuration(certificate: &str, key: &str) -> Result<ServerConfig, Box<dyn E
     Ok(config)
 }
 
+/// How long an answer the request asks for, if it says so.
+fn asked_length(request: &[u8]) -> Option<usize> {
+    let path = request.strip_prefix(b"GET /")?;
+    let end = path.iter().position(|byte| !byte.is_ascii_digit())?;
+    std::str::from_utf8(&path[..end]).ok()?.parse().ok()
+}
+
+fn answer(stream: &mut impl Write, request: &[u8]) -> std::io::Result<()> {
+    let Some(length) = asked_length(request) else {
+        return stream.write_all(ANSWER);
+    };
+    write!(
+        stream,
+        "HTTP/1.0 200 OK\r\nContent-Length: {length}\r\n\r\n"
+    )?;
+    let piece = [0; PIECE];
+    let mut left = length;
+    while left > 0 {
+        let now = left.min(PIECE);
+        stream.write_all(&piece[..now])?;
+        left -= now;
+    }
+    Ok(())
+}
+
 /// Errors are what many of the tests' clients provoke: they end the connection.
 fn serve(mut socket: TcpStream, config: Arc<ServerConfig>) -> Result<(), Box<dyn Error>> {
     let mut connection = ServerConnection::new(config)?;
@@ -36,7 +63,7 @@ fn serve(mut socket: TcpStream, config: Arc<ServerConfig>) -> Result<(), Box<dyn
     let mut request = [0; 4096];
     match stream.read(&mut request) {
         Ok(0) => return Ok(()),
-        Ok(_) => stream.write_all(ANSWER)?,
+        Ok(length) => answer(&mut stream, &request[..length])?,
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
         Err(error) => return Err(error.into()),
     }

@@ -48,6 +48,11 @@ pub struct CpuSamples {
     /// Those of them in the kernel, in functions that are on no list: they are in
     /// `application`.
     pub unclassified: u64,
+    /// Those of them in `encryption` that only their instructions tell, in code of no
+    /// known TLS library: the cipher itself. What frames and copies records
+    /// there is not told from `application`.
+    #[serde(default)]
+    pub cipher_alone: u64,
     /// Those of them in the kernel.
     pub system: u64,
     /// What all of them stand for, at a period each, as a share of what the kernel

@@ -128,6 +128,13 @@ pub(in crate::outlet::report) fn sample_notes_in_words(samples: &CpuSamples) -> 
             counted(samples.system, "sample", "samples"),
         ));
     }
+    if samples.cipher_alone > 0 {
+        notes.push(
+            "Encryption is the cipher alone: it is known by its instructions, what frames and \
+             copies records is not told from application."
+                .to_owned(),
+        );
+    }
     if samples.count < FEW_SAMPLES {
         notes.push("Few samples: profile for longer, or under load.".to_owned());
     } else if let Some(ratio) = samples.sampled_ratio.filter(|ratio| *ratio < TOO_FEW) {

@@ -93,6 +93,11 @@ fn in_kernel(process: Pid, stack: &[u64]) -> CpuSample {
 
 /// What was counted for the server, and elsewhere.
 fn counted(interrupts: InterruptTime, samples: &[CpuSample]) -> (Counts, Counts) {
+    let (booking, elsewhere) = booked(interrupts, samples);
+    (booking.counts, elsewhere)
+}
+
+fn booked(interrupts: InterruptTime, samples: &[CpuSample]) -> (Booking, Counts) {
     let mut table = ProcessTable::new(Two);
     table.scan().unwrap();
     let selection = Selection::Pid(SERVER);
@@ -112,10 +117,10 @@ fn counted(interrupts: InterruptTime, samples: &[CpuSample]) -> (Counts, Counts)
     let name = table.service_of(SERVER).unwrap().as_str().to_owned();
     let mut booked = desk.settle(&BTreeSet::from([name]));
     assert!(desk.by_service.is_empty(), "others are not selected");
-    let counts = booked.pop().map(|(_, booking)| booking.counts);
+    let booking = booked.pop().map(|(_, booking)| booking);
     let elsewhere = desk.elsewhere.waiting();
     let elsewhere = elsewhere.map(|(activity, count)| ((activity, Mode::Softirq), count));
-    (counts.unwrap_or_default(), elsewhere.collect())
+    (booking.unwrap_or_default(), elsewhere.collect())
 }
 
 fn one(activity: Activity, mode: Mode) -> Counts {
@@ -229,5 +234,22 @@ fn what_comes_before_the_first_handshake_is_the_start_of_a_process() {
             ..one
         });
         assert_eq!(upkeep.contains_key(&Upkeep::Start), start, "{stack:?}");
+    }
+}
+
+/// `aesenc %xmm1, %xmm0` over and over.
+const AES_ROUNDS: [u8; 5] = [0x66, 0x0f, 0x38, 0xdc, 0xc1];
+
+#[test]
+fn a_cipher_outside_of_a_tls_library_is_noted_as_the_cipher_alone() {
+    for (address, alone) in [(LIBRARY, 0), (LIBRARY + 0x1000, 1)] {
+        let sample = CpuSample {
+            code: AES_ROUNDS.repeat(51),
+            at: 125,
+            ..in_user_mode(SERVER, address)
+        };
+        let (booking, _) = booked(InterruptTime::InThread, &[sample]);
+        assert_eq!(booking.counts, one(Activity::Encryption, Mode::User));
+        assert_eq!(booking.cipher_alone, alone);
     }
 }

@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What sampling the CPUs costs: a sample, the program that is sampled, and the agent.
+
+A sample's cost is the kernel's own count of the time in the BPF program. What it costs the program
+that it hits, interrupt and all, is measured by work of a known amount at ten times the usual
+frequency, in pairs with no samples; the least time of each run counts, since other programs can
+only add to it. The agent's cost is measured beside 500 busy server processes.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Iterator
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
+
+from harness.certificates import make_certificate  # noqa: E402
+from harness.processes import Process, children, run  # noqa: E402
+from harness.profiler import Profiling, start_agent  # noqa: E402
+from harness.servers import Server, on_free_port  # noqa: E402
+from harness.waiting import wait_until  # noqa: E402
+from workloads import cpu_seconds, resident_bytes  # noqa: E402
+
+USUAL = 97
+AMPLIFIED = 997
+PIECES = 12
+STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
+
+WORKER = """
+import hashlib, sys, time
+data = bytes(1 << 20)
+for _ in sys.stdin:
+    began = time.thread_time()
+    for _ in range(300):
+        hashlib.sha256(data).digest()
+    print("took", time.thread_time() - began, flush=True)
+"""
+
+CONFIG = """
+daemon off;
+worker_processes {workers};
+pid {folder}/nginx.pid;
+error_log stderr crit;
+events {{ worker_connections 128; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen 127.0.0.1:{port} ssl backlog=4096;
+        ssl_certificate {cert};
+        ssl_certificate_key {key};
+        location / {{ return 200 "ok"; }}
+    }}
+}}
+"""
+
+
+@contextmanager
+def statistics_of_programs() -> Iterator[None]:
+    """The kernel measures each run of a BPF program meanwhile."""
+    before = STATISTICS.read_text()
+    STATISTICS.write_text("1")
+    try:
+        yield
+    finally:
+        STATISTICS.write_text(before)
+
+
+def samples_program() -> tuple[int, int]:
+    """Nanoseconds and runs of all programs that sample the CPUs, so far."""
+    listed = subprocess.run(["bpftool", "-j", "prog", "show"], check=True, capture_output=True)
+    those = [one for one in json.loads(listed.stdout) if one["type"] == "perf_event"]
+    return sum(one.get("run_time_ns", 0) for one in those), sum(one.get("run_cnt", 0) for one in those)
+
+
+def least_piece(folder: Path, worker: Process, frequency: int) -> float:
+    """CPU seconds of a piece of work, the least of some."""
+    config = folder / "tlsprof.toml"
+    config.write_text(f"[profile]\nsample_frequency = {frequency}\n")
+    with Profiling(folder, "--pid", worker.pid, "--config", config):
+        times = []
+        for _ in range(PIECES):
+            worker.say("work")
+            times.append(float(worker.wait_for_line("took").split()[1]))
+    return min(times)
+
+
+def print_cost_for_the_sampled(folder: Path, rounds: int) -> None:
+    with Process([sys.executable, "-c", WORKER]) as worker:
+        ratios = []
+        for done in range(rounds):
+            print(f"work, {done + 1} of {rounds}", file=sys.stderr)
+            pair = [least_piece(folder, worker, frequency) for frequency in (0, AMPLIFIED)]
+            ratios.append((pair[1] / pair[0] - 1.0) * USUAL / AMPLIFIED)
+    text = f"{median(ratios):.3%} ({min(ratios):.3%}..{max(ratios):.3%})"
+    print(f"| CPU time of a program, sampled {USUAL} times a second | {text} |")
+
+
+@contextmanager
+def nginx(folder: Path, workers: int) -> Iterator[Server]:
+    certificate = make_certificate(folder, "ecdsa")
+
+    def start(port: int) -> Process:
+        config = folder / "nginx.conf"
+        values = {"folder": folder, "port": port, "workers": workers}
+        values |= {"cert": certificate.cert, "key": certificate.key}
+        config.write_text(CONFIG.format(**values))
+        return Process(["nginx", "-e", "stderr", "-c", config])
+
+    with on_free_port(start) as server:
+        wait_until(lambda: len(children(server.pid)) == workers, "its workers", 60.0)
+        yield server
+
+
+def print_cost_of_the_agent(folder: Path, processes: int, seconds: int) -> None:
+    with nginx(folder, processes) as server, start_agent() as agent, statistics_of_programs():
+        cpu, (ns, runs) = cpu_seconds(agent.process.pid), samples_program()
+        url = f"https://127.0.0.1:{server.port}/"
+        run(["ab", "-q", "-c", 100, "-t", seconds, "-n", 10_000_000, url], timeout=seconds + 60.0)
+        share = (cpu_seconds(agent.process.pid) - cpu) / seconds
+        memory = resident_bytes(agent.process.pid)
+        ns_after, runs_after = samples_program()
+    each = (ns_after - ns) / max(1, runs_after - runs)
+    print(f"| a sample, in the BPF program | {each:.0f} ns, {each * USUAL / 1e9:.3%} of a CPU |")
+    print(f"| the agent, {processes} processes at work | {share:.2%} of one core, {memory / 2**20:.1f} MiB |")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--processes", type=int, default=500)
+    parser.add_argument("--seconds", type=int, default=20)
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        print("| what | cost |\n| --- | --- |")
+        print_cost_of_the_agent(folder, options.processes, options.seconds)
+        print_cost_for_the_sampled(folder, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""What CPU time goes to by perf's samples and symbols, although what runs has none.
+
+A stripped image has the addresses of the same image before it was stripped. The Java virtual
+machine tells by itself where it put what it compiled.
+"""
+
+import re
+import subprocess
+from bisect import bisect_right
+from collections import Counter
+from pathlib import Path
+from typing import Iterable, NamedTuple
+
+from .processes import Argument, Process, run
+
+ET_EXEC = 2
+
+
+class Place(NamedTuple):
+    """Where a sample was."""
+
+    module: str
+    address: int
+
+
+class Names:
+    """Names of functions by address; each ends where the next one begins, or at its end."""
+
+    def __init__(self, functions: Iterable[tuple[int, int, str]]):
+        """Begin, end and name of each."""
+        self._functions = sorted(functions)
+        self._begins = [begin for begin, _end, _name in self._functions]
+
+    def name(self, address: int) -> str:
+        index = bisect_right(self._begins, address)
+        if not index:
+            return ""
+        _begin, end, name = self._functions[index - 1]
+        return name if address < end else ""
+
+
+def perf_places(folder: Path, pid: int, frequency: int, command: Iterable[Argument]) -> Counter[Place]:
+    """Where perf samples a process while `command` runs."""
+    data = folder / "perf.data"
+    record = ["perf", "record", "-q", "-o", data, "-e", "cpu-clock", "-F", frequency, "-p", pid]
+    done = run([*record, "--", *command])
+    assert done.child.returncode == 0, done.describe()
+    script = run(["perf", "script", "-i", data, "-F", "ip,dso"])
+    found = re.findall(r"^\s*([0-9a-f]+) \((.*)\)$", script.stdout, re.MULTILINE)
+    assert found, script.describe()
+    return Counter(Place(module, int(address, 16)) for address, module in found)
+
+
+def stripped_functions(places: Counter[Place], pid: int, symbols: Path) -> Counter[str]:
+    """Samples by function of the process's own image; `symbols` is that before it was stripped.
+    The process is alive."""
+    image = str(Path(f"/proc/{pid}/exe").readlink())
+    names, fixed = _symbols(symbols), symbols.read_bytes()[16] == ET_EXEC
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    base = min(int(line.split("-")[0], 16) for line in maps if line.endswith(image))
+    found: Counter[str] = Counter()
+    for place, count in places.items():
+        address = place.address if fixed else place.address - base
+        found[names.name(address) if place.module == image else place.module] += count
+    return found
+
+
+def _symbols(image: Path) -> Names:
+    listed = run(["nm", "--numeric-sort", "--defined-only", image])
+    lines = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
+    rows = [(int(address, 16), name) for address, kind, name in lines if kind in "tTwWi"]
+    assert rows, listed.describe()
+    ends = [address for address, _name in rows[1:]] + [rows[-1][0] + 1]
+    return Names((begin, end, name) for (begin, name), end in zip(rows, ends))
+
+
+JAVA_OPTIONS = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+PrintStubCode"]
+"""With these it prints where the code is that it does not compile from Java."""
+
+
+def java_functions(places: Counter[Place], java: Process) -> Counter[str]:
+    """Samples by method or stub of a Java virtual machine with `JAVA_OPTIONS` that is alive."""
+    stubs = re.findall(r"^(\S.*) \[0x([0-9a-f]+), 0x([0-9a-f]+)\]", java.stdout, re.MULTILINE)
+    assert stubs, "no stubs"
+    written = Path(f"/tmp/perf-{java.pid}.map")
+    try:
+        subprocess.run(["jcmd", str(java.pid), "Compiler.perfmap"], check=True, capture_output=True)
+        lines = [line.split(" ", 2) for line in written.read_text().splitlines()]
+    finally:
+        written.unlink(missing_ok=True)
+    compiled = Names((int(at, 16), int(at, 16) + int(size, 16), name) for at, size, name in lines)
+    built_in = Names((int(begin, 16), int(end, 16), name) for name, begin, end in stubs)
+    found: Counter[str] = Counter()
+    for place, count in places.items():
+        name = built_in.name(place.address) or compiled.name(place.address) or place.module
+        found[name] += count
+    return found
