@@ -168,7 +168,11 @@ impl<'a> Top<'a> {
                 seen = readings;
                 self.draw(&mut terminal).context(GONE)?;
             }
-            if event::poll(GLANCE).context(GONE)? {
+            // Of a terminal that hung up, crossterm would read nothing for ever.
+            if terminal::hung_up(GLANCE) {
+                break;
+            }
+            if event::poll(Duration::ZERO).context(GONE)? {
                 if self.handle(&event::read().context(GONE)?) == Action::Quit {
                     break;
                 }

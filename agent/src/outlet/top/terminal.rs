@@ -1,8 +1,10 @@
 //! The terminal: taken over, and given back as it was.
 
 use std::io::{self, IsTerminal as _};
+use std::time::Duration;
 
 use ratatui::DefaultTerminal;
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 /// Why there is nothing to draw on.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +34,16 @@ pub fn check() -> Result<(), TerminalError> {
         Ok(kind) if !kind.is_empty() && kind != "dumb" => Ok(()),
         kind => Err(TerminalError::Dumb(kind.unwrap_or_default())),
     }
+}
+
+/// Waits for input up to that time, or for a signal; true if the terminal has gone.
+pub fn hung_up(timeout: Duration) -> bool {
+    let input = io::stdin();
+    let mut wanted = [PollFd::new(&input, PollFlags::IN)];
+    let timeout = Timespec::try_from(timeout).ok();
+    let polled = rustix::event::poll(&mut wanted, timeout.as_ref());
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    polled.is_ok() && wanted.iter().any(|one| one.revents().intersects(gone))
 }
 
 /// The terminal in raw mode and on its alternate screen, until this is dropped; a panic
