@@ -4,11 +4,11 @@ import shutil
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, Optional
+from typing import Iterator, Optional, Sequence
 
 from .certificates import Certificate
 from .paths import PROGRAMS
-from .processes import Process, private_copy
+from .processes import Argument, Process, private_copy
 from .servers import Server, announcing, on_free_port
 
 NSS_NICKNAME = "own"
@@ -35,10 +35,21 @@ def rustls(folder: Path, certificate: Certificate) -> Iterator[Server]:
 
 
 @contextmanager
-def static_http(folder: Path, certificate: Certificate, tls: str = "any") -> Iterator[Server]:
+def static_http(
+    folder: Path, certificate: Certificate, tls: str = "any", options: Sequence[Argument] = ()
+) -> Iterator[Server]:
     """OpenSSL linked in and stripped, a thread per connection; named as Domino's task is."""
     program = shutil.copy(PROGRAMS / "http", folder / "http")
-    with announcing([program, certificate.cert, certificate.key, tls]) as server:
+    with announcing([program, certificate.cert, certificate.key, "--tls", tls, *options]) as server:
+        yield server
+
+
+@contextmanager
+def domino(folder: Path, certificate: Certificate, *options: Argument) -> Iterator[Server]:
+    """The same where Domino keeps its tasks, with the one version that it speaks."""
+    home = folder / "opt" / "hcl" / "domino" / "notes" / "latest" / "linux"
+    home.mkdir(parents=True)
+    with static_http(home, certificate, "1.2", options) as server:
         yield server
 
 

@@ -1,0 +1,164 @@
+"""What the field reports are tested by: findings, what they predict, and what a change then saves.
+
+The truth is the server's CPU time as the kernel accounts it in /proc, for each request that the
+client counts; the profiler has no part in it, and does not run meanwhile.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Callable, Optional
+
+from .paths import SERVERS
+from .processes import Argument, children, run
+from .profiler import Profiling, Report
+from .servers import SYSTEM_PYTHON, Server
+from .settling import measure_until
+
+TOLERANCE = 0.25
+"""Of a predicted saving against the measured one."""
+
+TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
+
+LOAD_SECONDS = 240.0
+"""Bound of one load."""
+
+Load = Callable[[int], int]
+"""Makes requests on a port and returns how many."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """CPU time of a server, in seconds, and the requests that it was spent on."""
+
+    user: float
+    system: float
+    requests: int
+
+    @property
+    def each(self) -> float:
+        """For one request."""
+        return (self.user + self.system) / self.requests
+
+
+def cpu_seconds(pid: int) -> tuple[float, float]:
+    """User and system time of a process and its descendants, ended ones included."""
+    # After the name, which may hold anything: state is field 3 of proc(5), utime 14 to cstime 17.
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    user, system, ended_user, ended_system = (int(field) * TICK_SECONDS for field in fields[11:15])
+    sums = [(user + ended_user, system + ended_system), *map(cpu_seconds, children(pid))]
+    return sum(user for user, _ in sums), sum(system for _, system in sums)
+
+
+def spend(server: Server, load: Load, port: Optional[int] = None) -> Spent:
+    """Runs a load, on another port of the server if one is named."""
+    user, system = cpu_seconds(server.pid)
+    requests = load(port or server.port)
+    user_after, system_after = cpu_seconds(server.pid)
+    return Spent(user_after - user, system_after - system, requests)
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """A profile of one server under a load."""
+
+    report: Report
+    port: int
+    spent: Spent
+    """In the same time."""
+
+    @property
+    def service(self):
+        return self.report.on_port(self.port)
+
+    def finding(self, name: str) -> Optional[dict[str, Any]]:
+        """The finding of that name on the server, if there is one."""
+        return find(self.report, self.port, name)
+
+    def saving(self, name: str) -> float:
+        """CPU seconds for a request that the finding of that name predicts."""
+        finding = self.finding(name)
+        assert finding, [one["id"] for one in self.report.data["findings"]]
+        assert finding["prediction"]["kind"] in ("saving", "at_most"), finding["prediction"]
+        return finding["prediction"]["cpu_seconds"]["likely"] / self.spent.requests
+
+    def share_of(self, activity: str) -> float:
+        """Of the CPU time of the server."""
+        rows = self.service.data["activities"]
+        whole = sum(row["cpu_seconds"] for row in rows)
+        return sum(row["cpu_seconds"] for row in rows if row["activity"] == activity) / whole
+
+
+def find(report: Report, port: int, name: str) -> Optional[dict[str, Any]]:
+    """The finding of that name on the service on `port`, if there is one."""
+    service = report.on_port(port).name
+    found = [
+        finding
+        for finding in report.data["findings"]
+        if finding["id"] == name and finding["service_name"] == service
+    ]
+    assert len(found) <= 1, found
+    return found[0] if found else None
+
+
+def profile(folder: Path, server: Server, load: Load) -> Profiled:
+    """Profiles that server alone: no other service of the host tells a cost."""
+    with Profiling(folder, "--port", server.port, timeout=120.0) as profiling:
+        spent = spend(server, load)
+        profiling.finish()
+    return Profiled(profiling.report, server.port, spent)
+
+
+def assert_predicted(
+    predicted: Callable[[], float],
+    before: Callable[[], Spent],
+    after: Callable[[], Spent],
+    least: int = 3,
+    most: int = 7,
+) -> None:
+    """The median of what is predicted for a request, as a ratio of what the change saved there.
+
+    Before and after are measured in turn, so that what slows the machine slows both.
+    """
+
+    def ratio() -> float:
+        saved = before().each - after().each
+        return predicted() / saved
+
+    def agree(ratios: list[float]) -> bool:
+        return abs(median(ratios) - 1.0) <= TOLERANCE
+
+    ratios = measure_until(agree, ratio, least=least, most=most)
+    print("predicted / measured:", ", ".join(f"{one:.2f}" for one in ratios))
+    assert agree(ratios), ratios
+
+
+def ab(requests: int, concurrency: int, *options: Argument, path: str = "/") -> Load:
+    """Apache's ab: a new connection, and a full handshake, for each request."""
+
+    def load(port: int) -> int:
+        command = ["ab", "-q", "-n", requests, "-c", concurrency, *options]
+        done = run([*command, f"https://127.0.0.1:{port}{path}"], timeout=LOAD_SECONDS)
+        assert done.child.returncode == 0, done.describe()
+        assert f"Complete requests:      {requests}\n" in done.stdout, done.describe()
+        assert "Failed requests:        0\n" in done.stdout, done.describe()
+        return requests
+
+    return load
+
+
+def http_client(requests: int, certificate: Path, *options: Argument, threads: int = 10) -> Load:
+    """Clients like JMeter's: threads that each make so many requests, on as few connections as
+    the server allows."""
+
+    def load(port: int) -> int:
+        command = [SYSTEM_PYTHON, SERVERS / "http_client.py", port, requests, certificate]
+        done = run([*command, "--threads", threads, *options], timeout=LOAD_SECONDS)
+        assert done.child.returncode == 0, done.describe()
+        made = json.loads(done.stdout)["requests"]
+        assert made == requests * threads
+        return made
+
+    return load
