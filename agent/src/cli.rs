@@ -10,11 +10,18 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::advise::Work;
 use crate::calibrate::COMMAND;
 use crate::config::parse_duration;
 
 /// How long `report` profiles when neither a duration nor a command is given.
 const DEFAULT_DURATION: Duration = Duration::from_secs(30);
+
+fn work(name: &str) -> Result<Work, String> {
+    let mut all = Work::ALL.into_iter();
+    let found = all.find(|work| work.label() == name);
+    found.ok_or_else(|| "no operations of that name".to_owned())
+}
 
 /// What the user wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +45,8 @@ pub enum Command {
     Report(ReportOptions),
     /// `tlsprof doctor`
     Doctor(Format),
-    /// This program started by itself, to calibrate the library at that path.
-    Calibrate(PathBuf),
+    /// This program started by itself, to calibrate operations of the library at that path.
+    Calibrate(PathBuf, Work),
 }
 
 /// Options of `tlsprof list`.
@@ -223,6 +230,9 @@ enum RawCommand {
     Calibrate {
         /// The library
         library: PathBuf,
+        /// Which operations
+        #[arg(value_parser = work)]
+        work: Work,
     },
     /// Show what works on this host, what does not, and why
     Doctor {
@@ -320,7 +330,7 @@ impl From<Raw> for Invocation {
                 ask_certificates,
             }),
             RawCommand::Report(report) => Command::Report(report.into()),
-            RawCommand::Calibrate { library } => Command::Calibrate(library),
+            RawCommand::Calibrate { library, work } => Command::Calibrate(library, work),
             RawCommand::Doctor { format } => Command::Doctor(format),
         };
         Self {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::evidence::{Resumption, Role, Step};
 use crate::ledger::{HandshakeKey, Ledger, Moments, ServiceAccount};
 
-use super::Range;
+use super::{Protection, Range};
 
 /// So many measured handshakes make a cost.
 const SAMPLES: u64 = 10;
@@ -27,6 +27,52 @@ pub enum Operation {
     KeyExchange(&'static str),
     /// One signature with this kind of key.
     Signing(&'static str),
+    /// A million bytes, encrypted in records of such a length.
+    Encryption(Protection, Records),
+}
+
+/// Operations that are calibrated together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Work {
+    /// Of handshakes.
+    PublicKeys,
+    /// Of data.
+    Encryption,
+}
+
+impl Work {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::PublicKeys, Self::Encryption];
+
+    /// Its name.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::PublicKeys => "public-keys",
+            Self::Encryption => "encryption",
+        }
+    }
+}
+
+/// Lengths of records for which encryption is timed; what is between is interpolated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Records {
+    /// The longest that there are.
+    Long,
+    /// Of small answers.
+    Short,
+}
+
+impl Records {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Long, Self::Short];
+
+    /// Their length in bytes.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Long => 16_384,
+            Self::Short => 1_024,
+        }
+    }
 }
 
 /// Where a cost was measured.
@@ -139,6 +185,26 @@ impl<'a> Costs<'a> {
         self.calibrations.get(service)?.as_ref().ok()
     }
 
+    /// Seconds of a million bytes in the calibration of a service's library, in records of
+    /// that length; None where it was not calibrated, or cannot do it.
+    pub fn encryption(&self, service: &str, by: Protection, bytes: f64) -> Option<Range> {
+        let known = self.calibration(service)?;
+        let [long, short] =
+            Records::ALL.map(|records| Some(*known.get(&Operation::Encryption(by, records))?));
+        let (long, short) = (long?, short?);
+        // What a record costs beside its bytes is divided among these.
+        let [all, few] = Records::ALL.map(|records| 1.0 / records.bytes() as f64);
+        let weight = (1.0 / bytes.clamp(1.0 / few, 1.0 / all) - all) / (few - all);
+        Some(long.times(1.0 - weight).plus(short.times(weight)))
+    }
+
+    /// The services of the ledger but that one.
+    pub fn others(&self, than: &str) -> impl Iterator<Item = &'a ServiceAccount> {
+        let services = self.ledger.services();
+        let others = services.filter(move |(name, _)| *name != than);
+        others.map(|(_, account)| account)
+    }
+
     /// Why no calibration says what an operation costs, as the end of a sentence.
     pub fn no_calibration(&self, service: &str) -> String {
         match self.calibrations.get(service) {
@@ -175,6 +241,8 @@ fn moments(account: &ServiceAccount, operation: Operation) -> Moments {
         Operation::Signing(key) => role
             .steps
             .cost(Step::Signing, |class| class.signature == key),
+        // No step of a handshake.
+        Operation::Encryption(..) => Moments::default(),
     });
     costs.fold(Moments::default(), Moments::plus)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::evidence::Role;
 
-use super::{Id, Prediction, Remedy};
+use super::{Id, Prediction, Remedy, Work};
 
 /// How much a finding matters, gravest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +47,8 @@ pub enum Observed {
     Handshakes,
     /// TCP connections.
     Connections,
+    /// CPU samples.
+    Samples,
 }
 
 impl Observed {
@@ -55,6 +57,7 @@ impl Observed {
         match self {
             Self::Handshakes => "handshakes",
             Self::Connections => "connections",
+            Self::Samples => "samples",
         }
     }
 }
@@ -103,12 +106,15 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Whether a calibration of the service's library could tell the saving.
-    pub const fn wants_calibration(&self) -> bool {
-        let kind = matches!(
-            self.id,
-            Id::SlowKeyExchange | Id::CostlyCertificate | Id::PostQuantumCost
-        );
-        kind && matches!(self.prediction, Prediction::Unknown(_))
+    /// What could tell the saving, if it were timed in the service's library.
+    pub const fn wants_calibrated(&self) -> Option<Work> {
+        match (self.id, &self.prediction) {
+            (
+                Id::SlowKeyExchange | Id::CostlyCertificate | Id::PostQuantumCost,
+                Prediction::Unknown(_),
+            ) => Some(Work::PublicKeys),
+            (Id::CostlyCipher, Prediction::Unknown(_)) => Some(Work::Encryption),
+            _ => None,
+        }
     }
 }

@@ -7,6 +7,8 @@ pub enum Id {
     SlowKeyExchange,
     /// An RSA certificate where clients accept ECDSA.
     CostlyCertificate,
+    /// Data is encrypted by a slow cipher where clients offered a faster one.
+    CostlyCipher,
     /// Verification of certificates inside the server's handshakes.
     CertificateVerification,
     /// Sessions that clients brought, refused.
@@ -41,9 +43,10 @@ pub enum Id {
 
 impl Id {
     /// All findings, in the order of their pages.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::SlowKeyExchange,
         Self::CostlyCertificate,
+        Self::CostlyCipher,
         Self::CertificateVerification,
         Self::ResumptionRefused,
         Self::ResumptionNotOffered,
@@ -66,6 +69,7 @@ impl Id {
         match self {
             Self::SlowKeyExchange => "slow-key-exchange",
             Self::CostlyCertificate => "costly-certificate",
+            Self::CostlyCipher => "costly-cipher",
             Self::CertificateVerification => "certificate-verification",
             Self::ResumptionRefused => "resumption-refused",
             Self::ResumptionNotOffered => "resumption-not-offered",
@@ -99,6 +103,12 @@ impl Id {
             Self::CostlyCertificate => {
                 "Clients of before 2014 may not know ECDSA: keep the RSA certificate beside the \
                  new one. Clients that pin the old key must learn the new one first."
+            }
+            Self::CostlyCipher => {
+                "Suites with CBC are no loss: they have a history of attacks by padding and timing \
+                 (Lucky Thirteen), and 3DES has blocks too short for long connections (Sweet32). \
+                 Clients without AES in hardware, such as old telephones, prefer ChaCha20 for a \
+                 reason: let it stay in the list for those who name it first."
             }
             Self::CertificateVerification => {
                 "Resumed sessions are not verified again: a certificate revoked meanwhile is \

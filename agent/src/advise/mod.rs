@@ -12,6 +12,7 @@ mod finding;
 mod id;
 #[cfg(test)]
 mod pages;
+mod protection;
 mod range;
 mod remedies;
 mod rules;
@@ -25,9 +26,10 @@ use std::time::Duration;
 
 use crate::ledger::Ledger;
 
-pub use costs::{Calibration, Calibrations, CostSource, Costs, Operation};
+pub use costs::{Calibration, Calibrations, CostSource, Costs, Operation, Records, Work};
 pub use finding::{Basis, Evidence, Finding, Observed, Severity};
 pub use id::Id;
+pub use protection::{Hash, Protection};
 pub use range::Range;
 pub use remedies::{Remedy, remedy};
 pub use saving::{Prediction, Saving, Variant};
@@ -37,7 +39,7 @@ use subject::Subject;
 /// When a finding is worth telling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
-    /// Handshakes, or connections where a finding is about these, on which a
+    /// Handshakes, or connections or CPU samples where a finding is about these, on which a
     /// finding must rest.
     pub min_handshakes: u64,
     /// Share (0 to 1) of the service's CPU time, or of the time that its handshakes
@@ -54,15 +56,24 @@ impl Default for Thresholds {
     }
 }
 
+/// What a profile was made in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// How long the ledger was kept.
+    pub elapsed: Duration,
+    /// Whether the CPUs have instructions for AES.
+    pub aes_in_hardware: bool,
+}
+
 /// Findings on all services of the ledger, gravest first.
 ///
 /// `executable` tells the path of a service's executable, empty where it is not
-/// known; `elapsed` is how long the ledger was kept.
+/// known.
 pub fn advise<'a>(
     ledger: &Ledger,
     calibrations: &Calibrations,
     executable: impl Fn(&str) -> &'a str,
-    elapsed: Duration,
+    setting: Setting,
     thresholds: Thresholds,
 ) -> Vec<Finding> {
     let costs = Costs::new(ledger, calibrations);
@@ -74,7 +85,7 @@ pub fn advise<'a>(
                 server: Server::of(executable(name)),
                 account,
                 now: ledger.now(),
-                elapsed,
+                setting,
                 costs: &costs,
                 thresholds,
             };

@@ -8,7 +8,7 @@ use crate::units::percent;
 
 use super::{
     Basis, CostSource, Costs, Evidence, Finding, Id, Observed, Prediction, Range, Saving, Server,
-    Severity, Thresholds, remedy,
+    Setting, Severity, Thresholds, remedy,
 };
 
 /// A service under the eyes of the rules.
@@ -19,8 +19,7 @@ pub(super) struct Subject<'a> {
     pub account: &'a ServiceAccount,
     /// The ledger's clock.
     pub now: Duration,
-    /// How long the account was kept.
-    pub elapsed: Duration,
+    pub setting: Setting,
     pub costs: &'a Costs<'a>,
     pub thresholds: Thresholds,
 }
@@ -120,7 +119,7 @@ impl<'a> Subject<'a> {
         Basis {
             observed,
             count,
-            elapsed: self.elapsed,
+            elapsed: self.setting.elapsed,
         }
     }
 

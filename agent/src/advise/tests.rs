@@ -1,6 +1,7 @@
 //! Each rule at its thresholds: one below, it is silent; there, it fires.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod cipher;
 mod connections;
 mod costs;
 mod handshakes;
@@ -8,7 +9,7 @@ mod others;
 
 use std::time::Duration;
 
-use super::{Calibration, Calibrations, Finding, Id, Prediction, Thresholds, advise};
+use super::{Calibration, Calibrations, Finding, Id, Prediction, Setting, Thresholds, advise};
 use crate::evidence::hello::{CipherSuite, Facts, Group, Offer, SignatureScheme, Version};
 use crate::evidence::{Handshake, sample};
 use crate::ledger::Ledger;
@@ -56,9 +57,12 @@ pub(super) fn found(mut ledger: Ledger, cpu: f64, calibration: Calibration) -> V
     ledger.add_cpu(SERVICE, Duration::from_secs_f64(cpu), Duration::ZERO);
     let calibrations = Calibrations::from([(SERVICE.to_owned(), Ok(calibration))]);
     let executable = |_: &str| "/usr/sbin/nginx";
-    let elapsed = Duration::from_secs(30);
+    let setting = Setting {
+        elapsed: Duration::from_secs(30),
+        aes_in_hardware: true,
+    };
     let thresholds = Thresholds::default();
-    advise(&ledger, &calibrations, executable, elapsed, thresholds)
+    advise(&ledger, &calibrations, executable, setting, thresholds)
 }
 
 pub(super) fn find(ledger: Ledger, cpu: f64, id: Id) -> Option<Finding> {

@@ -8,13 +8,16 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::OPERATIONS;
-use super::libcrypto::{Libcrypto, be_idle};
+use super::libcrypto::{BYTES, Libcrypto, be_idle};
+use super::operations;
+use crate::advise::{Operation, Work};
 
 /// CPU seconds after which the kernel ends it, whatever the library does.
 const CPU_SECONDS: u64 = 2;
-/// CPU time for one operation.
+/// CPU time for one operation with keys.
 const SHARE: Duration = Duration::from_millis(70);
+/// CPU time for one way to encrypt, of which there are more.
+const SHARE_OF_ENCRYPTION: Duration = Duration::from_millis(25);
 /// Enough for a median and its spread.
 const REPEATS: usize = 300;
 /// Fewer make no figure.
@@ -22,20 +25,24 @@ const FEWEST: usize = 5;
 /// Repeats before the first that counts: caches and the library's own set-up.
 const WARM_UP: usize = 2;
 
-/// Times the operations of the library at `path` and prints name, 10th percentile,
+/// Bytes of the unit in which encryption is told.
+const MEGABYTE: i64 = 1_000_000;
+
+/// Times these operations of the library at `path` and prints name, 10th percentile,
 /// median and 90th percentile in nanoseconds, each operation as soon as it is done.
-pub fn run(path: &Path) -> ExitCode {
+pub fn run(path: &Path, work: Work) -> ExitCode {
     bound();
     let Some(library) = Libcrypto::open(path) else {
         return ExitCode::FAILURE;
     };
-    for (name, operation) in OPERATIONS {
+    for (name, operation) in operations(work) {
         let Some(mut once) = library.prepare(operation) else {
             continue;
         };
-        let Some([low, likely, high]) = quantiles(timed(&mut *once)) else {
+        let Some(times) = quantiles(timed(&mut *once, share(operation))) else {
             continue;
         };
+        let [low, likely, high] = times.map(|nanos| of_unit(operation, nanos));
         let mut out = io::stdout().lock();
         let written = writeln!(out, "{name} {low} {likely} {high}");
         if written.and_then(|()| out.flush()).is_err() {
@@ -43,6 +50,21 @@ pub fn run(path: &Path) -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+const fn share(operation: Operation) -> Duration {
+    match operation {
+        Operation::Encryption(..) => SHARE_OF_ENCRYPTION,
+        _ => SHARE,
+    }
+}
+
+/// What one of the operation's units takes, in nanoseconds.
+const fn of_unit(operation: Operation, nanos: i64) -> i64 {
+    match operation {
+        Operation::Encryption(..) => nanos * MEGABYTE / BYTES as i64,
+        _ => nanos,
+    }
 }
 
 /// Takes from this process what it does not need. Failure is no error: it has no
@@ -65,14 +87,14 @@ fn cpu() -> i64 {
 }
 
 /// CPU time of each repeat in nanoseconds; none if the operation fails.
-fn timed(once: &mut dyn FnMut() -> bool) -> Vec<i64> {
+fn timed(once: &mut dyn FnMut() -> bool, share: Duration) -> Vec<i64> {
     let mut times = Vec::new();
     for _ in 0..WARM_UP {
         if !once() {
             return Vec::new();
         }
     }
-    let share = i64::try_from(SHARE.as_nanos()).unwrap_or(i64::MAX);
+    let share = i64::try_from(share.as_nanos()).unwrap_or(i64::MAX);
     let end = cpu() + share;
     while times.len() < REPEATS && (times.len() < FEWEST || cpu() < end) {
         let before = cpu();
@@ -112,6 +134,6 @@ mod tests {
             left -= 1;
             left > 0
         };
-        assert_eq!(timed(&mut once), Vec::<i64>::new());
+        assert_eq!(timed(&mut once, SHARE), Vec::<i64>::new());
     }
 }

@@ -38,7 +38,7 @@ macro_rules! functions {
                 Some(Self {
                     // SAFETY: the types are those of OpenSSL's documentation, the same
                     // from 1.1.1 to 3.x; the library stays loaded as long as they are
-                    // used, since `Libcrypto` holds both.
+                    // used, since `Libcrypto` outlives what it makes.
                     $($name: unsafe {
                         *library.get(concat!(stringify!($name), "\0").as_bytes()).ok()?
                     },)+
@@ -47,6 +47,10 @@ macro_rules! functions {
         }
     };
 }
+
+mod records;
+
+pub(super) use records::BYTES;
 
 functions! {
     EVP_PKEY_CTX_new_id: fn(c_int, Pointer) -> Pointer;
@@ -70,7 +74,7 @@ functions! {
 pub(super) struct Libcrypto {
     call: Functions,
     /// Behind the functions: dropped after them.
-    _library: Library,
+    library: Library,
 }
 
 /// A kind of key: its number, and a parameter if it needs one.
@@ -81,6 +85,7 @@ const fn kind(operation: Operation) -> Option<Kind> {
     const BITS: &CStr = c"rsa_keygen_bits";
     let name = match operation {
         Operation::KeyExchange(name) | Operation::Signing(name) => name,
+        Operation::Encryption(..) => return None,
     };
     Some(match name.as_bytes() {
         b"x25519" => (X25519, None),
@@ -101,18 +106,22 @@ impl Libcrypto {
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.ok()?;
         Some(Self {
             call: Functions::of(&library)?,
-            _library: library,
+            library,
         })
     }
 
     /// Makes ready what an operation needs. The result does it once, and says whether
     /// it succeeded; None if the library cannot.
     pub(super) fn prepare(&self, operation: Operation) -> Option<Box<dyn FnMut() -> bool + '_>> {
+        if let Operation::Encryption(protection, length) = operation {
+            return records::prepare(&self.library, protection, length);
+        }
         let kind = kind(operation)?;
         let key = self.generate(kind)?;
         Some(match operation {
             Operation::KeyExchange(_) => Box::new(move || self.exchange(kind, &key).is_some()),
             Operation::Signing(_) => Box::new(move || self.sign(&key).is_some()),
+            Operation::Encryption(..) => return None,
         })
     }
 

@@ -1,5 +1,5 @@
-//! What public-key operations cost in a service's own libcrypto, timed outside its
-//! processes: where a prediction needs a cost that no handshake on this host showed.
+//! What public-key operations and encryption cost in a service's own libcrypto, timed outside its
+//! processes: where a prediction needs a cost that nothing on this host showed.
 //!
 //! The library is loaded by a process of its own, this program started again without
 //! privileges (`nobody`, no new privileges, an empty environment), at idle priority,
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::advise::{Calibration, Operation, Range};
+use crate::advise::{Calibration, Operation, Protection, Range, Records, Work};
 
 pub use child::run as run_child;
 
@@ -29,10 +29,10 @@ const NOBODY: u32 = 65_534;
 /// taken.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// What is timed, by the names in the child's output, in the order in which predictions
+/// What is timed of handshakes, by the names in the child's output, in the order in which predictions
 /// need it. Keys are made for it, which takes
 /// too long for larger RSA keys.
-const OPERATIONS: [(&str, Operation); 7] = [
+const PUBLIC_KEYS: [(&str, Operation); 7] = [
     ("x25519", Operation::KeyExchange("x25519")),
     ("ecdsa_p256", Operation::Signing("ecdsa_p256")),
     ("secp256r1", Operation::KeyExchange("secp256r1")),
@@ -42,13 +42,32 @@ const OPERATIONS: [(&str, Operation); 7] = [
     ("x448", Operation::KeyExchange("x448")),
 ];
 
-/// Times the operations in the library at `path`; takes some seconds at most.
+/// What is timed, by the names in the child's output.
+fn operations(work: Work) -> Vec<(String, Operation)> {
+    let encryption = || {
+        Protection::ALL.into_iter().flat_map(|protection| {
+            Records::ALL.map(|records| {
+                let name = format!("{}/{}", protection.label(), records.bytes());
+                (name, Operation::Encryption(protection, records))
+            })
+        })
+    };
+    match work {
+        Work::PublicKeys => PUBLIC_KEYS
+            .map(|(name, operation)| (name.to_owned(), operation))
+            .into(),
+        Work::Encryption => encryption().collect(),
+    }
+}
+
+/// Times these operations in the library at `path`; takes some seconds at most.
 ///
 /// # Errors
 /// In a few words, why there is nothing: the child could not be started, or not one
 /// operation could be timed.
-pub fn calibrate(path: &Path) -> Result<Calibration, String> {
-    let child = start(path).map_err(|error| format!("a child could not be started: {error}"))?;
+pub fn calibrate(path: &Path, work: Work) -> Result<Calibration, String> {
+    let child =
+        start(path, work).map_err(|error| format!("a child could not be started: {error}"))?;
     let mut child = Guard(child);
     child.wait();
     let mut output = String::new();
@@ -56,18 +75,19 @@ pub fn calibrate(path: &Path) -> Result<Calibration, String> {
         // What cannot be read is missing, like what was not measured.
         let _ = stdout.read_to_string(&mut output);
     }
-    let calibration = parse(&output);
+    let calibration = parse(&output, work);
     if calibration.is_empty() {
         return Err("its operations could not be timed".to_owned());
     }
     Ok(calibration)
 }
 
-fn start(path: &Path) -> std::io::Result<Child> {
+fn start(path: &Path, work: Work) -> std::io::Result<Child> {
     // The program that runs, also if its file was replaced.
     Command::new("/proc/self/exe")
         .arg(COMMAND)
         .arg(path)
+        .arg(work.label())
         .env_clear()
         .current_dir("/")
         .uid(NOBODY)
@@ -105,8 +125,8 @@ impl Drop for Guard {
 }
 
 /// Lines of a name and three times in nanoseconds. Others are left out.
-fn parse(output: &str) -> Calibration {
-    let names: BTreeMap<&str, Operation> = OPERATIONS.into_iter().collect();
+fn parse(output: &str, work: Work) -> Calibration {
+    let names: BTreeMap<String, Operation> = operations(work).into_iter().collect();
     let line = |line: &str| -> Option<(Operation, Range)> {
         let mut words = line.split(' ');
         let operation = *names.get(words.next()?)?;
@@ -128,7 +148,7 @@ mod tests {
     fn what_the_child_says_is_not_trusted() {
         let text = "x25519 90000 100000 110000\nsecp256r1 1 2\nsecp384r1 3 2 1\nmystery 1 2 3\n\
                     ecdsa_p256 nan 1 2\nrsa_2048 -1 1 2\n\nx448 inf inf inf\n";
-        let calibration = parse(text);
+        let calibration = parse(text, Work::PublicKeys);
         assert_eq!(calibration.len(), 1);
         let x25519 = calibration.get(&Operation::KeyExchange("x25519"));
         let likely = x25519.map(|range| range.likely);

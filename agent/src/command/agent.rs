@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::{doctor, new_ledger, session_options, stop_flag};
-use crate::advise::{Calibrations, Finding, Thresholds, advise};
+use crate::advise::{Calibrations, Finding, Setting, Thresholds, advise};
 use crate::cli::AgentOptions;
 use crate::config::Config;
+use crate::discover::host::aes_in_hardware;
 use crate::discover::selection::Selection;
 use crate::ledger::Recent;
 use crate::outlet::doctor::Capability;
@@ -81,7 +82,11 @@ fn judge(session: &Session, recent: &mut Recent, thresholds: Thresholds) -> Vec<
     let at = session.elapsed();
     recent.follow(&session.ledger(), at);
     let (ledger, elapsed) = recent.accounts(at);
-    advise(ledger, &Calibrations::new(), |_| "", elapsed, thresholds)
+    let setting = Setting {
+        elapsed,
+        aes_in_hardware: aes_in_hardware(),
+    };
+    advise(ledger, &Calibrations::new(), |_| "", setting, thresholds)
 }
 
 fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {

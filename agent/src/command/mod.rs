@@ -47,7 +47,7 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
         Command::Report(options) => report::run(&options, &config()?),
         Command::Doctor(format) => doctor::run(format, &config()?),
         // Without privileges, and without the configuration.
-        Command::Calibrate(library) => Ok(calibrate::run_child(&library)),
+        Command::Calibrate(library, work) => Ok(calibrate::run_child(&library, work)),
     }
 }
 

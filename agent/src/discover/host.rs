@@ -35,6 +35,16 @@ impl Host {
     }
 }
 
+/// Whether the CPU that asks has instructions for AES.
+pub fn aes_in_hardware() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("aes");
+    #[cfg(target_arch = "aarch64")]
+    return std::arch::is_aarch64_feature_detected!("aes");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    false
+}
+
 fn cpus_online(path: &Path) -> Result<u32, Error> {
     let text = fs::read_to_string(path).map_err(|source| Error::Read {
         path: path.into(),

@@ -64,6 +64,16 @@ impl Alternatives {
     }
 }
 
+/// Completed handshakes whose ClientHello was read, by whether the client would have
+/// taken AES-GCM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CipherOffers {
+    /// How many.
+    pub hellos: u64,
+    /// Those that offered AES-GCM too, for the same version of TLS.
+    pub aes_gcm: u64,
+}
+
 /// What the clients of handshakes offered that one alert in clear ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TurnedAway {
@@ -82,6 +92,9 @@ pub struct TurnedAway {
 pub struct Consequences {
     /// Completed handshakes in the server role by what was chosen.
     pub chosen: BTreeMap<Chosen, Alternatives>,
+    /// Completed handshakes in the server role by the suite that was chosen, unless that
+    /// is one with AES-GCM.
+    pub ciphers: BTreeMap<&'static str, CipherOffers>,
     /// Handshakes that a fatal alert in clear ended: true for alerts that the
     /// service sent, and what they say.
     pub turned_away: BTreeMap<(bool, &'static str), TurnedAway>,
@@ -111,6 +124,21 @@ impl Consequences {
             full: handshake.resumption == Resumption::None,
         };
         self.chosen.entry(chosen).or_default().record(facts, offer);
+        self.record_cipher(handshake.cipher, offer);
+    }
+
+    fn record_cipher(&mut self, chosen: &'static str, offer: &Offer) {
+        if is_aes_gcm(chosen) {
+            return;
+        }
+        let known = self.ciphers.len() < NAMES || self.ciphers.contains_key(chosen);
+        let name = if known { chosen } else { super::OTHER };
+        let is_13 = !chosen.contains(UP_TO_TLS12);
+        let mut offered = offer.ciphers.iter().map(|suite| suite.name());
+        let other = offered.any(|name| is_aes_gcm(name) && name.contains(UP_TO_TLS12) != is_13);
+        let kept = self.ciphers.entry(name).or_default();
+        kept.hellos += 1;
+        kept.aes_gcm += u64::from(other);
     }
 
     fn record_alert(&mut self, role: Role, facts: &Facts) {
@@ -142,6 +170,14 @@ impl Consequences {
         let those = self.chosen.iter().filter(|(chosen, _)| wanted(chosen));
         those.fold(Alternatives::default(), |sum, (_, one)| sum.plus(*one))
     }
+}
+
+/// In the names of suites that TLS 1.3 does not have.
+const UP_TO_TLS12: &str = "_WITH_";
+
+/// Whether a suite of that name protects data with AES-GCM.
+fn is_aes_gcm(suite: &str) -> bool {
+    suite.contains("_GCM_") && suite.contains("AES_")
 }
 
 /// Counts each name once, and together as `other` those for which there is no room.

@@ -30,7 +30,9 @@ use std::time::Duration;
 use crate::evidence::{Evidence, Handshake, Outcome, Role, Source, WaitReason};
 
 pub use accept_queue::AcceptQueueAccount;
-pub use alternatives::{Alternatives, Chosen, Consequences, RSA_TRANSPORT, TurnedAway};
+pub use alternatives::{
+    Alternatives, Chosen, CipherOffers, Consequences, RSA_TRANSPORT, TurnedAway,
+};
 pub use connections::{Closed, ConnectionAccount, Turns};
 pub use cpu::{Accounted, Check, CpuAccount, Part, Sampling};
 pub use distribution::Distribution;

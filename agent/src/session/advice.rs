@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Session;
-use crate::advise::{Calibration, Calibrations, Finding, Thresholds, advise};
+use crate::advise::{Calibration, Calibrations, Finding, Setting, Thresholds, Work, advise};
 use crate::calibrate::{calibrate, trust};
+use crate::discover::host::aes_in_hardware;
 use crate::outlet::report::ServiceFacts;
 
-/// Libraries that are calibrated at most: each takes a second of CPU time.
-const LIBRARIES: usize = 3;
+/// Calibrations at most: each takes up to a second of CPU time.
+const CALIBRATIONS: usize = 4;
 
 impl Session {
     /// What is wrong, and what a change would save. May take some seconds, where it
@@ -26,36 +27,47 @@ impl Session {
             known.map_or("", |service| service.executable.as_str())
         };
         let find = |calibrations: &Calibrations| {
-            advise(
-                &self.ledger(),
-                calibrations,
-                executable,
+            let setting = Setting {
                 elapsed,
-                thresholds,
-            )
+                aes_in_hardware: aes_in_hardware(),
+            };
+            let ledger = self.ledger();
+            advise(&ledger, calibrations, executable, setting, thresholds)
         };
         let findings = find(&Calibrations::new());
-        let wanting = findings.iter().filter(|one| one.wants_calibration());
-        let names: BTreeSet<String> = wanting.map(|one| one.service.clone()).collect();
-        if names.is_empty() {
+        let wanting = findings.iter().filter_map(|one| {
+            let work = one.wants_calibrated()?;
+            Some((one.service.clone(), work))
+        });
+        let wanted: BTreeSet<(String, Work)> = wanting.collect();
+        if wanted.is_empty() {
             return findings;
         }
-        find(&self.calibrations(names))
+        find(&self.calibrations(wanted))
     }
 
-    fn calibrations(&self, names: BTreeSet<String>) -> Calibrations {
-        let mut done: BTreeMap<PathBuf, Result<Calibration, String>> = BTreeMap::new();
-        let calibrations = names.into_iter().map(|name| {
+    fn calibrations(&self, wanted: BTreeSet<(String, Work)>) -> Calibrations {
+        let mut done: BTreeMap<(PathBuf, Work), Result<Calibration, String>> = BTreeMap::new();
+        let mut calibrations = Calibrations::new();
+        for (name, work) in wanted {
             let result = self.libcrypto_of(&name).and_then(|path| {
-                if done.len() >= LIBRARIES && !done.contains_key(&path) {
+                let key = (path, work);
+                if done.len() >= CALIBRATIONS && !done.contains_key(&key) {
                     return Err("enough others were calibrated".to_owned());
                 }
-                let timed = done.entry(path).or_insert_with_key(|path| calibrate(path));
+                let timed = done
+                    .entry(key)
+                    .or_insert_with_key(|(path, work)| calibrate(path, *work));
                 timed.clone()
             });
-            (name, result)
-        });
-        calibrations.collect()
+            match (calibrations.get_mut(&name), result) {
+                // Two kinds of work in one library.
+                (Some(Ok(known)), Ok(more)) => known.extend(more),
+                (Some(Ok(_)), Err(_)) => {}
+                (_, result) => _ = calibrations.insert(name, result),
+            }
+        }
+        calibrations
     }
 
     /// The libcrypto of a service, if it may be loaded.

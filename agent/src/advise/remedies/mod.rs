@@ -4,6 +4,7 @@
 //! setting by its place in the user interface. Where a server has none for it, or is not
 //! known, the advice is general.
 
+mod ciphers;
 mod connections;
 mod handshakes;
 mod others;
@@ -32,6 +33,7 @@ pub fn remedy(id: Id, role: Role, server: Server) -> Remedy {
     let (change, directive) = match id {
         Id::SlowKeyExchange => handshakes::slow_key_exchange(server),
         Id::CostlyCertificate => handshakes::costly_certificate(server),
+        Id::CostlyCipher => ciphers::costly(server),
         Id::CertificateVerification => handshakes::verification(server),
         Id::PostQuantumCost => handshakes::post_quantum(server),
         Id::ResumptionRefused => resumption::refused(server),

@@ -177,7 +177,10 @@ fn evidence(
         statements.push(format!(
             "They left {} TIME_WAIT sockets ({}).",
             count(account.time_wait_created),
-            rate(account.time_wait_created, subject.elapsed.as_secs_f64())
+            rate(
+                account.time_wait_created,
+                subject.setting.elapsed.as_secs_f64()
+            )
         ));
     }
     Evidence {

@@ -2,6 +2,7 @@
 
 mod bottleneck;
 mod certificate;
+mod cipher;
 mod connections;
 mod failures;
 mod key_exchange;
@@ -15,9 +16,10 @@ use super::{Finding, subject::Subject};
 /// A rule.
 type Rule = fn(&Subject<'_>) -> Option<Finding>;
 
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 18] = [
     key_exchange::slow,
     certificate::costly,
+    cipher::costly,
     certificate::verification,
     resumption::refused,
     resumption::not_offered_by_clients,

@@ -21,7 +21,7 @@ pub(super) fn time_wait(subject: &Subject<'_>) -> Option<Finding> {
     if standing < STANDING || !subject.enough(created) {
         return None;
     }
-    let per_second = rate(created, subject.elapsed.as_secs_f64());
+    let per_second = rate(created, subject.setting.elapsed.as_secs_f64());
     let evidence = Evidence {
         basis: subject.basis(Observed::Connections, account.closed_count()),
         statements: vec![format!(

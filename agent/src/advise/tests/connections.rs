@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{ENOUGH, SERVICE, check, find, handshake, ledger, likely_seconds};
-use crate::advise::{Id, Prediction, Severity, Thresholds, advise};
+use crate::advise::{Id, Prediction, Setting, Severity, Thresholds, advise};
 use crate::evidence::sample::{connection, opening};
 use crate::evidence::{Closer, Connection, Handshake, Opening, ProcessEvent, Remote, Role, Whole};
 use crate::ledger::Ledger;
@@ -216,7 +216,10 @@ fn thresholds_are_those_that_are_given() {
         &kept,
         &Default::default(),
         |_| "",
-        Duration::from_secs(1),
+        Setting {
+            elapsed: Duration::from_secs(1),
+            aes_in_hardware: true,
+        },
         thresholds,
     );
     assert!(

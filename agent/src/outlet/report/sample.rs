@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, PoisonError};
 use std::time::Duration;
 
-use crate::advise::{Calibrations, Finding, Thresholds, advise};
+use crate::advise::{Calibrations, Finding, Setting, Thresholds, advise};
 use crate::evidence::accept_queue::{AcceptQueues, Queue};
 use crate::evidence::activity::{Activity, Mode};
 use crate::evidence::hello::tests::fixture;
@@ -320,7 +320,10 @@ fn findings_of(facts: &Facts, ledger: &Ledger) -> Vec<Finding> {
         ledger,
         &none,
         executable,
-        facts.duration,
+        Setting {
+            elapsed: facts.duration,
+            aes_in_hardware: true,
+        },
         Thresholds::default(),
     )
 }

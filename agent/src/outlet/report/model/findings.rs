@@ -18,7 +18,7 @@ pub struct Finding {
     pub severity: String,
     /// What is wrong.
     pub title: String,
-    /// `handshakes` or `connections`: what the finding rests on.
+    /// `handshakes`, `connections` or `samples` (of CPUs): what the finding rests on.
     pub observed: String,
     /// How many of them.
     pub observed_count: u64,
