@@ -36,10 +36,15 @@ def rustls(folder: Path, certificate: Certificate) -> Iterator[Server]:
 
 @contextmanager
 def static_http(
-    folder: Path, certificate: Certificate, tls: str = "any", options: Sequence[Argument] = ()
+    folder: Path,
+    certificate: Certificate,
+    tls: str = "any",
+    options: Sequence[Argument] = (),
+    name: str = "http",
 ) -> Iterator[Server]:
-    """OpenSSL linked in and stripped, a thread per connection; named as Domino's task is."""
-    program = shutil.copy(PROGRAMS / "http", folder / "http")
+    """OpenSSL linked in and stripped, a thread per connection; named as Domino's task is, unless
+    the test needs a service of another name."""
+    program = shutil.copy(PROGRAMS / "http", folder / name)
     with announcing([program, certificate.cert, certificate.key, "--tls", tls, *options]) as server:
         yield server
 

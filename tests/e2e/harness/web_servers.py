@@ -184,15 +184,15 @@ def apache(
     certificate: Certificate,
     mpm: str,
     extra: str = "",
-    program: Optional[Path] = None,
+    name: Optional[str] = None,
 ) -> Iterator[Server]:
     """Apache with the worker or the event module; `extra` goes to the end of its configuration.
-    `program` is a copy under a name that the test chose."""
+    Its program is a copy, which may have a name that the test chose."""
 
     def start(port: int) -> Process:
         values = {"port": port, "mpm": mpm, "extra": extra}
         config = _write(folder / "apache.conf", APACHE_CONFIG, certificate, **values)
-        return Process([program or private_copy("apache2", folder), "-D", "FOREGROUND", "-f", config])
+        return Process([private_copy("apache2", folder, name), "-D", "FOREGROUND", "-f", config])
 
     with on_free_port(start) as server:
         yield server

@@ -1,0 +1,153 @@
+"""Field report E: is HTTPS slow? Node.js with HTTP/2, by cipher suite and by the size of DHE.
+
+On connections that are kept handshakes take next to nothing, so that no size of DHE can matter:
+what the report saw there was noise. With a connection for each request it grows as it should.
+"""
+
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+from typing import Iterator
+
+import pytest
+
+from harness import servers
+from harness.load import Load as Handshakes
+from harness.load import run_load
+from harness.profiler import Profiling
+from harness.scenarios import Profiled, assert_predicted, find, h2load, profile, spend
+from harness.servers import Server
+
+NOT_TLS = "tls-is-not-the-bottleneck"
+SLOW = "slow-key-exchange"
+
+GCM = "ECDHE-RSA-AES128-GCM-SHA256"
+CBC = "ECDHE-RSA-AES256-SHA384"
+SUITES = [GCM, "ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-RSA-CHACHA20-POLY1305", CBC]
+DHE = "DHE-RSA-AES128-GCM-SHA256"
+SIZES = [2048, 4096]
+
+KEPT = h2load(32_000, 4, "-m", 10, "--ciphers=ALL")
+ENOUGH = "[findings]\nmin_handshakes = 4\n[profile]\nsample_frequency = 499\n"
+"""For findings on four connections: with more, handshakes take their share of a short run."""
+
+CONNECTIONS = 120
+"""Over the default threshold of 100."""
+
+NOISE = 0.15
+"""What CPU time for a request may differ by between alike runs on a shared machine."""
+
+
+def connection_each(port: int) -> int:
+    """A load of full handshakes with a request each, whose clients offer all groups."""
+    run_load(Handshakes(full=CONNECTIONS, tls="1.2"), port, timeout=120.0)
+    return CONNECTIONS
+
+
+def parameters(folder: Path, size: int) -> Path:
+    """A group of RFC 7919."""
+    path = folder / f"ffdhe{size}.pem"
+    command = ["openssl", "genpkey", "-genparam", "-algorithm", "DH", "-pkeyopt"]
+    subprocess.run([*command, f"group:ffdhe{size}", "-out", path], check=True, capture_output=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def by_suite(tmp_path_factory, rsa) -> Iterator[dict[str, Server]]:
+    with ExitStack() as stack:
+        yield {
+            suite: stack.enter_context(
+                servers.node_http2(tmp_path_factory.mktemp("node"), rsa, suite, name="nodejs")
+            )
+            for suite in SUITES
+        }
+
+
+@pytest.fixture(scope="module")
+def by_size(tmp_path_factory, rsa) -> Iterator[dict[int, Server]]:
+    with ExitStack() as stack:
+        started = {}
+        for size in SIZES:
+            folder = tmp_path_factory.mktemp("node")
+            node = servers.node_http2(folder, rsa, DHE, [parameters(folder, size)])
+            started[size] = stack.enter_context(node)
+        yield started
+
+
+def kept(folder: Path, server: Server) -> Profiled:
+    """A profile under a load on few connections."""
+    config = folder / "tlsprof.toml"
+    config.write_text(ENOUGH)
+    return profile(folder, server, KEPT, "--config", config)
+
+
+def encryption(profiled: Profiled) -> float:
+    """CPU seconds for a megabyte."""
+    costs = {cost["unit"]: cost for cost in profiled.service.data["unit_costs"]}
+    return costs["megabyte"]["cpu_seconds"]
+
+
+def test_on_kept_connections_tls_is_not_the_bottleneck(by_suite, tmp_path):
+    profiles = {suite: kept(tmp_path, server) for suite, server in by_suite.items()}
+    for profiled in profiles.values():
+        finding = profiled.finding(NOT_TLS)
+        assert finding, profiled.report.data["findings"]
+        assert finding["figures"]["handshake_cpu_ratio"] < 0.05
+        assert profiled.spent.each > 0
+    # CBC with HMAC is last, as in the report, and by how much is what a megabyte says.
+    assert encryption(profiles[CBC]) > 1.5 * encryption(profiles[GCM])
+
+
+def test_on_kept_connections_the_size_of_dhe_is_noise(by_size, tmp_path):
+    profiles = {size: kept(tmp_path, server) for size, server in by_size.items()}
+    for profiled in profiles.values():
+        assert profiled.finding(NOT_TLS), profiled.report.data["findings"]
+        assert not profiled.finding(SLOW), profiled.report.data["findings"]
+    spent = {size: [profiled.spent.each] for size, profiled in profiles.items()}
+    for _ in range(2):
+        for size, server in by_size.items():
+            spent[size].append(spend(server, KEPT).each)
+    medians = [median(each) for each in spent.values()]
+    assert max(medians) / min(medians) - 1 < NOISE, spent
+
+
+def test_with_a_connection_for_each_request_dhe_costs_more_the_larger_it_is(by_size, tmp_path):
+    costs = []
+    for server in by_size.values():
+        profiled = profile(tmp_path, server, connection_each)
+        finding = profiled.finding(SLOW)
+        assert finding, profiled.report.data["findings"]
+        assert finding["figures"]["affected_handshakes"] == CONNECTIONS
+        assert finding["remedy"]["server"] == "Node.js"
+        assert not profiled.finding(NOT_TLS)
+        costs.append(profiled.service.step_seconds("key_exchange"))
+    assert costs[0] * 2 < costs[1], costs
+
+
+def test_with_a_connection_for_each_request_ecdhe_is_nothing_to_find(by_suite, tmp_path):
+    profiled = profile(tmp_path, by_suite[GCM], connection_each)
+    assert not profiled.finding(SLOW), profiled.report.data["findings"]
+
+
+def test_the_saving_of_ecdhe_is_predicted_from_another_service(by_suite, by_size, tmp_path):
+    """The TLS library is in node's own program and cannot be calibrated, but another node on this
+    host tells what X25519 costs. They have different names, and so are different services."""
+    fast = by_suite[GCM]
+
+    def measure() -> dict[str, float]:
+        ratios = {}
+        for size, slow in by_size.items():
+            saved = spend(slow, connection_each).each - spend(fast, connection_each).each
+            with Profiling(tmp_path) as profiling:
+                connection_each(slow.port)
+                connection_each(fast.port)
+                profiling.finish()
+            prediction = find(profiling.report, slow.port, SLOW)["prediction"]
+            assert prediction["source"] == "this_host", prediction
+            ratios[f"DHE of {size} bits"] = (
+                prediction["cpu_seconds"]["likely"] / CONNECTIONS / saved
+            )
+        return ratios
+
+    assert_predicted(measure)
