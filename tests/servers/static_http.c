@@ -29,7 +29,6 @@ struct options {
 	bool no_sessions;
 	bool plain;
 	bool exec;
-	unsigned long threads; /* that serve one connection after another; 0: one is started for each */
 	int connection;  /* serve this descriptor, then end */
 	int ticket_keys; /* file with the keys that all processes seal tickets with */
 	struct service service;
@@ -147,30 +146,6 @@ static void *accept_in_threads(void *argument)
 	return NULL;
 }
 
-/* As servers do that have a fixed number of threads, Domino's 40 for one. */
-static void *serve_in_turn(void *argument)
-{
-	const struct accepting *accepting = argument;
-
-	for (;;) {
-		int fd = accept4(accepting->listener, NULL, NULL, SOCK_CLOEXEC);
-
-		if (fd >= 0)
-			serve_connection(accepting->service, fd);
-	}
-	return NULL;
-}
-
-static void accept_in_pool(struct accepting *accepting, unsigned long threads)
-{
-	pthread_t thread;
-
-	for (unsigned long i = 1; i < threads; i++)
-		if (pthread_create(&thread, NULL, serve_in_turn, accepting))
-			die("pthread_create");
-	serve_in_turn(accepting);
-}
-
 static void accept_forever(const struct options *options, char **argv)
 {
 	struct service plain = options->service;
@@ -187,8 +162,6 @@ static void accept_forever(const struct options *options, char **argv)
 		if (pthread_create(&thread, NULL, accept_in_threads, &without))
 			die("pthread_create");
 	}
-	if (options->threads)
-		accept_in_pool(&with, options->threads);
 	accept_in_threads(&with);
 }
 
@@ -196,8 +169,7 @@ static _Noreturn void usage(const char *program)
 {
 	fprintf(stderr,
 		"usage: %s CERTIFICATE KEY [--tls 1.2|1.3|any] [--groups LIST] [--requests N] "
-		"[--bytes N] "
-		"[--no-sessions] [--plain | --exec]\n",
+		"[--bytes N]  [--no-sessions] [--plain | --exec]\n",
 		program);
 	exit(2);
 }
@@ -212,7 +184,6 @@ static struct options parse_options(int argc, char **argv)
 		{ "no-sessions", no_argument, NULL, 's' },
 		{ "plain", no_argument, NULL, 'p' },
 		{ "exec", no_argument, NULL, 'e' },
-		{ "threads", required_argument, NULL, 't' },
 		{ "connection", required_argument, NULL, 'c' },
 		{ "ticket-keys", required_argument, NULL, 'k' },
 		{ 0 },
@@ -243,9 +214,6 @@ static struct options parse_options(int argc, char **argv)
 			break;
 		case 'e':
 			options.exec = true;
-			break;
-		case 't':
-			options.threads = strtoul(optarg, NULL, 10);
 			break;
 		case 'c':
 			options.connection = atoi(optarg);
