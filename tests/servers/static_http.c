@@ -169,7 +169,7 @@ static _Noreturn void usage(const char *program)
 {
 	fprintf(stderr,
 		"usage: %s CERTIFICATE KEY [--tls 1.2|1.3|any] [--groups LIST] [--requests N] "
-		"[--bytes N]  [--no-sessions] [--plain | --exec]\n",
+		"[--bytes N] [--no-sessions] [--plain | --exec]\n",
 		program);
 	exit(2);
 }
