@@ -89,6 +89,7 @@ static __always_inline void handle_thread_end(struct task_struct *task)
 		return;
 	describe(&event, TLSPROF_EVENT_EXIT, task);
 	event.cpu = process_cpu(task);
+	bpf_map_delete_elem(&processes_with_phases, &event.header.pid);
 	send_event(&event, sizeof(event));
 }
 

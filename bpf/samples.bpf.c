@@ -156,6 +156,8 @@ static __always_inline void handle_strike(struct interrupted *at)
 		return;
 	(*strikes)++;
 	key.state = handshake_state((__u32)pid_tgid, timed->call, timed->phase);
+	if (!bpf_map_lookup_elem(&processes_with_phases, &key.pid))
+		key.state |= TLSPROF_SAMPLE_BEFORE_PHASES;
 	if (in_user_mode(at))
 		handle_user(at, &key, sample);
 	else

@@ -289,6 +289,8 @@ enum tlsprof_sample_state {
 	/* What the thread was at work on, as the sources of handshakes see it. */
 	TLSPROF_SAMPLE_IN_CALL = 2,  /* inside a call of the library's state machine */
 	TLSPROF_SAMPLE_IN_PHASE = 4, /* in the phase of a handshake on a socket */
+	/* The process has not been in such a phase yet: it starts, or never will be. */
+	TLSPROF_SAMPLE_BEFORE_PHASES = 8,
 };
 
 /* Samples that are alike: key of the `samples` hash. */

@@ -30,6 +30,26 @@ struct {
 	__type(value, __u64);
 } samples_in_lead SEC(".maps");
 
+#define PROCESSES_WITH_PHASES 4096
+
+/* Processes that have been in the phase of a handshake, and have not ended. Preallocated, as
+ * programs on perf events need it; the one without a handshake for longest gives way. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, PROCESSES_WITH_PHASES);
+	__type(key, __u32); /* process id */
+	__type(value, __u8);
+} processes_with_phases SEC(".maps");
+
+static __always_inline void note_process_with_phase(void)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	__u8 one = 1;
+
+	if (!bpf_map_lookup_elem(&processes_with_phases, &pid))
+		bpf_map_update_elem(&processes_with_phases, &pid, &one, BPF_ANY);
+}
+
 /* The current thread has been in a phase since `began`: so was its sample, if that was
  * taken meanwhile. Periods are longer than the lead: there is at most one. */
 static __always_inline void claim_sample(__u64 began)

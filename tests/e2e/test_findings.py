@@ -23,6 +23,12 @@ ENOUGH = 150
 
 REPEATS = 3
 
+CBC = "ECDHE-RSA-AES256-SHA384"
+GCM = "ECDHE-RSA-AES256-GCM-SHA384"
+
+MEGABYTES = 800
+"""Enough for two seconds of encryption with CBC on any machine that runs these tests."""
+
 NO_SESSIONS = "ssl_session_cache off; ssl_session_tickets off;"
 
 
@@ -150,3 +156,46 @@ def test_a_process_for_each_connection_is_found(form, rsa, tmp_path):
     if finding:
         # One process may be forked before the ledger knows the service.
         assert ENOUGH - 1 <= finding["figures"]["processes_forked"] <= ENOUGH
+
+
+def downloaded(folder: Path, certificate: Certificate, suites: str) -> tuple[Report, int]:
+    """A report on an nginx that has sent megabytes to a client that offers both suites."""
+    folder.mkdir()
+    (folder / "file").write_bytes(bytes(1_000_000))
+    extra = f"""
+        ssl_certificate {certificate.cert}; ssl_certificate_key {certificate.key};
+        ssl_protocols TLSv1.2; ssl_ciphers {suites};
+        location /file {{ alias {folder}/file; }}
+    """
+    with plain_nginx.nginx(folder, "nginx-cipher", extra=extra, parameters=" ssl") as server:
+        with Profiling(folder, "--port", server.port) as profiling:
+            url = f"https://localhost:{server.port}/file?[1-{MEGABYTES}]"
+            options = ["--cacert", certificate.cert, "--resolve", f"localhost:{server.port}:127.0.0.1"]
+            done = run(["curl", "-s", "-f", *options, "-o", "/dev/null", url])
+            assert done.child.returncode == 0, done.describe()
+            profiling.finish()
+        return profiling.report, server.port
+
+
+def encryption(report: Report, port: int) -> float:
+    """CPU seconds."""
+    rows = report.on_port(port).data["activities"]
+    return sum(row["cpu_seconds"] for row in rows if row["activity"] == "encryption")
+
+
+def test_a_costly_cipher_is_found_and_its_saving_predicted(rsa, tmp_path):
+    ratios = []
+    for repeat in range(REPEATS):
+        before, port = downloaded(tmp_path / f"{repeat}-cbc", rsa, CBC)
+        finding = find(before, port, "costly-cipher")
+        assert finding, before.data["findings"]
+        assert finding["figures"]["offered_aes_gcm_ratio"] == 1.0
+        assert finding["figures"]["bytes"] == pytest.approx(MEGABYTES * 1e6, rel=0.01)
+        assert "ssl_ciphers ECDHE+AESGCM" in finding["remedy"]["directive"]
+        assert finding["prediction"]["source"] == "calibration", finding
+        spent = encryption(before, port)
+        after, port = downloaded(tmp_path / f"{repeat}-gcm", rsa, GCM)
+        assert not find(after, port, "costly-cipher"), after.data["findings"]
+        saved = spent - encryption(after, port)
+        ratios.append(finding["prediction"]["cpu_seconds"]["likely"] / saved)
+    assert median(ratios) == pytest.approx(1.0, rel=TOLERANCE), ratios

@@ -27,6 +27,8 @@ pub enum Id {
     EphemeralPorts,
     /// A process for each connection.
     ProcessPerConnection,
+    /// Connections are dropped, or wait long, before they are accepted.
+    AcceptQueueOverflow,
     /// Handshakes wait for locks.
     LockWait,
     /// Handshakes wait for disks.
@@ -43,7 +45,7 @@ pub enum Id {
 
 impl Id {
     /// All findings, in the order of their pages.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::SlowKeyExchange,
         Self::CostlyCertificate,
         Self::CostlyCipher,
@@ -56,6 +58,7 @@ impl Id {
         Self::TimeWaitBuildUp,
         Self::EphemeralPorts,
         Self::ProcessPerConnection,
+        Self::AcceptQueueOverflow,
         Self::LockWait,
         Self::DiskWait,
         Self::RandomWait,
@@ -79,6 +82,7 @@ impl Id {
             Self::TimeWaitBuildUp => "time-wait-build-up",
             Self::EphemeralPorts => "ephemeral-ports",
             Self::ProcessPerConnection => "process-per-connection",
+            Self::AcceptQueueOverflow => "accept-queue-overflow",
             Self::LockWait => "lock-wait",
             Self::DiskWait => "disk-wait",
             Self::RandomWait => "random-wait",
@@ -137,6 +141,10 @@ impl Id {
             Self::ProcessPerConnection => {
                 "Processes keep connections apart in memory; threads and event loops do not. \
                  What was safe for one connection a process may not be for many."
+            }
+            Self::AcceptQueueOverflow => {
+                "A longer queue hides that a server is too slow: clients wait in it, and may have \
+                 gone when their turn comes. Each waiting connection takes kernel memory."
             }
             Self::LockWait | Self::DiskWait => {
                 "Sessions in the memory of one process cannot be resumed in another: look at \

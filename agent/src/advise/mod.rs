@@ -21,6 +21,7 @@ mod server;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 
 use std::time::Duration;
 

@@ -1,11 +1,13 @@
 //! Each rule at its thresholds: one below, it is silent; there, it fires.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod accept_queue;
 mod cipher;
 mod connections;
 mod costs;
 mod handshakes;
 mod others;
+mod upkeep;
 
 use std::time::Duration;
 

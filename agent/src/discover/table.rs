@@ -1,7 +1,6 @@
 //! The processes of this host, followed as they come and go.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,7 +42,7 @@ struct Entry {
     /// Shared only with processes of the same `selected`; empty when dead.
     images: ImageSet,
     /// Dead: where code of TLS libraries lay, for samples that come late.
-    tls_code: Box<[Range<u64>]>,
+    code: code::KnownCode,
     cpu: ProcessCpu,
     selected: bool,
     alive: bool,

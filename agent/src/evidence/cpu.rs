@@ -2,8 +2,8 @@
 
 use super::Pid;
 use crate::kernel::contract::{
-    TLSPROF_SAMPLE_IN_CALL, TLSPROF_SAMPLE_IN_PHASE, TLSPROF_SAMPLE_KERNEL, tlsprof_sample,
-    tlsprof_sample_key,
+    TLSPROF_SAMPLE_BEFORE_PHASES, TLSPROF_SAMPLE_IN_CALL, TLSPROF_SAMPLE_IN_PHASE,
+    TLSPROF_SAMPLE_KERNEL, tlsprof_sample, tlsprof_sample_key,
 };
 
 /// Most bytes of machine code in a sample: as many before the instruction as from it on.
@@ -17,6 +17,8 @@ pub struct CpuSample {
     pub process: Pid,
     /// The thread was at work on a TLS handshake.
     pub handshake: bool,
+    /// Its process was in the phase of no handshake yet, nor is.
+    pub before_handshakes: bool,
     /// Address in user space: of the next instruction, or of the system call.
     pub instruction: u64,
     /// Machine code around `instruction`, at most [`CODE_LEN`] bytes; empty in kernel
@@ -57,6 +59,7 @@ impl CpuSample {
         Some(Self {
             process: key.pid,
             handshake: at_handshake(key, probed),
+            before_handshakes: key.state & TLSPROF_SAMPLE_BEFORE_PHASES != 0,
             instruction: sample.instruction,
             code,
             at,

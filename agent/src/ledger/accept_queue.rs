@@ -29,6 +29,15 @@ impl AcceptQueueAccount {
         self.listeners > 0 || self.overflows > 0 || self.wait.count() > 0
     }
 
+    /// Takes over what queues are like now, and the drops since a state of so many.
+    pub(super) fn follow(&mut self, whole: &Self, overflows_before: u64) {
+        self.was_read = whole.was_read;
+        self.listeners = whole.listeners;
+        self.present = whole.present;
+        self.peak = whole.present.fuller(self.peak);
+        self.overflows = whole.overflows.saturating_sub(overflows_before);
+    }
+
     fn clear_present(&mut self) {
         self.listeners = 0;
         self.present = Queue::default();

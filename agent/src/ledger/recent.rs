@@ -10,19 +10,26 @@ use std::time::Duration;
 
 use crate::evidence::Evidence;
 
-use super::{Ledger, Limits, Processes};
+use super::{CpuAccount, Ledger, Limits, Processes};
 
 /// How far apart accounts begin.
 pub const SPAN: Duration = Duration::from_secs(300);
 
-/// What a service had used when accounts began, by the whole ledger.
-type Before = BTreeMap<String, (Duration, Duration, Processes)>;
+/// What the whole ledger said of a service when accounts began.
+#[derive(Clone, Debug, Default)]
+struct Before {
+    user: Duration,
+    system: Duration,
+    activities: CpuAccount,
+    processes: Processes,
+    overflows: u64,
+}
 
 #[derive(Clone, Debug)]
 struct Accounts {
     began: Duration,
     ledger: Ledger,
-    before: Before,
+    before: BTreeMap<String, Before>,
 }
 
 /// The last minutes of all services. Twice the memory of a ledger at most.
@@ -37,8 +44,14 @@ impl Accounts {
     fn begin(limits: Limits, began: Duration, whole: &Ledger) -> Self {
         let services = whole.services();
         let before = services.map(|(name, account)| {
-            let state = (account.cpu_user, account.cpu_system, account.processes);
-            (name.to_owned(), state)
+            let before = Before {
+                user: account.cpu_user,
+                system: account.cpu_system,
+                activities: account.activities.clone(),
+                processes: account.processes,
+                overflows: account.accept_queue.overflows,
+            };
+            (name.to_owned(), before)
         });
         let mut ledger = Ledger::new(limits);
         ledger.advance(whole.now());
@@ -57,10 +70,14 @@ impl Accounts {
             let Some(known) = whole.services.get(name) else {
                 continue;
             };
-            let (user, system, processes) = self.before.get(name).copied().unwrap_or_default();
-            account.cpu_user = known.cpu_user.saturating_sub(user);
-            account.cpu_system = known.cpu_system.saturating_sub(system);
-            account.processes = known.processes.since(processes);
+            let none = Before::default();
+            let before = self.before.get(name).unwrap_or(&none);
+            account.cpu_user = known.cpu_user.saturating_sub(before.user);
+            account.cpu_system = known.cpu_system.saturating_sub(before.system);
+            account.activities = known.activities.since(&before.activities);
+            account.processes = known.processes.since(before.processes);
+            let queues = &mut account.accept_queue;
+            queues.follow(&known.accept_queue, before.overflows);
             account.remotes.clone_from(&known.remotes);
             for (role, connections) in &mut account.connections {
                 if let Some(known) = known.connections.get(role) {
@@ -114,9 +131,11 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed test should stop")]
 
     use super::*;
+    use crate::evidence::accept_queue::AcceptQueues;
+    use crate::evidence::activity::{Activity, Mode, Upkeep};
     use crate::evidence::sample::{connection, handshake, opening};
     use crate::evidence::{ProcessEvent, Role};
-    use crate::ledger::ServiceAccount;
+    use crate::ledger::{Sampling, ServiceAccount};
 
     const SERVICE: &str = "nginx.service";
 
@@ -129,8 +148,10 @@ mod tests {
 
     impl Books {
         fn new() -> Self {
+            let mut whole = Ledger::default();
+            whole.set_sampling(Sampling::Every(Duration::from_millis(10)));
             Self {
-                whole: Ledger::default(),
+                whole,
                 recent: Recent::new(Limits::default()),
                 at: Duration::ZERO,
             }
@@ -155,6 +176,16 @@ mod tests {
             };
             self.whole.record_process(SERVICE, &fork);
             let part = Duration::from_millis(500);
+            let (activity, mode) = (Activity::Application, Mode::User);
+            self.whole.add_samples(SERVICE, activity, mode, 100);
+            self.whole.note_upkeep(SERVICE, Upkeep::Process, 7);
+            let queues = AcceptQueues {
+                listeners: 1,
+                overflows: 3,
+                ..AcceptQueues::default()
+            };
+            let queues = BTreeMap::from([(SERVICE.to_owned(), queues)]);
+            self.whole.record_accept_queues(&queues);
             self.whole.add_cpu(SERVICE, part, part);
         }
 
@@ -179,6 +210,10 @@ mod tests {
         );
         assert_eq!(account.processes.forked, count);
         assert_eq!(account.cpu(), Duration::from_secs(count));
+        assert_eq!(account.activities.samples(), 100 * count);
+        assert_eq!(account.activities.attributed(), account.cpu());
+        assert_eq!(account.activities.upkeep(Upkeep::Process), 7 * count);
+        assert_eq!(account.accept_queue.overflows, 3 * count);
         count
     }
 

@@ -83,6 +83,9 @@ impl Session {
                 ledger.add_samples(&service, activity, mode, count);
             }
             ledger.note_unclassified(&service, booking.unclassified);
+            for (upkeep, count) in booking.upkeep {
+                ledger.note_upkeep(&service, upkeep, count);
+            }
         }
         let mut events: BTreeMap<Option<String>, NetworkEvents> = ledger
             .services()

@@ -134,3 +134,44 @@ pub(super) const fn ports(server: Server) -> Advice {
         directive,
     )
 }
+
+pub(super) const fn accept_queue(server: Server) -> Advice {
+    match server {
+        Server::Nginx => (
+            "Where connections wait long: take off work, or add workers and CPUs. Where they come in \
+             bursts: allow a longer queue, in the kernel too.",
+            "listen 443 ssl backlog=4096;\n# sysctl net.core.somaxconn=4096",
+        ),
+        Server::Apache => (
+            "Where connections wait long: take off work, or allow more workers (MaxRequestWorkers) \
+             and CPUs. Where they come in bursts: allow a longer queue, in the kernel too.",
+            "ListenBacklog 4096\n# sysctl net.core.somaxconn=4096",
+        ),
+        Server::HaProxy => (
+            "Where connections wait long: take off work, raise maxconn, or add threads and CPUs. \
+             Where they come in bursts: allow a longer queue in the frontend, in the kernel too.",
+            "backlog 4096\n# sysctl net.core.somaxconn=4096",
+        ),
+        Server::NodeJs => (
+            "Where connections wait long: take off work, or add processes (cluster) and CPUs. Where \
+             they come in bursts: allow a longer queue (511 by default), in the kernel too.",
+            "server.listen({ port: 443, backlog: 4096 })\n// sysctl net.core.somaxconn=4096",
+        ),
+        Server::Envoy => (
+            "Where connections wait long: take off work, or add workers (--concurrency) and CPUs. \
+             Where they come in bursts: allow a longer queue in the listener, in the kernel too.",
+            "tcp_backlog_size: 4096\n# sysctl net.core.somaxconn=4096",
+        ),
+        Server::Domino => (
+            "Where connections wait long: take off work, or raise the number of active threads in \
+             the Server document (Internet Protocols, HTTP) if there is CPU left. Where they come in \
+             bursts: allow longer queues in the kernel, then restart the HTTP task.",
+            "sysctl net.core.somaxconn=4096",
+        ),
+        Server::Stunnel | Server::Unknown => (
+            "Where connections wait long: take off work, or add threads, processes or CPUs. Where \
+             they come in bursts: allow a longer queue (the argument of listen(2)), in the kernel too.",
+            "sysctl net.core.somaxconn=4096",
+        ),
+    }
+}

@@ -45,6 +45,7 @@ pub fn remedy(id: Id, role: Role, server: Server) -> Remedy {
         Id::UpstreamKeepAliveOff => connections::upstream(server),
         Id::EphemeralPorts => connections::ports(server),
         Id::ProcessPerConnection => others::process(server),
+        Id::AcceptQueueOverflow => connections::accept_queue(server),
         Id::LockWait => others::lock(server),
         Id::DiskWait => others::disk(server),
         Id::RandomWait => others::random(server),

@@ -1,12 +1,13 @@
 //! Connections that end too soon.
 
 use crate::advise::subject::Subject;
+use crate::advise::upkeep::{PerConnection, per_connection};
 use crate::advise::{
     CostSource, Evidence, Finding, Id, Observed, Prediction, Range, Saving, Severity, Variant,
 };
 use crate::evidence::{Closer, Role};
 use crate::ledger::{ConnectionAccount, Turns};
-use crate::units::{count, percent, rate};
+use crate::units::{count, percent, rate, time};
 
 /// Share of all connections that must have ended alike.
 const ALIKE: f64 = 0.5;
@@ -64,7 +65,7 @@ pub(super) fn closed_after_turns(subject: &Subject<'_>) -> Option<Finding> {
     if !subject.worth(saving.cpu.likely) {
         return None;
     }
-    let evidence = evidence(subject, account, &spike, "the server");
+    let evidence = evidence(subject, (account, Role::Server), &spike, "the server");
     Some(if spike.turns == 1 {
         let caveat = "clients that ask to close (Connection: close, HTTP/1.0) get what they want \
                       anyway, and others may not send more requests"
@@ -99,7 +100,7 @@ pub(super) fn upstream(subject: &Subject<'_>) -> Option<Finding> {
         return None;
     }
     let caveat = "connections to many servers can be shared less".to_owned();
-    let evidence = evidence(subject, account, &spike, "one side");
+    let evidence = evidence(subject, (account, Role::Client), &spike, "one side");
     let title = "The service opens a connection to another server for each request".to_owned();
     let prediction = Prediction::AtMost(saving, caveat);
     let severity = of_bound(&prediction)?;
@@ -113,26 +114,16 @@ fn of_bound(prediction: &Prediction) -> Option<Severity> {
     Some(Severity::of_share(share).max(Severity::Medium))
 }
 
-/// What longer connections save: TLS handshakes. Opening and closing of the TCP
-/// connections belongs here too, as soon as the ledger tells its CPU time.
+/// What longer connections save: TLS handshakes, and the opening and closing of the TCP
+/// connections.
 fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Saving> {
-    let completed = subject.completed(role);
-    // Which connections carry TLS is not kept by their turns. At least so many of those
-    // that ended alike do, as all the others may.
-    let others = subject.connections(role)?.closed_count() - spike.connections;
-    let alike = completed
-        .count
-        .saturating_sub(others)
-        .min(spike.connections);
-    let handshakes = completed.cpu * alike as f64 / completed.count.max(1) as f64;
-    let at = |limit: u32| {
-        let saved = handshakes * (1.0 - f64::from(spike.turns) / f64::from(limit));
-        Range {
-            // More than all handshakes cannot be saved.
-            high: (saved * (1.0 + MARGIN)).min(handshakes),
-            ..Range::around(saved, saved * MARGIN)
-        }
-    };
+    let handshakes = handshakes(subject, role, spike)?;
+    let tcp = per_connection(subject.account);
+    let opening = tcp.map_or_else(Range::default, |each| {
+        each.cpu(role).times(spike.connections as f64)
+    });
+    let all = handshakes.plus(opening);
+    let at = |limit: u32| all.times(1.0 - f64::from(spike.turns) / f64::from(limit));
     let mut limits: Vec<u32> = LIMITS
         .into_iter()
         .filter(|limit| *limit > spike.turns)
@@ -142,11 +133,7 @@ fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Saving> {
         limits.retain(|limit| *limit <= 100);
     }
     let best = *limits.last()?;
-    let method = format!(
-        "TLS handshakes of the connections that would not be opened, at {} requests a connection, \
-         if the clients go on so long.",
-        count(best.into())
-    );
+    let method = method(best, handshakes.likely > 0.0, tcp.is_some());
     let mut saving = subject.saving(at(best), CostSource::ThisService, method);
     saving.variants = limits
         .iter()
@@ -158,9 +145,43 @@ fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Saving> {
     Some(saving)
 }
 
+/// The TLS handshakes of those that ended alike, in CPU seconds.
+fn handshakes(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Range> {
+    let completed = subject.completed(role);
+    // Which connections carry TLS is not kept by their turns. At least so many of those
+    // that ended alike do, as all the others may.
+    let others = subject.connections(role)?.closed_count() - spike.connections;
+    let alike = completed
+        .count
+        .saturating_sub(others)
+        .min(spike.connections);
+    let cpu = completed.cpu * alike as f64 / completed.count.max(1) as f64;
+    Some(Range::around(cpu, cpu * MARGIN))
+}
+
+fn method(limit: u32, has_tls: bool, has_samples: bool) -> String {
+    let what = match (has_tls, has_samples) {
+        (true, true) => {
+            "TLS handshakes of the connections that would not be opened, and what the kernel takes in \
+             the service's processes to open and close these, threads and processes for them \
+             included"
+        }
+        (true, false) => "TLS handshakes of the connections that would not be opened",
+        (false, _) => {
+            "What the kernel takes in the service's processes to open and close the connections that \
+             would not be opened, threads and processes for them included"
+        }
+    };
+    format!(
+        "{what}, at {} requests a connection, if the clients go on so long. At least: what the \
+         service's own code does for each connection cannot be told apart.",
+        count(limit.into())
+    )
+}
+
 fn evidence(
     subject: &Subject<'_>,
-    account: &ConnectionAccount,
+    (account, role): (&ConnectionAccount, Role),
     spike: &Spike,
     closer: &str,
 ) -> Evidence {
@@ -183,14 +204,45 @@ fn evidence(
             )
         ));
     }
+    let each = per_connection(subject.account);
+    statements.extend(each.map(|each| opening_in_words(&each, role)));
     Evidence {
         basis: subject.basis(Observed::Connections, closed),
         statements,
         figures: vec![
+            (
+                "open_and_close_seconds",
+                each.map_or(0.0, |each| each.cpu(role).likely),
+            ),
+            (
+                "open_and_close_softirq_seconds",
+                each.map_or(0.0, |each| each.softirq),
+            ),
             ("connections", closed as f64),
             ("alike_connections", spike.connections as f64),
             ("turns", f64::from(spike.turns)),
             ("time_wait_created", account.time_wait_created as f64),
         ],
     }
+}
+
+fn opening_in_words(each: &PerConnection, role: Role) -> String {
+    let mut text = format!(
+        "To open and close a connection takes {} of CPU in the service's processes",
+        time(each.cpu(role).likely)
+    );
+    if role == Role::Server && each.threads.likely > 0.0 {
+        text.push_str(&format!(
+            ", {} of it to start and end threads or processes",
+            time(each.threads.likely)
+        ));
+    }
+    if each.softirq > 0.0 {
+        text.push_str(&format!(
+            "; about {} more outside of them, in the kernel's softirqs",
+            time(each.softirq)
+        ));
+    }
+    text.push('.');
+    text
 }

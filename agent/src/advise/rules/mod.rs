@@ -1,5 +1,6 @@
 //! The rules: each looks at one service and says what is wrong with it, if anything.
 
+mod accept_queue;
 mod bottleneck;
 mod certificate;
 mod cipher;
@@ -16,7 +17,7 @@ use super::{Finding, subject::Subject};
 /// A rule.
 type Rule = fn(&Subject<'_>) -> Option<Finding>;
 
-const RULES: [Rule; 18] = [
+const RULES: [Rule; 19] = [
     key_exchange::slow,
     certificate::costly,
     cipher::costly,
@@ -29,6 +30,7 @@ const RULES: [Rule; 18] = [
     ports::time_wait,
     ports::ephemeral,
     processes::per_connection,
+    accept_queue::overflow,
     waits::lock,
     waits::disk,
     waits::random,

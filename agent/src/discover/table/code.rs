@@ -37,10 +37,34 @@ fn is_tls_library(path: &Path) -> bool {
     TLS_LIBRARIES.iter().any(|begin| name.starts_with(begin))
 }
 
-/// Where code of TLS libraries lies.
-pub(super) fn tls_code(images: &[Mapping]) -> Box<[Range<u64>]> {
-    let those = images.iter().filter(|image| is_tls_library(&image.path));
-    those.map(|image| image.start..image.end).collect()
+/// Dynamic loaders by the beginnings of their file names: glibc's, by architecture
+/// (`ld-linux-x86-64.so.2`) and version (`ld-2.31.so`), and musl's.
+const LOADERS: [&[u8]; 5] = [b"ld-linux", b"ld-2.", b"ld64.so", b"ld.so", b"ld-musl-"];
+
+fn is_loader(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    LOADERS.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Code of a process that is worth knowing when it has ended.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownCode {
+    tls: Box<[Range<u64>]>,
+    loader: Box<[Range<u64>]>,
+}
+
+impl KnownCode {
+    /// Where code of TLS libraries and of the loader lies.
+    pub(super) fn of(images: &[Mapping]) -> Self {
+        let lies = |is: fn(&Path) -> bool| {
+            let those = images.iter().filter(|image| is(&image.path));
+            those.map(|image| image.start..image.end).collect()
+        };
+        Self {
+            tls: lies(is_tls_library),
+            loader: lies(is_loader),
+        }
+    }
 }
 
 impl<S: ProcessSource> ProcessTable<S> {
@@ -48,13 +72,30 @@ impl<S: ProcessSource> ProcessTable<S> {
     /// code of a library that does nothing but TLS and its cryptography. False where
     /// that is not known.
     pub fn is_in_tls_library(&self, pid: Pid, address: u64) -> bool {
+        self.is_in(pid, address, is_tls_library, |code| &code.tls)
+    }
+
+    /// Whether an address in such a process lies in its dynamic loader.
+    pub fn is_in_loader(&self, pid: Pid, address: u64) -> bool {
+        self.is_in(pid, address, is_loader, |code| &code.loader)
+    }
+
+    fn is_in(
+        &self,
+        pid: Pid,
+        address: u64,
+        is: fn(&Path) -> bool,
+        ended: fn(&KnownCode) -> &[Range<u64>],
+    ) -> bool {
         let Some(entry) = self.entries.get(&pid) else {
             return false;
         };
         let mut images = entry.images.iter();
         let holds = |image: &Mapping| (image.start..image.end).contains(&address);
-        images.any(|image| holds(image) && is_tls_library(&image.path))
-            || entry.tls_code.iter().any(|code| code.contains(&address))
+        images.any(|image| holds(image) && is(&image.path))
+            || ended(&entry.code)
+                .iter()
+                .any(|code| code.contains(&address))
     }
 }
 

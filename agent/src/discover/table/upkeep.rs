@@ -5,7 +5,7 @@ use std::time::Duration;
 use tracing::debug;
 
 use super::accounts::ProcessCpu;
-use super::code::tls_code;
+use super::code::KnownCode;
 use super::usage::ImageSet;
 use super::{Entry, MAX_DEAD, MAX_PROCESSES, ProcessSource, ProcessTable};
 use crate::causes::one_line;
@@ -49,7 +49,7 @@ impl<S: ProcessSource> ProcessTable<S> {
         entry.service = process.service;
         entry.cgroup = process.cgroup;
         entry.executable = process.executable.into();
-        entry.tls_code = Box::default();
+        entry.code = KnownCode::default();
         self.entries.insert(pid, entry);
         self.replace_images(pid, images);
     }
@@ -67,7 +67,7 @@ impl<S: ProcessSource> ProcessTable<S> {
             cgroup: process.cgroup,
             executable: process.executable.into(),
             images: ImageSet::default(),
-            tls_code: Box::default(),
+            code: KnownCode::default(),
             cpu,
             alive: true,
             life: 0,
@@ -137,7 +137,7 @@ impl<S: ProcessSource> ProcessTable<S> {
         self.settle(&mut entry);
         if entry.alive {
             entry.alive = false;
-            entry.tls_code = tls_code(&entry.images);
+            entry.code = KnownCode::of(&entry.images);
             self.release(&mut entry);
             self.dead.push_back((pid, entry.life));
         }

@@ -15,8 +15,10 @@
 use std::collections::HashMap;
 
 use super::Activity::{self, Application, Encryption, SocketIo, TcpClose, TcpOpen};
+use super::Upkeep;
 use super::kernel_symbols::base_name;
-use Meaning::{Decides, Hints, Interrupts, Traces};
+use Meaning::{Decides, Hints, Interrupts, Keeps, Traces};
+use Upkeep::{Memory, Process};
 
 /// What a kernel function on a stack says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub enum Meaning {
     Decides(Activity),
     /// The work is this if no other function decides.
     Hints(Activity),
+    /// The work is the application's if no other function decides, for that purpose.
+    Keeps(Upkeep),
     /// What lies outside was interrupted by it.
     Interrupts,
     /// A probe was hit.
@@ -172,14 +176,20 @@ pub(super) const ROWS: &[Row] = &[
     always(Hints(Application), &[
         "rcu_core", "run_timer_softirq", "hrtimer_run_softirq", "tasklet_action",
         "tasklet_hi_action", "blk_done_softirq", "irq_poll_softirq",
-        "schedule", "exc_page_fault", "handle_mm_fault", "do_mmap", "__vm_munmap",
-        "do_mprotect_pkey", "do_brk_flags", "do_madvise", "do_exit", "do_futex",
-        "do_epoll_wait", "do_epoll_ctl", "do_sys_poll", "do_select", "kernel_clone",
+        "schedule", "do_futex", "do_epoll_wait", "do_epoll_ctl", "do_sys_poll", "do_select",
         "do_sys_openat2", "vfs_statx", "vfs_fstat", "do_fcntl", "iterate_dir",
         "vfs_fsync_range", "do_nanosleep",
         "get_signal", "task_work_run", "__sys_setsockopt", "__sys_getsockopt",
         "__sys_socket", "eventpoll_release_file", "eventfd_write", "eventfd_read",
         "generic_perform_write", "shmem_file_read_iter",
+    ]),
+    always(Keeps(Process), &[
+        "kernel_clone", "do_exit", "do_execveat_common", "load_elf_binary", "begin_new_exec",
+        "kernel_wait4",
+    ]),
+    always(Keeps(Memory), &[
+        "exc_page_fault", "handle_mm_fault", "do_mmap", "__vm_munmap", "do_mprotect_pkey",
+        "do_brk_flags", "do_madvise",
     ]),
     until(V6_1, Hints(Application), &["exit_to_user_mode_prepare"]),
     since(V6_12, Hints(Application), &["exit_to_user_mode_loop"]),

@@ -43,11 +43,29 @@ pub enum Mode {
     Softirq,
 }
 
+/// Mostly a part of [`Activity::Application`]: what it takes to have processes and threads, whatever
+/// they are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Upkeep {
+    /// Anything that a process does before its first handshake.
+    Start,
+    /// Page faults in handshakes; these are in [`Activity::Handshake`].
+    HandshakeMemory,
+    /// Page faults and mappings.
+    Memory,
+    /// The dynamic loader: it links a program with its libraries.
+    Loader,
+    /// Processes and threads are forked, execute a program, end, are waited for.
+    Process,
+}
+
 /// What is known of the user code at a sampled address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserCode {
     /// It belongs to an image that does nothing but TLS and its cryptography.
     TlsLibrary,
+    /// It belongs to the dynamic loader.
+    Loader,
     /// What its instructions are made of.
     Fingerprint(Kind),
     /// Nothing.
@@ -115,6 +133,8 @@ pub struct Verdict {
     /// The thread was in a probe, of this program or of another, and would not have
     /// spent this time without.
     pub traced: bool,
+    /// Where kernel and loader are at the upkeep of processes and threads.
+    pub upkeep: Option<Upkeep>,
 }
 
 impl Verdict {

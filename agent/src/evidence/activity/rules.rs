@@ -1,7 +1,7 @@
 //! From what a sample shows to what it counts for.
 
 use super::kernel_functions::Meaning;
-use super::{Activity, Basis, Mode, Observed, Place, Tls, UserCode, Verdict};
+use super::{Activity, Basis, Mode, Observed, Place, Tls, Upkeep, UserCode, Verdict};
 use crate::evidence::fingerprint::Kind;
 
 /// What the kernel was doing, by the functions on its stack. The same for each
@@ -12,6 +12,7 @@ pub struct KernelWork {
     mode: Mode,
     basis: Basis,
     traced: bool,
+    upkeep: Option<Upkeep>,
 }
 
 impl KernelWork {
@@ -24,11 +25,15 @@ impl KernelWork {
     /// innermost that gives a hint.
     pub fn of(stack: impl IntoIterator<Item = Option<Meaning>>) -> Self {
         let (mut decided, mut hint) = (None, None);
-        let (mut traced, mut mode) = (false, Mode::System);
+        let (mut traced, mut mode, mut upkeep) = (false, Mode::System, None);
         for meaning in stack.into_iter().flatten() {
             match meaning {
                 Meaning::Decides(activity) => decided = decided.or(Some(activity)),
                 Meaning::Hints(activity) => hint = hint.or(Some(activity)),
+                Meaning::Keeps(what) => {
+                    hint = hint.or(Some(Activity::Application));
+                    upkeep = upkeep.max(Some(what));
+                }
                 Meaning::Traces => traced = true,
                 Meaning::Interrupts => {
                     mode = Mode::Softirq;
@@ -46,6 +51,7 @@ impl KernelWork {
                 Basis::Unclassified
             },
             traced,
+            upkeep,
         }
     }
 }
@@ -55,12 +61,22 @@ impl KernelWork {
 /// A handshake takes all that its thread does, user and system. What interrupts the
 /// thread meanwhile is not part of it.
 pub const fn classify(observed: &Observed) -> Verdict {
-    let (activity, mode, basis, traced) = match observed.place {
+    let (activity, mode, basis, traced, upkeep) = match observed.place {
         Place::User(code) => {
             let (activity, basis) = of_user(code, observed.tls);
-            (activity, Mode::User, basis, false)
+            let upkeep = match code {
+                UserCode::Loader => Some(Upkeep::Loader),
+                _ => None,
+            };
+            (activity, Mode::User, basis, false, upkeep)
         }
-        Place::Kernel(work) => (work.activity, work.mode, work.basis, work.traced),
+        Place::Kernel(work) => (
+            work.activity,
+            work.mode,
+            work.basis,
+            work.traced,
+            work.upkeep,
+        ),
     };
     let in_handshake = observed.handshake && !matches!(mode, Mode::Softirq);
     Verdict {
@@ -72,6 +88,11 @@ pub const fn classify(observed: &Observed) -> Verdict {
         basis: if in_handshake { Basis::Phase } else { basis },
         mode,
         traced,
+        upkeep: match (upkeep, activity) {
+            (Some(Upkeep::Memory), _) if in_handshake => Some(Upkeep::HandshakeMemory),
+            (_, Activity::Application) if !in_handshake => upkeep,
+            _ => None,
+        },
     }
 }
 
@@ -84,7 +105,7 @@ const fn of_user(code: UserCode, tls: Tls) -> (Activity, Basis) {
         | (UserCode::Fingerprint(Kind::Sha), Tls::Seen { hashed_mac: true }) => {
             Activity::Encryption
         }
-        (UserCode::TlsLibrary, Tls::Absent) | (UserCode::Fingerprint(_), _) => {
+        (UserCode::TlsLibrary, Tls::Absent) | (UserCode::Fingerprint(_) | UserCode::Loader, _) => {
             Activity::Application
         }
     };

@@ -31,7 +31,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::evidence::activity::{Activity, Mode};
+use crate::evidence::activity::{Activity, Mode, Upkeep};
 
 use super::Ledger;
 use reconcile::{Waiting, shares};
@@ -102,6 +102,7 @@ impl Accounted {
 pub struct CpuAccount {
     parts: BTreeMap<Key, Part>,
     unclassified: u64,
+    upkeep: BTreeMap<Upkeep, u64>,
     unattributed: Accounted,
     waiting: Waiting,
     /// What the samples of its processes stand for, at a period each.
@@ -151,6 +152,34 @@ impl CpuAccount {
     /// `application`, and show how much the lists miss.
     pub const fn unclassified(&self) -> u64 {
         self.unclassified
+    }
+
+    /// Samples in `application` that are upkeep of processes and threads.
+    pub fn upkeep(&self, what: Upkeep) -> u64 {
+        self.upkeep.get(&what).copied().unwrap_or_default()
+    }
+
+    /// What came after an earlier state; of what waits and of checks, nothing.
+    pub(super) fn since(&self, earlier: &Self) -> Self {
+        let parts = self.parts().map(|(key, part)| {
+            let before = earlier.part(key.0, key.1);
+            let new = Part {
+                samples: part.samples.saturating_sub(before.samples),
+                nanos: part.nanos.saturating_sub(before.nanos),
+            };
+            (key, new)
+        });
+        let upkeep = self
+            .upkeep
+            .iter()
+            .map(|(what, samples)| (*what, samples.saturating_sub(earlier.upkeep(*what))));
+        Self {
+            parts: parts.collect(),
+            upkeep: upkeep.collect(),
+            unclassified: self.unclassified.saturating_sub(earlier.unclassified),
+            sampled: self.sampled.saturating_sub(earlier.sampled),
+            ..Self::default()
+        }
     }
 
     /// What its samples stand for at a period each, to compare with what the
@@ -277,6 +306,13 @@ impl Ledger {
     pub fn note_unclassified(&mut self, service: &str, count: u64) {
         let account = &mut self.account_mut(service).activities;
         account.unclassified = account.unclassified.saturating_add(count);
+    }
+
+    /// Notes that so many of the samples that were booked as `application` are upkeep.
+    pub fn note_upkeep(&mut self, service: &str, what: Upkeep, count: u64) {
+        let account = &mut self.account_mut(service).activities;
+        let kept = account.upkeep.entry(what).or_default();
+        *kept = kept.saturating_add(count);
     }
 
     /// Divides what still waits for a sample: none will come.

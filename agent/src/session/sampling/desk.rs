@@ -6,7 +6,7 @@ use crate::discover::interrupts::InterruptTime;
 use crate::discover::table::{ProcessSource, ProcessTable};
 use crate::evidence::activity::kernel_symbols::KernelFunctions;
 use crate::evidence::activity::{
-    Activity, Basis, KernelWork, Mode, Observed, Place, Tls, UserCode, classify,
+    Activity, Basis, KernelWork, Mode, Observed, Place, Tls, Upkeep, UserCode, classify,
 };
 use crate::evidence::cpu::CpuSample;
 use crate::evidence::fingerprint::Cache;
@@ -22,6 +22,8 @@ pub(super) struct Booking {
     pub counts: Counts,
     /// In the kernel, in no function that the rules know.
     pub unclassified: u64,
+    /// Upkeep of processes and threads, in the application's.
+    pub upkeep: BTreeMap<Upkeep, u64>,
 }
 
 /// Services whose samples wait to be booked; those of further ones are dropped, as
@@ -113,6 +115,14 @@ impl SampleDesk {
         let booking = self.account(service.as_str())?;
         let count = booking.counts.entry((activity, mode)).or_default();
         *count = count.saturating_add(sample.count);
+        // The TLS library sets itself up, before it has anything to encrypt.
+        let is_start = sample.before_handshakes
+            && matches!(activity, Activity::Application | Activity::Encryption);
+        let upkeep = verdict.upkeep.or(is_start.then_some(Upkeep::Start));
+        if let Some(upkeep) = upkeep {
+            let count = booking.upkeep.entry(upkeep).or_default();
+            *count = count.saturating_add(sample.count);
+        }
         if mode == Mode::System && !in_handshake && verdict.basis == Basis::Unclassified {
             booking.unclassified = booking.unclassified.saturating_add(sample.count);
         }
@@ -130,6 +140,8 @@ impl SampleDesk {
         Place::User(
             if table.is_in_tls_library(sample.process, sample.instruction) {
                 UserCode::TlsLibrary
+            } else if table.is_in_loader(sample.process, sample.instruction) {
+                UserCode::Loader
             } else if sample.code.is_empty() {
                 UserCode::Unknown
             } else {

@@ -110,6 +110,7 @@ mod tests {
             mode: Mode::Softirq,
             basis: Basis::KernelFunction,
             traced: false,
+            upkeep: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::discover::interrupts::InterruptTime;
 use crate::evidence::activity::kernel_functions::Meaning;
 use crate::evidence::activity::{
-    Activity, Basis, KernelWork, Mode, Observed, Place, Tls, UserCode, Verdict, classify,
+    Activity, Basis, KernelWork, Mode, Observed, Place, Tls, Upkeep, UserCode, Verdict, classify,
 };
 use crate::evidence::fingerprint::Kind;
 
@@ -152,4 +152,55 @@ fn softirqs_are_in_a_threads_time_where_the_kernel_counts_them_there() {
             assert_eq!(verdict.in_thread_time(interrupts), Some(true));
         }
     }
+}
+
+#[test]
+fn upkeep_is_told_beside_the_activity() {
+    let (process, memory) = (
+        Meaning::Keeps(Upkeep::Process),
+        Meaning::Keeps(Upkeep::Memory),
+    );
+    let socket = Meaning::Decides(Activity::TcpClose);
+    let cases = [
+        // A page fault in exec is of the process; a socket that exit closes is not.
+        (
+            false,
+            &[memory, process][..],
+            Activity::Application,
+            Some(Upkeep::Process),
+        ),
+        (
+            false,
+            &[memory],
+            Activity::Application,
+            Some(Upkeep::Memory),
+        ),
+        (false, &[socket, process], Activity::TcpClose, None),
+        (
+            true,
+            &[memory],
+            Activity::Handshake,
+            Some(Upkeep::HandshakeMemory),
+        ),
+        (true, &[process], Activity::Handshake, None),
+        (false, &[], Activity::Application, None),
+        // What was interrupted is another's.
+        (
+            false,
+            &[Meaning::Interrupts, process],
+            Activity::Application,
+            None,
+        ),
+    ];
+    for (handshake, stack, activity, upkeep) in cases {
+        let verdict = kernel(handshake, stack);
+        assert_eq!(
+            (verdict.activity, verdict.upkeep),
+            (activity, upkeep),
+            "{stack:?}"
+        );
+    }
+    let loader = user(UserCode::Loader, Tls::Unknown);
+    assert_eq!(loader.activity, Activity::Application);
+    assert_eq!(loader.upkeep, Some(Upkeep::Loader));
 }

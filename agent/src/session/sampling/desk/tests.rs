@@ -72,6 +72,7 @@ impl ProcessSource for Two {
 fn in_user_mode(process: Pid, instruction: u64) -> CpuSample {
     CpuSample {
         process,
+        before_handshakes: false,
         handshake: false,
         instruction,
         code: vec![0x90; 256],
@@ -189,4 +190,44 @@ fn a_handshake_has_what_interrupts_it_where_its_thread_pays() {
     assert_eq!(counts, one(Activity::Handshake, Mode::System));
     let (_, elsewhere) = counted(InterruptTime::Apart, &[softirq]);
     assert_eq!(elsewhere, one(Activity::TcpOpen, Mode::Softirq));
+}
+
+#[test]
+fn what_comes_before_the_first_handshake_is_the_start_of_a_process() {
+    let booked = |sample: &CpuSample| {
+        let mut desk = SampleDesk::default();
+        desk.know_kernel(
+            Ok(KernelFunctions::parse(KALLSYMS).unwrap()),
+            InterruptTime::InThread,
+        );
+        let mut table = ProcessTable::new(Two);
+        table.scan().unwrap();
+        let selection = Selection::Pid(SERVER);
+        table
+            .select(&selection, &ListeningPorts::default())
+            .unwrap();
+        let scene = Scene {
+            table: &table,
+            tls: |_: &str| Tls::Unknown,
+        };
+        desk.take(&scene, sample);
+        let mut bookings = desk.by_service.into_values();
+        bookings.next().unwrap().upkeep
+    };
+    for (before_handshakes, stack, start) in [
+        (true, &[UNKNOWN][..], true),
+        (true, &[CLOSE], false),
+        (false, &[UNKNOWN], false),
+        (true, &[], true),
+    ] {
+        let one = match stack {
+            [] => in_user_mode(SERVER, LIBRARY),
+            stack => in_kernel(SERVER, stack),
+        };
+        let upkeep = booked(&CpuSample {
+            before_handshakes,
+            ..one
+        });
+        assert_eq!(upkeep.contains_key(&Upkeep::Start), start, "{stack:?}");
+    }
 }
