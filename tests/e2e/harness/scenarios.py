@@ -115,6 +115,13 @@ def profile(folder: Path, server: Server, load: Load, *options: Argument) -> Pro
     return Profiled(profiling.report, server.port, spent)
 
 
+def sampled_often(folder: Path, more: str = "") -> list[Argument]:
+    """Options for as many samples as a short run needs, and for `more` of a configuration."""
+    config = folder / "tlsprof.toml"
+    config.write_text(f"[profile]\nsample_frequency = 499\n{more}")
+    return ["--config", config]
+
+
 def assert_predicted(measure: Callable[[], dict[str, float]], least: int = 3, most: int = 7) -> None:
     """Asserts on ratios of what is predicted to what is measured, by name: the median of each.
 
@@ -142,6 +149,7 @@ def ab(requests: int, concurrency: int, *options: Argument, path: str = "/") -> 
         assert done.child.returncode == 0, done.describe()
         assert f"Complete requests:      {requests}\n" in done.stdout, done.describe()
         assert "Failed requests:        0\n" in done.stdout, done.describe()
+        assert "Non-2xx responses" not in done.stdout, done.describe()
         return requests
 
     return load

@@ -10,7 +10,7 @@ from typing import Iterator
 import pytest
 
 from harness import other_stacks
-from harness.scenarios import Load, Profiled, assert_predicted, http_client, profile, spend
+from harness.scenarios import Load, Profiled, assert_predicted, http_client, profile, sampled_often, spend
 from harness.servers import Server
 
 FINDING = "connections-closed-after-n-turns"
@@ -90,9 +90,11 @@ def test_after_there_is_nothing_to_find(by_limit, load, tmp_path):
 
 
 def test_the_saving_of_each_limit_is_predicted(by_limit, load, tmp_path):
+    options = sampled_often(tmp_path)
+
     def measure() -> dict[str, float]:
         spent = {limit: spend(server, load).each for limit, server in by_limit.items()}
-        finding = profile(tmp_path, by_limit[DEFAULT], load).finding(FINDING)
+        finding = profile(tmp_path, by_limit[DEFAULT], load, *options).finding(FINDING)
         variants = {one["change"]: one["cpu_ratio"]["likely"] for one in finding["prediction"]["variants"]}
         ratios = {}
         for limit in LIMITS:

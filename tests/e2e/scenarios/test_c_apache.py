@@ -7,6 +7,7 @@ import json
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Callable, Iterator
 
 import pytest
@@ -15,7 +16,7 @@ from harness import other_stacks, web_servers
 from harness.paths import SERVERS
 from harness.processes import run
 from harness.profiler import Profiling
-from harness.scenarios import LOAD_SECONDS, ab, assert_predicted, profile, spend
+from harness.scenarios import LOAD_SECONDS, ab, assert_predicted, profile, sampled_often, spend
 from harness.servers import SYSTEM_PYTHON, Server
 
 CBC = "SSLCipherSuite ECDHE-RSA-AES256-SHA384"
@@ -34,16 +35,20 @@ CONCURRENCY = 16
 Start = Callable[..., Server]
 
 
-@pytest.fixture(scope="module")
-def apache(tmp_path_factory, rsa) -> Iterator[Start]:
-    """Starts an Apache with directives of the test, each in a folder of its own."""
+@pytest.fixture
+def apache(rsa) -> Iterator[Start]:
+    """Starts an Apache with directives of the test; `{sessions}` is where it may keep some. All is in
+    folders that its user gets at, as those of pytest are not."""
     with ExitStack() as stack:
 
         def start(*directives: str) -> Server:
-            folder = tmp_path_factory.mktemp("apache")
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="tlsprof-apache-")))
             folder.chmod(0o755)
             (folder / "file").write_bytes(bytes(FILE_BYTES))
-            extra = "\n".join(["SSLProtocol -all +TLSv1.2", *directives]).format(folder=folder)
+            (folder / "sessions").mkdir()
+            shutil.chown(folder / "sessions", "www-data")
+            lines = ["SSLProtocol -all +TLSv1.2", *directives]
+            extra = "\n".join(lines).format(sessions=folder / "sessions" / "cache")
             return stack.enter_context(web_servers.apache(folder, rsa, "worker", extra, "apache2"))
 
         yield start
@@ -54,16 +59,9 @@ def downloads(port: int) -> int:
     return ab(300, 4, "-f", "TLS1.2", path="/file")(port)
 
 
-def sampled(folder: Path) -> list:
-    """Options for as many samples as a short run needs."""
-    config = folder / "tlsprof.toml"
-    config.write_text("[profile]\nsample_frequency = 499\n")
-    return ["--config", config]
-
-
 def test_the_saving_of_another_cipher_is_predicted(apache, tmp_path):
     before, after = apache(CBC), apache(GCM)
-    options = sampled(tmp_path)
+    options = sampled_often(tmp_path)
 
     def measure() -> dict[str, float]:
         saved = spend(before, downloads).each - spend(after, downloads).each
@@ -128,11 +126,8 @@ def waiting(folder: Path, server: Server) -> dict[str, bool]:
     return found
 
 
-def test_a_session_cache_on_disk_makes_handshakes_wait(apache, tmp_path_factory, tmp_path):
-    store = tmp_path_factory.mktemp("sessions")
-    shutil.chown(store, "www-data")
-    store.parent.chmod(0o755)
-    on_disk = apache(NO_TICKETS, DBM, f"SSLSessionCache dbm:{store}/cache")
+def test_a_session_cache_on_disk_makes_handshakes_wait(apache, tmp_path):
+    on_disk = apache(NO_TICKETS, DBM, "SSLSessionCache dbm:{sessions}")
     in_memory = apache(NO_TICKETS, "Mutex pthread ssl-cache")
     assert waiting(tmp_path, on_disk)["lock-wait"]
     assert waiting(tmp_path, in_memory) == {"lock-wait": False, "disk-wait": False}

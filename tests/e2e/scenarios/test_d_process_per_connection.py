@@ -13,7 +13,16 @@ import pytest
 
 from harness import other_stacks
 from harness.profiler import Profiling, Report
-from harness.scenarios import Load, Spent, find, http_client, spend
+from harness.scenarios import (
+    Load,
+    Spent,
+    assert_predicted,
+    find,
+    http_client,
+    profile,
+    sampled_often,
+    spend,
+)
 from harness.servers import Server
 
 FINDING = "process-per-connection"
@@ -135,3 +144,14 @@ def test_the_programs_are_counted(matrix):
     # One may be started before the ledger knows the service.
     assert REQUESTS - 1 <= finding["figures"]["processes_forked"] <= REQUESTS
     assert REQUESTS - 1 <= finding["figures"]["programs_executed"] <= REQUESTS
+
+
+def test_the_saving_of_no_programs_is_predicted(servers, load, tmp_path):
+    worst, better = servers[NONE], servers[Devices(no_program=True)]
+    options = sampled_often(tmp_path)
+
+    def measure() -> dict[str, float]:
+        saved = spend(worst, load).each - spend(better, load).each
+        return {"no programs": profile(tmp_path, worst, load, *options).saving(FINDING) / saved}
+
+    assert_predicted(measure)

@@ -16,7 +16,7 @@ from harness import servers
 from harness.load import Load as Handshakes
 from harness.load import run_load
 from harness.profiler import Profiling
-from harness.scenarios import Profiled, assert_predicted, find, h2load, profile, spend
+from harness.scenarios import Profiled, assert_predicted, find, h2load, profile, sampled_often, spend
 from harness.servers import Server
 from harness.settling import measure_until
 
@@ -33,7 +33,7 @@ SIZES = [2048, 4096]
 REQUESTS = 32_000
 KEPT = h2load(REQUESTS, 4, "-m", 10, "--ciphers=ALL")
 ONE_BY_ONE = h2load(REQUESTS, 4, "--ciphers=ALL")
-ENOUGH = "[findings]\nmin_handshakes = 4\n[profile]\nsample_frequency = 499\n"
+FOR_FEW = "[findings]\nmin_handshakes = 4\n"
 """For findings on four connections: with more, handshakes take their share of a short run."""
 
 CONNECTIONS = 120
@@ -84,13 +84,6 @@ def by_size(tmp_path_factory, rsa) -> Iterator[dict[int, Server]]:
         yield started
 
 
-def for_few(folder: Path) -> list:
-    """Options for findings on few connections."""
-    config = folder / "tlsprof.toml"
-    config.write_text(ENOUGH)
-    return ["--config", config]
-
-
 def encryption(profiled: Profiled) -> float:
     """CPU seconds for a megabyte."""
     costs = {cost["unit"]: cost for cost in profiled.service.data["unit_costs"]}
@@ -98,7 +91,7 @@ def encryption(profiled: Profiled) -> float:
 
 
 def test_on_kept_connections_tls_is_not_the_bottleneck(by_suite, tmp_path):
-    options = for_few(tmp_path)
+    options = sampled_often(tmp_path, FOR_FEW)
     profiles = {suite: profile(tmp_path, server, KEPT, *options) for suite, server in by_suite.items()}
     for profiled in profiles.values():
         finding = profiled.finding(NOT_TLS)
@@ -113,7 +106,7 @@ def test_the_saving_of_another_suite_is_predicted_from_another_service(by_suite,
     """The TLS library is in node's own program and cannot be calibrated, but another node on this
     host tells what AES-GCM costs."""
     slow, fast = by_suite[CBC], by_suite[GCM]
-    options = for_few(tmp_path)
+    options = sampled_often(tmp_path, FOR_FEW)
 
     def measure() -> dict[str, float]:
         saved = spend(slow, KEPT).each - spend(fast, KEPT).each
@@ -129,7 +122,7 @@ def test_the_saving_of_another_suite_is_predicted_from_another_service(by_suite,
 
 
 def test_on_kept_connections_the_size_of_dhe_is_noise(by_size, tmp_path):
-    options = for_few(tmp_path)
+    options = sampled_often(tmp_path, FOR_FEW)
     spent = {}
     for size, server in by_size.items():
         profiled = profile(tmp_path, server, ONE_BY_ONE, *options)
