@@ -122,7 +122,9 @@ def sampled_often(folder: Path, more: str = "") -> list[Argument]:
     return ["--config", config]
 
 
-def assert_predicted(measure: Callable[[], dict[str, float]], least: int = 3, most: int = 7) -> None:
+def assert_predicted(
+    measure: Callable[[], dict[str, float]], least: int = 3, most: int = 7
+) -> None:
     """Asserts on ratios of what is predicted to what is measured, by name: the median of each.
 
     `measure` takes what it compares in turn, so that what slows the machine slows all of it.
@@ -136,7 +138,9 @@ def assert_predicted(measure: Callable[[], dict[str, float]], least: int = 3, mo
 
     results = measure_until(agree, measure, least=least, most=most)
     for name, ratio in medians(results).items():
-        print(f"predicted / measured, {name}: {ratio:.2f} of", [f"{one[name]:.2f}" for one in results])
+        print(
+            f"predicted / measured, {name}: {ratio:.2f} of", [f"{one[name]:.2f}" for one in results]
+        )
     assert agree(results), results
 
 

@@ -10,7 +10,15 @@ from typing import Iterator
 import pytest
 
 from harness import other_stacks
-from harness.scenarios import Load, Profiled, assert_predicted, http_client, profile, sampled_often, spend
+from harness.scenarios import (
+    Load,
+    Profiled,
+    assert_predicted,
+    http_client,
+    profile,
+    sampled_often,
+    spend,
+)
 from harness.servers import Server
 
 FINDING = "connections-closed-after-n-turns"
@@ -95,7 +103,9 @@ def test_the_saving_of_each_limit_is_predicted(by_limit, load, tmp_path):
     def measure() -> dict[str, float]:
         spent = {limit: spend(server, load).each for limit, server in by_limit.items()}
         finding = profile(tmp_path, by_limit[DEFAULT], load, *options).finding(FINDING)
-        variants = {one["change"]: one["cpu_ratio"]["likely"] for one in finding["prediction"]["variants"]}
+        variants = {
+            one["change"]: one["cpu_ratio"]["likely"] for one in finding["prediction"]["variants"]
+        }
         ratios = {}
         for limit in LIMITS:
             change = f"{limit} requests a connection"

@@ -93,7 +93,8 @@ def returning(rsa) -> Callable[[int], int]:
 
 def test_the_saving_of_sessions_kept_longer_is_predicted(apache, returning, tmp_path):
     before, after = (
-        apache(NO_TICKETS, f"SSLSessionCacheTimeout {seconds}") for seconds in (TOO_SHORT, LONG_ENOUGH)
+        apache(NO_TICKETS, f"SSLSessionCacheTimeout {seconds}")
+        for seconds in (TOO_SHORT, LONG_ENOUGH)
     )
 
     def measure() -> dict[str, float]:
@@ -140,7 +141,9 @@ def test_a_server_on_nss_is_judged_too(rsa, tmp_path):
     requests, concurrency = 200, 4
     with other_stacks.selfserv(tmp_path, rsa) as server:
         with Profiling(tmp_path, "--port", server.port) as profiling:
-            done = run(["ab", "-q", "-n", requests, "-c", concurrency, f"https://127.0.0.1:{server.port}/"])
+            done = run(
+                ["ab", "-q", "-n", requests, "-c", concurrency, f"https://127.0.0.1:{server.port}/"]
+            )
             assert f"Complete requests:      {requests}\n" in done.stdout, done.describe()
             profiling.finish()
     service = profiling.report.on_port(server.port)

@@ -16,7 +16,15 @@ from harness import servers
 from harness.load import Load as Handshakes
 from harness.load import run_load
 from harness.profiler import Profiling
-from harness.scenarios import Profiled, assert_predicted, find, h2load, profile, sampled_often, spend
+from harness.scenarios import (
+    Profiled,
+    assert_predicted,
+    find,
+    h2load,
+    profile,
+    sampled_often,
+    spend,
+)
 from harness.servers import Server
 from harness.settling import measure_until
 
@@ -92,7 +100,9 @@ def encryption(profiled: Profiled) -> float:
 
 def test_on_kept_connections_tls_is_not_the_bottleneck(by_suite, tmp_path):
     options = sampled_often(tmp_path, FOR_FEW)
-    profiles = {suite: profile(tmp_path, server, KEPT, *options) for suite, server in by_suite.items()}
+    profiles = {
+        suite: profile(tmp_path, server, KEPT, *options) for suite, server in by_suite.items()
+    }
     for profiled in profiles.values():
         finding = profiled.finding(NOT_TLS)
         assert finding, profiled.report.data["findings"]
