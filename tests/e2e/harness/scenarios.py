@@ -29,6 +29,9 @@ LISTEN, TIME_WAIT = "0A", "06"
 LOAD_SECONDS = 240.0
 """Bound of one load."""
 
+PROFILES = 3
+"""Of which one must have a figure."""
+
 Load = Callable[[int], int]
 """Makes requests on a port and returns how many."""
 
@@ -157,6 +160,22 @@ def ab(requests: int, concurrency: int, *options: Argument, path: str = "/") -> 
         return requests
 
     return load
+
+
+def predicted_saving(
+    folder: Path, server: Server, load: Load, name: str, *options: Argument
+) -> float:
+    """CPU seconds for a request that the finding of that name predicts.
+
+    Calibrations run at idle priority: on a machine that is busy with something else one may get
+    no time, and the finding then says so instead of a figure. It is asked again.
+    """
+    for _ in range(PROFILES):
+        profiled = profile(folder, server, load, *options)
+        finding = profiled.finding(name)
+        if finding and finding["prediction"]["kind"] != "unknown":
+            break
+    return profiled.saving(name)
 
 
 def wait_closed(port: int) -> None:

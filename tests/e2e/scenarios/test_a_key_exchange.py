@@ -12,7 +12,7 @@ import pytest
 
 from harness import other_stacks, web_servers
 from harness.profiler import Profiling
-from harness.scenarios import Profiled, ab, assert_predicted, profile, spend
+from harness.scenarios import Profiled, ab, assert_predicted, predicted_saving, profile, spend
 from harness.servers import Server
 
 PAGE = "/homepage.nsf"
@@ -111,7 +111,7 @@ def test_after_the_slow_group_is_gone(after):
 def test_the_saving_of_the_faster_group_is_predicted(site, tmp_path):
     def measure() -> dict[str, float]:
         saved = spend(site.slow, FEW).each - spend(site.fast, MANY).each
-        return {FAST: profile(tmp_path, site.slow, FEW).saving("slow-key-exchange") / saved}
+        return {FAST: predicted_saving(tmp_path, site.slow, FEW, "slow-key-exchange") / saved}
 
     assert_predicted(measure)
 
@@ -125,7 +125,7 @@ def test_after_the_certificate_is_what_costs_most(after):
 def test_the_saving_of_an_ecdsa_certificate_is_predicted(site, tmp_path):
     def measure() -> dict[str, float]:
         saved = spend(site.fast, MANY).each - spend(site.fast_ecdsa, MANY).each
-        return {"ECDSA": profile(tmp_path, site.fast, MANY).saving("costly-certificate") / saved}
+        return {"ECDSA": predicted_saving(tmp_path, site.fast, MANY, "costly-certificate") / saved}
 
     assert_predicted(measure)
 
