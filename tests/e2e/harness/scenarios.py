@@ -59,10 +59,10 @@ def cpu_seconds(pid: int) -> tuple[float, float]:
     return sum(user for user, _ in sums), sum(system for _, system in sums)
 
 
-def spend(server: Server, load: Load, port: Optional[int] = None) -> Spent:
-    """Runs a load, on another port of the server if one is named."""
+def spend(server: Server, load: Load) -> Spent:
+    """Runs a load on the server."""
     user, system = cpu_seconds(server.pid)
-    requests = load(port or server.port)
+    requests = load(server.port)
     user_after, system_after = cpu_seconds(server.pid)
     return Spent(user_after - user, system_after - system, requests)
 
@@ -108,6 +108,18 @@ def find(report: Report, port: int, name: str) -> Optional[dict[str, Any]]:
     ]
     assert len(found) <= 1, found
     return found[0] if found else None
+
+
+def until_ended(server: Server, load: Load) -> Load:
+    """The load, and then the end of all processes that the server started for it: while one ends, it
+    could be counted for none."""
+
+    def run_both(port: int) -> int:
+        requests = load(port)
+        wait_until(lambda: not children(server.pid), "end of the server's children")
+        return requests
+
+    return run_both
 
 
 def profile(folder: Path, server: Server, load: Load, *options: Argument) -> Profiled:

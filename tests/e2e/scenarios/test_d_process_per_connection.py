@@ -22,6 +22,7 @@ from harness.scenarios import (
     profile,
     sampled_often,
     spend,
+    until_ended,
 )
 from harness.servers import Server
 
@@ -103,7 +104,10 @@ def servers(tmp_path_factory, rsa) -> Iterator[dict[Devices, Server]]:
 @pytest.fixture(scope="module")
 def matrix(servers, load, tmp_path_factory) -> Matrix:
     with Profiling(tmp_path_factory.mktemp("matrix")) as profiling:
-        cells = {devices: Cell(server, spend(server, load)) for devices, server in servers.items()}
+        cells = {
+            devices: Cell(server, spend(server, until_ended(server, load)))
+            for devices, server in servers.items()
+        }
         profiling.finish()
     return Matrix(cells, profiling.report)
 
@@ -148,10 +152,13 @@ def test_the_programs_are_counted(matrix):
 
 def test_the_saving_of_no_programs_is_predicted(servers, load, tmp_path):
     worst, better = servers[NONE], servers[Devices(no_program=True)]
+    to_the_end = until_ended(worst, load)
     options = sampled_often(tmp_path)
 
     def measure() -> dict[str, float]:
-        saved = spend(worst, load).each - spend(better, load).each
-        return {"no programs": profile(tmp_path, worst, load, *options).saving(FINDING) / saved}
+        saved = spend(worst, to_the_end).each - spend(better, load).each
+        return {
+            "no programs": profile(tmp_path, worst, to_the_end, *options).saving(FINDING) / saved
+        }
 
     assert_predicted(measure)
