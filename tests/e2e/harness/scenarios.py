@@ -111,8 +111,8 @@ def find(report: Report, port: int, name: str) -> Optional[dict[str, Any]]:
 
 
 def until_ended(server: Server, load: Load) -> Load:
-    """The load, and then the end of all processes that the server started for it: while one ends, it
-    could be counted for none."""
+    """The load, and then the end of all processes that the server started for it: while one ends,
+    it could be counted for none."""
 
     def run_both(port: int) -> int:
         requests = load(port)

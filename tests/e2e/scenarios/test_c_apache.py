@@ -45,8 +45,8 @@ Start = Callable[..., Server]
 
 @pytest.fixture
 def apache(rsa) -> Iterator[Start]:
-    """Starts an Apache with directives of the test; `{sessions}` is where it may keep some. All is in
-    folders that its user gets at, as those of pytest are not."""
+    """Starts an Apache with directives of the test; `{sessions}` is where it may keep some. All is
+    in folders that its user gets at, as those of pytest are not."""
     with ExitStack() as stack:
 
         def start(*directives: str) -> Server:
