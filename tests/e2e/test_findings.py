@@ -4,7 +4,6 @@ import json
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
-from typing import Any, Optional
 
 import pytest
 
@@ -15,6 +14,7 @@ from harness.paths import SERVERS
 from harness.plain_nginx import request
 from harness.processes import run
 from harness.profiler import Profiling, Report
+from harness.scenarios import TOLERANCE, find
 from harness.servers import SYSTEM_PYTHON
 from harness.web_servers import nginx
 
@@ -23,9 +23,6 @@ ENOUGH = 150
 
 REPEATS = 3
 
-TOLERANCE = 0.25
-"""Of a predicted saving against the measured one."""
-
 CBC = "ECDHE-RSA-AES256-SHA384"
 GCM = "ECDHE-RSA-AES256-GCM-SHA384"
 
@@ -33,18 +30,6 @@ MEGABYTES = 800
 """Enough for two seconds of encryption with CBC on any machine that runs these tests."""
 
 NO_SESSIONS = "ssl_session_cache off; ssl_session_tickets off;"
-
-
-def find(report: Report, port: int, name: str) -> Optional[dict[str, Any]]:
-    """The finding of that name on the service on `port`, if there is one."""
-    service = report.on_port(port).name
-    found = [
-        finding
-        for finding in report.data["findings"]
-        if finding["id"] == name and finding["service_name"] == service
-    ]
-    assert len(found) <= 1, found
-    return found[0] if found else None
 
 
 def profiled(folder: Path, port: int, *loads: Load) -> Report:

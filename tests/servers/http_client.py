@@ -1,19 +1,36 @@
 """Makes HTTP requests one after another, on as few connections as the server allows.
 
-usage: http_client.py PORT REQUESTS [CERTIFICATE]
+usage: http_client.py PORT REQUESTS [CERTIFICATE] [--threads N] [--resume] [--tls TLSv1_2]
+                      [--no-keep-alive]
 
-With a certificate it speaks TLS. Prints how many connections it took, as JSON.
+With a certificate it speaks TLS. Each of the threads makes so many requests, and with --resume
+takes up the TLS session of its last connection. Prints what it took, as JSON.
 """
 
+import argparse
+import itertools
 import json
 import os
 import re
 import select
 import socket
 import ssl
-import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Optional
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+LAST_REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
+@dataclass
+class Made:
+    """What was made."""
+
+    connections: int = 0
+    requests: int = 0
+    resumed: int = 0
+    """Connections whose TLS handshake was."""
 
 
 def read_answer(connection: socket.socket) -> bytes:
@@ -22,9 +39,9 @@ def read_answer(connection: socket.socket) -> bytes:
     while b"\r\n\r\n" not in answer:
         answer += received(connection)
     head, _, body = answer.partition(b"\r\n\r\n")
-    length = int(re.search(rb"(?i)^content-length: (\d+)", head, re.MULTILINE)[1])
-    while len(body) < length:
-        body += received(connection)
+    wanted = int(re.search(rb"(?i)^content-length: (\d+)", head, re.MULTILINE)[1]) - len(body)
+    while wanted > 0:
+        wanted -= len(received(connection))
     return head
 
 
@@ -41,38 +58,87 @@ def own_address(number: int) -> str:
     return f"127.1.{number >> 8 & 255}.{number & 255}"
 
 
-def connect(port: int, certificate: str, number: int) -> socket.socket:
-    source = (own_address(number), 0)
-    connection = socket.create_connection(("127.0.0.1", port), 10.0, source_address=source)
-    if not certificate:
-        return connection
-    context = ssl.create_default_context(cafile=certificate)
-    return context.wrap_socket(connection, server_hostname="localhost")
+class Client:
+    """One thread's requests."""
+
+    _numbers = itertools.count()
+
+    def __init__(self, options: argparse.Namespace, context: Optional[ssl.SSLContext]):
+        self._options = options
+        self._context = context
+        self._session: Optional[ssl.SSLSession] = None
+        self.made = Made()
+
+    def run(self) -> Made:
+        while self.made.requests < self._options.requests:
+            with self._connect() as connection:
+                self.made.connections += 1
+                self._use_up(connection)
+        return self.made
+
+    def _connect(self) -> socket.socket:
+        source = (own_address(next(self._numbers)), 0)
+        address = ("127.0.0.1", self._options.port)
+        connection = socket.create_connection(address, 10.0, source_address=source)
+        # As every client of HTTP does: else the kernel waits before it sends a request after the
+        # last message of a handshake.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not self._context:
+            return connection
+        made = self._context.wrap_socket(
+            connection, server_hostname="localhost", session=self._session
+        )
+        self.made.resumed += made.session_reused
+        return made
+
+    def _use_up(self, connection: socket.socket) -> None:
+        """Makes requests on one connection until enough or the server wants no more."""
+        request = REQUEST if self._options.keep_alive else LAST_REQUEST
+        while self.made.requests < self._options.requests:
+            connection.sendall(request)
+            head = read_answer(connection)
+            self.made.requests += 1
+            if self._context and self._options.resume:
+                # In TLS 1.3 it comes with the answer.
+                self._session = connection.session
+            if b"connection: close" in head.lower():
+                self._await_close(connection)
+                return
+
+    def _await_close(self, connection: socket.socket) -> None:
+        """The server closes first."""
+        assert connection.recv(1) == b""
+        if self._context:
+            # That was the end of TLS; the FIN comes after it.
+            assert select.select([connection.fileno()], [], [], 10.0)[0]
+            assert os.read(connection.fileno(), 1) == b""
 
 
-def use_up(port: int, wanted: int, certificate: str, number: int) -> int:
-    """Makes requests on one connection until enough or the server wants no more."""
-    with connect(port, certificate, number) as connection:
-        for done in range(1, wanted + 1):
-            connection.sendall(REQUEST)
-            if b"connection: close" in read_answer(connection).lower():
-                # The server closes first.
-                assert connection.recv(1) == b""
-                if certificate:
-                    # That was the end of TLS; the FIN comes after it.
-                    assert select.select([connection.fileno()], [], [], 10.0)[0]
-                    assert os.read(connection.fileno(), 1) == b""
-                return done
-    return wanted
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("port", type=int)
+    parser.add_argument("requests", type=int)
+    parser.add_argument("certificate", nargs="?", default="")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--tls", choices=["TLSv1_2", "TLSv1_3"])
+    parser.add_argument("--no-keep-alive", dest="keep_alive", action="store_false")
+    return parser.parse_args()
 
 
-def main(port: int, requests: int, certificate: str = "") -> None:
-    connections = made = 0
-    while made < requests:
-        made += use_up(port, requests - made, certificate, connections)
-        connections += 1
-    print(json.dumps({"connections": connections, "requests": made}))
+def main() -> None:
+    options = parse()
+    context = None
+    if options.certificate:
+        context = ssl.create_default_context(cafile=options.certificate)
+    if context and options.tls:
+        context.minimum_version = context.maximum_version = ssl.TLSVersion[options.tls]
+    clients = [Client(options, context) for _ in range(options.threads)]
+    with ThreadPoolExecutor(options.threads) as pool:
+        made = list(pool.map(Client.run, clients))
+    sums = [sum(counts) for counts in zip(*(asdict(one).values() for one in made))]
+    print(json.dumps(asdict(Made(*sums))))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
+    main()

@@ -35,10 +35,26 @@ def rustls(folder: Path, certificate: Certificate) -> Iterator[Server]:
 
 
 @contextmanager
-def static_http(folder: Path, certificate: Certificate, tls: str = "any") -> Iterator[Server]:
-    """OpenSSL linked in and stripped, a thread per connection; named as Domino's task is."""
-    program = shutil.copy(PROGRAMS / "http", folder / "http")
-    with announcing([program, certificate.cert, certificate.key, tls]) as server:
+def static_http(
+    folder: Path,
+    certificate: Certificate,
+    tls: str = "any",
+    options: Sequence[Argument] = (),
+    name: str = "http",
+) -> Iterator[Server]:
+    """OpenSSL linked in and stripped, a thread per connection; named as Domino's task is, unless
+    the test needs a service of another name."""
+    program = shutil.copy(PROGRAMS / "http", folder / name)
+    with announcing([program, certificate.cert, certificate.key, "--tls", tls, *options]) as server:
+        yield server
+
+
+@contextmanager
+def domino(folder: Path, certificate: Certificate, *options: Argument) -> Iterator[Server]:
+    """The same where Domino keeps its tasks, with the one version that it speaks."""
+    home = folder / "opt" / "hcl" / "domino" / "notes" / "latest" / "linux"
+    home.mkdir(parents=True)
+    with static_http(home, certificate, "1.2", options) as server:
         yield server
 
 

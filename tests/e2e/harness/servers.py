@@ -132,6 +132,20 @@ def node(folder: Path, certificate: Certificate) -> Iterator[Server]:
 
 
 @contextmanager
+def node_http2(
+    folder: Path,
+    certificate: Certificate,
+    suites: str,
+    parameters: Sequence[Path] = (),
+    name: str = "node",
+) -> Iterator[Server]:
+    """HTTP/2 with the cipher suites named, and DH parameters if there are some."""
+    command = [private_copy("node", folder, name), SERVERS / "node_http2_server.js"]
+    with announcing([*command, certificate.cert, certificate.key, suites, *parameters]) as server:
+        yield server
+
+
+@contextmanager
 def s_server(folder: Path, certificate: Certificate) -> Iterator[Server]:
     def start(port: int) -> Process:
         return Process(

@@ -85,6 +85,7 @@ SSLEngine on
 SSLCertificateFile {cert}
 SSLCertificateKeyFile {key}
 SSLProtocol -all +TLSv1.2 +TLSv1.3
+{extra}
 """
 
 HAPROXY_CONFIG = """
@@ -178,12 +179,20 @@ def reload_nginx(server: Server) -> None:
 
 
 @contextmanager
-def apache(folder: Path, certificate: Certificate, mpm: str) -> Iterator[Server]:
-    """Apache with the worker or the event module."""
+def apache(
+    folder: Path,
+    certificate: Certificate,
+    mpm: str,
+    extra: str = "",
+    name: Optional[str] = None,
+) -> Iterator[Server]:
+    """Apache with the worker or the event module; `extra` goes to the end of its configuration.
+    Its program is a copy, which may have a name that the test chose."""
 
     def start(port: int) -> Process:
-        config = _write(folder / "apache.conf", APACHE_CONFIG, certificate, port=port, mpm=mpm)
-        return Process([private_copy("apache2", folder), "-D", "FOREGROUND", "-f", config])
+        values = {"port": port, "mpm": mpm, "extra": extra}
+        config = _write(folder / "apache.conf", APACHE_CONFIG, certificate, **values)
+        return Process([private_copy("apache2", folder, name), "-D", "FOREGROUND", "-f", config])
 
     with on_free_port(start) as server:
         yield server
