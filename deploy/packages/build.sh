@@ -20,6 +20,11 @@ export PATH=$PWD/target/tools/python/bin:$PWD/target/tools/bin:$PATH
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH
 
+# Messages shall not tell where somebody built it.
+registry=${CARGO_HOME:-$HOME/.cargo}/registry/src
+RUSTFLAGS="--remap-path-prefix=$registry=/crates --remap-path-prefix=$PWD=/tlsprof"
+readonly registry
+
 say() { printf 'packages: %s\n' "$*" >&2; }
 
 # What Debian's changelog must be; the one for people is CHANGELOG.md, packaged as well.
@@ -51,7 +56,7 @@ make_common() {
 make_packages() {
 	local target=$1-unknown-linux-gnu
 	say "building for $1 with glibc $glibc"
-	cargo zigbuild --profile distribution --locked --target "$target.$glibc"
+	RUSTFLAGS=$RUSTFLAGS cargo zigbuild --profile distribution --locked --target "$target.$glibc"
 	cargo deb --quiet --no-build --no-strip --locked --package tlsprof --profile distribution \
 		--target "$target" --output "$out"
 	cargo generate-rpm --package agent --profile distribution --target "$target" \

@@ -52,7 +52,8 @@ def main() -> None:
     if not crates:
         sys.exit("notices: no crate found")
     of_text: dict[str, list[str]] = defaultdict(list)
-    print("tlsprof contains these crates, under the licences that follow.\n")
+    print("tlsprof contains these crates, unchanged, under the licences that follow. Their source")
+    print("is at https://crates.io/crates/NAME/VERSION.\n")
     for crate in crates:
         name = f"{crate['name']} {crate['version']}"
         print(f"  {name}: {crate['license'] or 'see below'}")

@@ -2,7 +2,7 @@
 # Installs what makes and checks packages and is in no distribution, in target/tools: nothing of the
 # user's own is touched. Takes ten minutes the first time, nothing when all is there.
 #
-#   tools.sh GROUP...    groups: packages deny chart
+#   tools.sh GROUP...    groups: cross packages deny chart
 #
 # CARGO comes from the Makefile; without it the pinned toolchain's is used.
 set -euo pipefail
@@ -59,6 +59,10 @@ rust_targets() {
 mkdir -p "$tools/bin"
 for group in "$@"; do
 	case $group in
+	cross)
+		python_tools
+		rust_targets
+		;;
 	packages)
 		python_tools
 		rust_targets
@@ -69,8 +73,9 @@ for group in "$@"; do
 	deny) cargo_tool cargo-deny 0.20.2 ;;
 	chart)
 		python_tools
+		go_tool kubeconform github.com/yannh/kubeconform/cmd/kubeconform v0.8.0
 		go_tool helm helm.sh/helm/v3/cmd/helm v3.19.2
 		;;
-	*) say "unknown group '$group'; there are: packages deny chart"; exit 2 ;;
+	*) say "unknown group '$group'; there are: cross packages deny chart"; exit 2 ;;
 	esac
 done
