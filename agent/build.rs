@@ -27,7 +27,7 @@ fn main() -> Result<()> {
         let object = out.join(format!("tlsprof.{name}.bpf.o"));
         compile(&clang, &target, &bpf, &object, extra)?;
     }
-    generate_contract(&target, &bpf, &out.join("contract.rs"))
+    generate_contract(&clang, &target, &bpf, &out.join("contract.rs"))
 }
 
 fn clang() -> Result<String> {
@@ -103,12 +103,24 @@ fn compile(clang: &str, target: &Target, bpf: &Path, object: &Path, extra: &[&st
     Ok(())
 }
 
-fn generate_contract(target: &Target, bpf: &Path, file: &Path) -> Result<()> {
+/// Where the compiler has its own headers, such as <stdbool.h>.
+fn own_headers(clang: &str) -> Result<PathBuf> {
+    let output = Command::new(clang)
+        .arg("-print-resource-dir")
+        .output()
+        .with_context(|| format!("cannot run {clang}"))?;
+    let folder = String::from_utf8(output.stdout).context("clang's folder is not UTF-8")?;
+    Ok(Path::new(folder.trim_end()).join("include"))
+}
+
+fn generate_contract(clang: &str, target: &Target, bpf: &Path, file: &Path) -> Result<()> {
     // It includes the contract; of its own, only the map value that the agent reads.
     let header = bpf.join("include/exchange.h");
     bindgen::Builder::default()
         .header(header.to_string_lossy())
         .clang_args(["-include", "linux/types.h", "-DTLSPROF_NATIVE"])
+        // Named because builds for other machines take the usual places away (-nostdinc).
+        .clang_arg(format!("-idirafter{}", own_headers(clang)?.display()))
         .clang_arg(format!("-idirafter{}", target.include.display()))
         .allowlist_item("(tlsprof|TLSPROF)_.*|exchange")
         .prepend_enum_name(false)

@@ -74,7 +74,7 @@ for group in "$@"; do
 	chart)
 		python_tools
 		go_tool kubeconform github.com/yannh/kubeconform/cmd/kubeconform v0.8.0
-		go_tool helm helm.sh/helm/v3/cmd/helm v3.19.2
+		go_tool helm helm.sh/helm/v3/cmd/helm v3.22.0
 		;;
 	*) say "unknown group '$group'; there are: cross packages deny chart"; exit 2 ;;
 	esac

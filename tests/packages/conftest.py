@@ -1,8 +1,9 @@
 """Fixtures: the packages, and a machine to install them on."""
 
 import os
+import platform
+import shutil
 import subprocess
-from pathlib import Path
 from typing import Iterator
 
 import pytest
@@ -18,23 +19,28 @@ def architecture(request) -> str:
     return request.param
 
 
-@pytest.fixture
-def debian_root(tmp_path) -> Path:
-    """The root file system of a fresh Debian."""
+@pytest.fixture(scope="session")
+def machine(tmp_path_factory) -> Iterator[Machine]:
+    """A fresh Debian of this host's kind that has booted; one for all tests."""
     if os.geteuid() != 0:
         pytest.skip("needs root: a machine in a container")
     try:
         packed = base()
     except Unobtainable as why:
         pytest.skip(f"no root file system can be had: {why}")
-    root = tmp_path / "root"
+    folder = tmp_path_factory.mktemp("machine")
+    root = folder / "root"
     root.mkdir()
     subprocess.run(["tar", "--extract", "--file", packed, "--directory", root], check=True)
-    return root
+    with booted(root, folder / "console") as one:
+        yield one
+    shutil.rmtree(root)  # pytest keeps the folders of three runs
 
 
 @pytest.fixture
-def machine(debian_root, tmp_path) -> Iterator[Machine]:
-    """A machine of this host's kind that has booted."""
-    with booted(debian_root, tmp_path / "console") as one:
-        yield one
+def installed(machine) -> Iterator[Machine]:
+    """The machine with the package installed, and without it afterwards."""
+    machine.run("dpkg", "--install", machine.give(artifacts.deb(platform.machine())))
+    yield machine
+    machine.run("dpkg", "--purge", "tlsprof")
+    machine.attempt("systemctl", "stop", "packaged.service")  # there is one in one test only

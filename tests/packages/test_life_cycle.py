@@ -31,12 +31,6 @@ def deb():
     return artifacts.deb(platform.machine())
 
 
-@pytest.fixture
-def installed(machine, deb) -> Machine:
-    machine.run("dpkg", "--install", machine.give(deb))
-    return machine
-
-
 def start(machine: Machine) -> int:
     """Starts the agent; returns the id that its process has there."""
     machine.run("systemctl", "start", UNIT)
@@ -44,10 +38,14 @@ def start(machine: Machine) -> int:
 
 
 def running(machine: Machine, url: str) -> int:
-    """Waits until metrics can be had; returns the id of the agent's process."""
+    """Waits until the agent profiles; returns the id of its process.
+
+    It listens a moment before: what it can do is in the metrics when all is attached.
+    """
 
     def scraped() -> bool:
-        return machine.attempt("curl", "--silent", "--fail", url).returncode == 0
+        answer = machine.attempt("curl", "--silent", "--fail", url).stdout
+        return "tlsprof_agent_capability{" in answer
 
     try:
         wait_until(scraped, f"{url} answers", START_SECONDS)
@@ -74,7 +72,7 @@ def test_installing_starts_nothing(installed):
 def test_what_comes_with_the_program(installed, deb):
     version = artifacts.deb_field(deb, "Version").split("-")[0]
     assert installed.run("tlsprof", "--version") == f"tlsprof {version}\n"
-    assert "What works" in installed.run("tlsprof", "doctor") or installed.run("tlsprof", "doctor")
+    assert "openssl_handshakes" in installed.run("tlsprof", "doctor")
     for page in ("tlsprof", "tlsprof-agent", "tlsprof-report"):
         assert "SYNOPSIS" in installed.run("man", page)
     assert completions(installed, "tlsprof rep") == ["report"]
@@ -117,15 +115,14 @@ def test_agent_has_its_own_user_and_five_capabilities(installed):
 
 
 def test_service_can_do_what_root_can(installed):
-    """Nothing that the unit closes is missed: capabilities are as in a shell of root's."""
+    """Nothing that the unit closes is missed, but for what the page says: see other-networks.conf."""
     start(installed)
     states = re.findall(
         r'^tlsprof_agent_capability\{capability="(\w+)",state="(\w+)"\} 1$', scrape(installed), re.M
     )
     doctor = json.loads(installed.run("tlsprof", "doctor", "--format", "json"))
     expected = {one["name"]: one["state"] for one in doctor["capabilities"]}
-    # It stays outside other network namespaces: docs/install.md, other-networks.conf.
-    assert dict(states) == expected
+    assert dict(states) == {**expected, "accept_queues": "degraded"}
     assert expected["openssl_handshakes"] == expected["cpu_samples"] == "available"
 
 
@@ -167,7 +164,7 @@ def counted(machine: Machine) -> int:
 
 def test_agent_that_is_killed_comes_back(installed):
     pid = start(installed)
-    installed.run("kill", "-KILL", pid)
+    installed.run("systemctl", "kill", "--signal=KILL", UNIT)
     wait_until(
         lambda: installed.property(UNIT, "NRestarts") == "1", "it is restarted", START_SECONDS
     )
@@ -200,7 +197,8 @@ def test_removal_stops_it_and_purge_leaves_nothing(installed):
     installed.run("systemctl", "enable", UNIT)
     installed.run("dpkg", "--remove", "tlsprof")
     assert installed.property(UNIT, "ActiveState") == "inactive"
-    assert not installed.attempt("pgrep", "--exact", "tlsprof").stdout
+    programs = installed.run("sh", "-c", "readlink /proc/[0-9]*/exe; true").split()
+    assert "/usr/lib/systemd/systemd" in programs and "/usr/bin/tlsprof" not in programs
     assert installed.path(CONFIG).is_file()
     installed.run("dpkg", "--purge", "tlsprof")
     left = [path for path in files if "tlsprof" in path and installed.path(path).exists()]

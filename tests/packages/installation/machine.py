@@ -7,9 +7,10 @@ closes is closed as on a real machine.
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Iterator
 
@@ -112,32 +113,51 @@ def booted(root: Path, console: Path) -> Iterator[Machine]:
             machine.attempt("systemctl", "--no-block", "poweroff")
             nspawn.wait(BOOT_SECONDS)
         finally:
-            nspawn.kill()  # the first process of the machine ends with it, and so all others
-            nspawn.wait()
+            _end(nspawn)
             for path in groups:
                 if path.exists() and path not in foreign:
                     _remove_groups(path)
 
 
+def _end(nspawn: subprocess.Popen) -> None:
+    """Ends what is left: a machine outlives its nspawn, but not its own first process."""
+    for pid in [one for child in _children(nspawn.pid) for one in (*_children(child), child)]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    nspawn.kill()
+    nspawn.wait()
+
+
 def _leader(nspawn: subprocess.Popen, console: Path) -> int:
-    """The machine's first process: the only child of nspawn's only child."""
+    """The machine's first process, a child of nspawn; at first there is another in between."""
 
     def found() -> list[int]:
         assert nspawn.poll() is None, f"systemd-nspawn ended:\n{console.read_text()}"
-        return [grandchild for child in _children(nspawn.pid) for grandchild in _children(child)]
+        children = _children(nspawn.pid)
+        below = [one for child in children for one in _children(child)]
+        return [pid for pid in (*children, *below) if _name(pid) == "systemd"]
 
     return wait_until(found, "systemd starts", BOOT_SECONDS)[0]
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def _children(pid: int) -> list[int]:
     try:
         return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
 
 
 def _is_up(machine: Machine) -> bool:
-    return machine.attempt("systemctl", "is-system-running", "--wait").stdout.strip() == "running"
+    """Degraded where another unit failed, which a busy host brings about; it is not under test."""
+    state = machine.attempt("systemctl", "is-system-running").stdout.strip()
+    return state in ("running", "degraded")
 
 
 def _remove_groups(path: Path) -> None:
