@@ -73,7 +73,6 @@ for group in "$@"; do
 	deny) cargo_tool cargo-deny 0.20.2 ;;
 	chart)
 		python_tools
-		go_tool kubeconform github.com/yannh/kubeconform/cmd/kubeconform v0.8.0
 		go_tool helm helm.sh/helm/v3/cmd/helm v3.22.0
 		;;
 	*) say "unknown group '$group'; there are: cross packages deny chart"; exit 2 ;;
