@@ -91,8 +91,8 @@ test-chart: ## Check the Helm chart and the container file (no root; needs Go)
 check-aarch64: ## Compile everything for aarch64, BPF programs included
 	@$(SETUP) build packages
 	@deploy/packages/tools.sh cross
-	PATH="$(CURDIR)/target/tools/python/bin:$$PATH" $(CARGO) zigbuild check --locked --all-targets \
-		--workspace --target aarch64-unknown-linux-gnu
+	RUSTUP_TOOLCHAIN=$(TOOLCHAIN) PATH="$(CURDIR)/target/tools/python/bin:$$PATH" cargo-zigbuild check \
+		--locked --workspace --all-targets --target aarch64-unknown-linux-gnu
 
 .PHONY: deny
 deny: ## Check licences, sources and bans of all dependencies

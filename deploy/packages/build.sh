@@ -32,7 +32,7 @@ debian_changelog() {
 	cat <<-END
 		tlsprof ($version-1) unstable; urgency=medium
 
-		  * Release $version, see CHANGELOG.md.
+		  * Release $version, see changelog.gz.
 
 		 -- tlsprof maintainers <tlsprof@users.noreply.github.com>  $(date -uR -d "@$SOURCE_DATE_EPOCH")
 	END
@@ -48,7 +48,8 @@ make_common() {
 		gzip -9n <"$page" >"$common/man-compressed/${page##*/}.gz"
 	done
 	debian_changelog >"$common/changelog"
-	cp CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$common/doc"
+	gzip -9n <CHANGELOG.md >"$common/doc/changelog.gz"
+	cp LICENSE-APACHE LICENSE-MIT "$common/doc"
 	deploy/packages/notices.py >"$common/doc/THIRD-PARTY"
 }
 

@@ -126,7 +126,8 @@ def test_capabilities_are_those_of_the_unit_everywhere():
 
 def test_more_privileges_only_where_asked_for():
     default = set(container({})["securityContext"]["capabilities"]["add"])
-    for key, capability in [("otherNetworks", "SYS_ADMIN"), ("replacedLibraries", "CHECKPOINT_RESTORE")]:  # fmt: skip
+    wanted = {"otherNetworks": "SYS_ADMIN", "replacedLibraries": "CHECKPOINT_RESTORE"}
+    for key, capability in wanted.items():
         added = set(container({key: True})["securityContext"]["capabilities"]["add"])
         assert added - default == {capability}
 

@@ -115,11 +115,10 @@ def test_agent_has_its_own_user_and_five_capabilities(installed):
 
 
 def test_service_can_do_what_root_can(installed):
-    """Nothing that the unit closes is missed, but for what the page says: see other-networks.conf."""
+    """Nothing that the unit closes is missed, but for what other-networks.conf is there for."""
     start(installed)
-    states = re.findall(
-        r'^tlsprof_agent_capability\{capability="(\w+)",state="(\w+)"\} 1$', scrape(installed), re.M
-    )
+    line = r'^tlsprof_agent_capability\{capability="(\w+)",state="(\w+)"\} 1$'
+    states = re.findall(line, scrape(installed), re.M)
     doctor = json.loads(installed.run("tlsprof", "doctor", "--format", "json"))
     expected = {one["name"]: one["state"] for one in doctor["capabilities"]}
     assert dict(states) == {**expected, "accept_queues": "degraded"}

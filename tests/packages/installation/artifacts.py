@@ -54,7 +54,7 @@ def deb_files(package: Path) -> dict[str, Listed]:
     for line in output("dpkg-deb", "--contents", package).splitlines():
         mode, owner, _, _, _, path = line.split(None, 5)
         if not mode.startswith("d"):
-            files[path.removeprefix(".")] = Listed(mode, owner)
+            files[path.removeprefix(".")] = Listed(mode, owner.replace("0/0", "root/root"))
     return files
 
 
