@@ -64,12 +64,13 @@ make_packages() {
 		--payload-compress gzip --output "$out"
 }
 
-# What machine $1's program is made of, in CycloneDX's form.
+# What machine $1's program is made of, in CycloneDX's form, without this folder's path.
 make_bill() {
 	local name=tlsprof_${version}_$1.cdx
-	cargo cyclonedx --quiet --format json --spec-version 1.5 --target "$1-unknown-linux-gnu" \
+	cargo cyclonedx --quiet --no-build-deps --format json --spec-version 1.5 --target "$1-unknown-linux-gnu" \
 		--manifest-path agent/Cargo.toml --override-filename "$name"
-	mv "agent/$name.json" "$out/"
+	sed "s#$PWD#/tlsprof#g" "agent/$name.json" >"$out/$name.json"
+	rm "agent/$name.json"
 }
 
 machines=("$@")

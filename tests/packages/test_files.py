@@ -70,6 +70,8 @@ def test_no_path_of_the_machine_that_built_it(architecture, unpacked):
     program = (unpacked / "usr/bin/tlsprof").read_bytes()
     assert str(ROOT).encode() not in program
     assert b"/.cargo/registry" not in program
+    bill = artifacts.one(f"tlsprof_*_{architecture}.cdx.json").read_text()
+    assert str(ROOT) not in bill and "/.cargo/registry" not in bill
 
 
 def test_configuration_is_kept_by_both(architecture):
