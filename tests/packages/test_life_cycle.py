@@ -4,6 +4,7 @@ import json
 import platform
 import re
 import urllib.parse
+from typing import Iterator
 
 import pytest
 
@@ -19,6 +20,13 @@ START_SECONDS = 60.0
 
 CAPABILITIES = {"dac_read_search": 2, "sys_ptrace": 19, "syslog": 34, "perfmon": 38, "bpf": 39}
 """By their numbers in linux/capability.h."""
+
+DROP_INS = {
+    "other-networks": {"sys_admin"},
+    "replaced-libraries": {"checkpoint_restore"},
+    "older-kernels": {"sys_admin", "sys_resource"},
+}
+"""The capabilities that each adds."""
 
 NEW_SETTINGS = ("RestartSteps", "RestartMaxDelaySec")
 """Of the unit, that versions of systemd before 254 do not know."""
@@ -123,6 +131,28 @@ def test_service_can_do_what_root_can(installed):
     expected = {one["name"]: one["state"] for one in doctor["capabilities"]}
     assert dict(states) == {**expected, "accept_queues": "degraded"}
     assert expected["openssl_handshakes"] == expected["cpu_samples"] == "available"
+
+
+@pytest.fixture
+def drop_in(installed, request) -> Iterator[str]:
+    """One of the package's drop-ins in use, as docs/install.md says how."""
+    folder = f"/etc/systemd/system/{UNIT}.d"
+    file = f"/usr/share/doc/tlsprof/drop-ins/{request.param}.conf"
+    installed.run("install", "-D", "-m644", file, f"{folder}/{request.param}.conf")
+    installed.run("systemctl", "daemon-reload")
+    yield request.param
+    installed.run("rm", "-r", folder)
+
+
+@pytest.mark.parametrize("drop_in", DROP_INS, indirect=True)
+def test_drop_in_adds_what_it_says_and_no_more(installed, drop_in):
+    start(installed)
+    names = installed.property(UNIT, "CapabilityBoundingSet").split()
+    assert set(names) == {f"cap_{name}" for name in {*CAPABILITIES, *DROP_INS[drop_in]}}
+    if "sys_admin" in DROP_INS[drop_in]:
+        state = 'tlsprof_agent_capability{capability="accept_queues",state="available"}'
+        only_where_namespaces_may_be_entered = int(drop_in == "other-networks")
+        assert f"{state} {only_where_namespaces_may_be_entered}\n" in scrape(installed)
 
 
 def test_handshakes_are_counted_exactly(installed):
