@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Iterator
 
+import pytest
+
 from harness.paths import PROGRAMS
 from harness.suites import Unobtainable
 from harness.waiting import wait_until
@@ -52,6 +54,24 @@ def _bootstrap(suite: str, made: Path) -> None:
         raise Unobtainable(f"Debian {suite}: over {BOOTSTRAP_SECONDS:g} s") from None
     if done.returncode != 0:
         raise Unobtainable(f"Debian {suite}: {done.stderr[-500:]}")
+
+
+@contextmanager
+def unpacked_root(folder: Path) -> Iterator[Path]:
+    """A fresh root file system in a folder, until the end of the block; skips where none can be."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: a machine in a container")
+    try:
+        packed = base()
+    except Unobtainable as why:
+        pytest.skip(f"no root file system can be had: {why}")
+    root = folder / "root"
+    root.mkdir()
+    subprocess.run(["tar", "--extract", "--file", packed, "--directory", root], check=True)
+    try:
+        yield root
+    finally:
+        shutil.rmtree(root)  # pytest keeps the folders of three runs
 
 
 class Machine:
