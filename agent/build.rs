@@ -122,6 +122,7 @@ fn generate_contract(clang: &str, target: &Target, bpf: &Path, file: &Path) -> R
         // Named because builds for other machines take the usual places away (-nostdinc).
         .clang_arg(format!("-idirafter{}", own_headers(clang)?.display()))
         .clang_arg(format!("-idirafter{}", target.include.display()))
+        .clang_arg("-idirafter/usr/include")
         .allowlist_item("(tlsprof|TLSPROF)_.*|exchange")
         .prepend_enum_name(false)
         .derive_default(true)
