@@ -25,7 +25,7 @@ SCRIPTS = $(shell grep -rlE '^\#!.*\b(ba)?sh\b' .ci deploy tests --exclude-dir=.
 
 .PHONY: help
 help: ## List the entry points
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## Install what is missing for everything below (apt, rustup, pip)
@@ -70,6 +70,43 @@ test-e2e: build ## Run the tests with real servers only (needs root or sudo)
 test-kernels: build ## Boot other kernels in QEMU and profile there (no root; fetches kernels once)
 	@$(SETUP) build test
 	@.ci/tests kernels
+
+.PHONY: packages
+packages: ## Make .deb, .rpm and SBOM for x86-64 and aarch64 in target/packages (MACHINES=x86_64: one)
+	@$(SETUP) build packages
+	@deploy/packages/tools.sh packages
+	@deploy/packages/build.sh $(MACHINES)
+
+.PHONY: test-packages
+test-packages: packages ## Install, start, upgrade and remove the packages on a Debian (root)
+	@.ci/tests packages
+
+.PHONY: test-chart
+test-chart: ## Check the Helm chart and the container file (no root; needs Go)
+	@$(SETUP) chart
+	@deploy/packages/tools.sh chart
+	@.ci/tests chart
+
+.PHONY: check-aarch64
+check-aarch64: ## Compile and link the program for aarch64, BPF programs included
+	@$(SETUP) build packages
+	@deploy/packages/tools.sh cross
+	PATH="$(CURDIR)/target/tools/python/bin:$$PATH" $(CARGO) zigbuild --locked --bin tlsprof \
+		--target aarch64-unknown-linux-gnu.2.28
+
+.PHONY: deny
+deny: ## Check licences, sources and bans of all dependencies
+	@$(SETUP) build
+	@deploy/packages/tools.sh deny
+	target/tools/bin/cargo-deny --all-features check --hide-inclusion-graph licenses bans sources
+
+.PHONY: advisories
+advisories: ## Check all dependencies for known vulnerabilities (fetches the RustSec database)
+	@$(SETUP) build
+	@deploy/packages/tools.sh deny
+	@target/tools/bin/cargo-deny fetch db || { echo "advisories: the RustSec database cannot be \
+	fetched from github.com here: nothing was checked" >&2; exit 1; }
+	target/tools/bin/cargo-deny check --disable-fetch advisories
 
 .PHONY: dashboards
 dashboards: ## Write dashboards/grafana/*.json from dashboards/source

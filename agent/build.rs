@@ -21,14 +21,13 @@ fn main() -> Result<()> {
     println!("cargo::rerun-if-changed={}", bpf.display());
     println!("cargo::rerun-if-env-changed=CLANG");
     let clang = clang()?;
-    compile(&clang, &bpf, &out.join("tlsprof.single.bpf.o"), &[])?;
-    compile(
-        &clang,
-        &bpf,
-        &out.join("tlsprof.multi.bpf.o"),
-        &["-DTLSPROF_UPROBE_MULTI"],
-    )?;
-    generate_contract(&bpf, &out.join("contract.rs"))
+    let target = Target::of_this_build()?;
+    let objects: [(&str, &[&str]); 2] = [("single", &[]), ("multi", &["-DTLSPROF_UPROBE_MULTI"])];
+    for (name, extra) in objects {
+        let object = out.join(format!("tlsprof.{name}.bpf.o"));
+        compile(&clang, &target, &bpf, &object, extra)?;
+    }
+    generate_contract(&clang, &target, &bpf, &out.join("contract.rs"))
 }
 
 fn clang() -> Result<String> {
@@ -49,18 +48,31 @@ fn clang() -> Result<String> {
     bail!("no clang found: run `make setup`, or set CLANG to one of version 14 or later")
 }
 
-/// The macro by which libbpf's bpf_tracing.h knows the target, and the folder of
-/// its <asm/> headers on Debian and Ubuntu.
-fn target() -> Result<(&'static str, &'static str)> {
-    match env::var("CARGO_CFG_TARGET_ARCH")?.as_str() {
-        "x86_64" => Ok(("x86", "/usr/include/x86_64-linux-gnu")),
-        "aarch64" => Ok(("arm64", "/usr/include/aarch64-linux-gnu")),
-        other => bail!("tlsprof has no BPF programs for {other}"),
+/// The machine that is built for, which need not be the one that builds.
+struct Target {
+    /// The end of the macro by which libbpf's bpf_tracing.h knows it.
+    arch: &'static str,
+    /// Its <asm/> headers on Debian and Ubuntu: on such a machine, or from the packages for
+    /// cross compilers on another.
+    include: PathBuf,
+}
+
+impl Target {
+    fn of_this_build() -> Result<Self> {
+        let machine = env::var("CARGO_CFG_TARGET_ARCH")?;
+        let arch = match machine.as_str() {
+            "x86_64" => "x86",
+            "aarch64" => "arm64",
+            other => bail!("tlsprof has no BPF programs for {other}"),
+        };
+        let own = PathBuf::from(format!("/usr/include/{machine}-linux-gnu"));
+        let cross = PathBuf::from(format!("/usr/{machine}-linux-gnu/include"));
+        let include = if own.join("asm").is_dir() { own } else { cross };
+        Ok(Self { arch, include })
     }
 }
 
-fn compile(clang: &str, bpf: &Path, object: &Path, extra: &[&str]) -> Result<()> {
-    let (arch, include) = target()?;
+fn compile(clang: &str, target: &Target, bpf: &Path, object: &Path, extra: &[&str]) -> Result<()> {
     let output = Command::new(clang)
         .args([
             "-target",
@@ -74,9 +86,9 @@ fn compile(clang: &str, bpf: &Path, object: &Path, extra: &[&str]) -> Result<()>
             "-Werror",
         ])
         .args(["-Wno-unused-parameter", "-fno-stack-protector"])
-        .arg(format!("-D__TARGET_ARCH_{arch}"))
+        .arg(format!("-D__TARGET_ARCH_{}", target.arch))
         .args(extra)
-        .arg(format!("-I{include}"))
+        .arg(format!("-I{}", target.include.display()))
         .arg("-c")
         .arg(bpf.join("tlsprof.bpf.c"))
         .arg("-o")
@@ -91,12 +103,26 @@ fn compile(clang: &str, bpf: &Path, object: &Path, extra: &[&str]) -> Result<()>
     Ok(())
 }
 
-fn generate_contract(bpf: &Path, file: &Path) -> Result<()> {
+/// Where the compiler has its own headers, such as <stdbool.h>.
+fn own_headers(clang: &str) -> Result<PathBuf> {
+    let output = Command::new(clang)
+        .arg("-print-resource-dir")
+        .output()
+        .with_context(|| format!("cannot run {clang}"))?;
+    let folder = String::from_utf8(output.stdout).context("clang's folder is not UTF-8")?;
+    Ok(Path::new(folder.trim_end()).join("include"))
+}
+
+fn generate_contract(clang: &str, target: &Target, bpf: &Path, file: &Path) -> Result<()> {
     // It includes the contract; of its own, only the map value that the agent reads.
     let header = bpf.join("include/exchange.h");
     bindgen::Builder::default()
         .header(header.to_string_lossy())
         .clang_args(["-include", "linux/types.h", "-DTLSPROF_NATIVE"])
+        // Named because builds for other machines take the usual places away (-nostdinc).
+        .clang_arg(format!("-idirafter{}", own_headers(clang)?.display()))
+        .clang_arg(format!("-idirafter{}", target.include.display()))
+        .clang_arg("-idirafter/usr/include")
         .allowlist_item("(tlsprof|TLSPROF)_.*|exchange")
         .prepend_enum_name(false)
         .derive_default(true)

@@ -2,7 +2,7 @@
 # Installs what tlsprof's tasks need and what is missing, and nothing else.
 #
 #   setup.sh [GROUP...]    groups: build lint demo test bench dashboards
-#                          observe; default: all
+#                          observe packages chart; default: all
 #
 # Packages come through apt (Debian 12 and 13, Ubuntu 24.04), the Rust toolchain
 # through rustup, Python packages through pip. Needs root or sudo only when a package is missing.
@@ -229,11 +229,14 @@ install_python_packages() {
 
 main() {
 	local groups=("$@") group
-	[ $# -gt 0 ] || groups=(build lint demo test bench dashboards observe)
+	[ $# -gt 0 ] || groups=(build lint demo test bench dashboards observe packages chart)
 	for group in "${groups[@]}"; do
 		case $group in
-		build | lint | demo | test | bench | dashboards | observe) ;;
-		*) say "unknown group '$group'; there are: build lint demo test bench dashboards observe"; exit 2 ;;
+		build | lint | demo | test | bench | dashboards | observe | packages | chart) ;;
+		*)
+			say "unknown group '$group'; there are: build lint demo test bench dashboards observe packages chart"
+			exit 2
+			;;
 		esac
 	done
 	install_packages "${groups[@]}"

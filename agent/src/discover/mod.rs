@@ -9,6 +9,7 @@
 use std::io;
 use std::path::PathBuf;
 
+pub mod container;
 pub mod elf;
 pub mod host;
 pub mod image;

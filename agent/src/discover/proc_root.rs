@@ -3,8 +3,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Error;
+use super::container::Containers;
 use crate::evidence::Pid;
 
 /// Where procfs is mounted.
@@ -14,6 +16,7 @@ use crate::evidence::Pid;
 #[derive(Clone, Debug)]
 pub struct ProcRoot {
     path: PathBuf,
+    containers: Arc<Containers>,
 }
 
 impl Default for ProcRoot {
@@ -26,7 +29,19 @@ impl Default for ProcRoot {
 impl ProcRoot {
     /// A procfs, or a copy of parts of one, at `path`.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        let path = path.into();
+        // By the first process: an agent in a container sees the host's files only so, and one
+        // without privileges not even its own.
+        let roots = vec![path.join("1/root"), PathBuf::from("/")];
+        Self {
+            path,
+            containers: Arc::new(Containers::new(roots)),
+        }
+    }
+
+    /// Names of the host's containers.
+    pub(super) fn containers(&self) -> &Containers {
+        &self.containers
     }
 
     /// All process ids: thread-group leaders, kernel threads included, ascending.

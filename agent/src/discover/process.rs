@@ -186,7 +186,7 @@ impl ProcRoot {
         {
             return Ok(None);
         }
-        let cgroup = Cgroup::parse(&String::from_utf8_lossy(&cgroup));
+        let cgroup = Cgroup::parse(&String::from_utf8_lossy(&cgroup)).named(self.containers());
         let service = service_name(&cgroup, &executable, &stat.name);
         Ok(Some(Process {
             pid,

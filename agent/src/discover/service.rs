@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::container::{Containers, Name, is_id};
 use super::process::base_name;
 
 /// Length of a container's id in a cgroup path, in hexadecimal digits.
@@ -92,8 +93,10 @@ impl Borrow<str> for ServiceName {
 pub enum Cgroup {
     /// It is in this systemd service unit (without `.service`).
     Unit(Arc<str>),
-    /// It is in this container: first 12 digits of its id, or its name.
+    /// It is in this container: its id, or its name.
     Container(Arc<str>),
+    /// It is in this container of a pod of Kubernetes: `NAMESPACE/OWNER/CONTAINER`.
+    Pod(Arc<str>),
     /// In none: a login session, a scope, the root, or a unit that starts other
     /// people's programs, such as cron.
     Other,
@@ -112,6 +115,19 @@ impl Cgroup {
             .map(|(_, path)| place(path))
             .find(|p| *p != Self::Other)
             .unwrap_or(Self::Other)
+    }
+
+    /// The same, with a container's id replaced by its name where the host knows it.
+    #[must_use]
+    pub fn named(self, containers: &Containers) -> Self {
+        let Self::Container(id) = &self else {
+            return self;
+        };
+        match containers.name(id) {
+            Some(Name::Pod(name)) => Self::Pod(name),
+            Some(Name::Given(name)) => Self::Container(name),
+            None => self,
+        }
     }
 }
 
@@ -157,16 +173,11 @@ fn container(part: &str) -> Option<&str> {
     }
     let part = part.strip_suffix(".scope").unwrap_or(part);
     let (prefix, id) = part.split_at_checked(part.len().checked_sub(CONTAINER_ID)?)?;
-    let is_id = id
-        .bytes()
-        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let separated = prefix.is_empty() || prefix.ends_with(['-', ':']);
     // conmon watches a container from outside. A "payload" is a container that
     // podman runs in a unit of its own (quadlet): people know it by the unit.
     let outside = prefix.ends_with("conmon-") || prefix == "libpod-payload-";
-    (is_id && separated && !outside)
-        .then(|| id.get(..CONTAINER_ID_SHOWN))
-        .flatten()
+    (is_id(id) && separated && !outside).then_some(id)
 }
 
 /// The service unit that a part of a cgroup path is of. Scopes are none: they
@@ -189,7 +200,8 @@ fn is_launcher(unit: &str) -> bool {
 /// The service of a process.
 ///
 /// In a unit it is the unit's name; instances of templates keep it
-/// (`postgresql@15-main`). In a container it is `EXECUTABLE@CONTAINER`, else the
+/// (`postgresql@15-main`). In a pod it is `NAMESPACE/OWNER/CONTAINER`, in another container
+/// `EXECUTABLE@CONTAINER`, with 12 digits of its id where its name is not known, else it is the
 /// name of the executable file; a program run by an interpreter is named after
 /// that (`node`, `java`). The process's own name (comm), which it can change at
 /// will, counts only where the kernel hides the executable.
@@ -205,8 +217,13 @@ pub fn service_name(cgroup: &Cgroup, executable: &Path, comm: &str) -> ServiceNa
     };
     match cgroup {
         Cgroup::Unit(name) => ServiceName::new(name),
-        Cgroup::Container(id) => {
-            ServiceName::new(&format!("{}@{id}", ServiceName::new(&program())))
+        Cgroup::Pod(name) => ServiceName::new(name),
+        Cgroup::Container(container) => {
+            let shown = Some(container.as_ref())
+                .filter(|id| is_id(id))
+                .and_then(|id| id.get(..CONTAINER_ID_SHOWN))
+                .unwrap_or(container);
+            ServiceName::new(&format!("{}@{shown}", ServiceName::new(&program())))
         }
         Cgroup::Other => ServiceName::new(&program()),
     }

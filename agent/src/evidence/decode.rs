@@ -341,7 +341,7 @@ fn waits(event: &tlsprof_handshake_event) -> [Duration; 7] {
 fn text(array: &[std::ffi::c_char]) -> String {
     let bytes: Vec<u8> = array
         .iter()
-        .map(|byte| byte.cast_unsigned())
+        .flat_map(|byte| byte.to_ne_bytes()) // i8 or u8, by the machine
         .take_while(|byte| *byte != 0)
         .collect();
     String::from_utf8_lossy(&bytes).into_owned()

@@ -73,6 +73,16 @@ fn containers_are_named_by_program_and_id() {
         "/system.slice/containerd.service/kubepods-pod1b2c.slice:cri-containerd:ID",
         "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-ID.scope/container",
         "/../docker-ID.scope",
+        // cgroupfs drivers, and runtimes inside others (kind, k3s, nested Docker)
+        "/kubepods/burstable/pod8d5c2d3e-1111-2222-3333-444455556666/crio-ID",
+        "/docker/00001b2c3d4e5f60718293a4b5c6d7e8f90123456789abcdef0123456789abcd/kubelet/kubepods/pod1b2c/ID",
+        "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod1b2c.slice/cri-containerd-ID.scope",
+        "/default/ID",
+        "/machine.slice/libpod-ID.scope",
+        "/libpod_parent/libpod-ID",
+        "/machine.slice/machine-libpod_pod_1b2c.slice/libpod-ID.scope/container",
+        "/ecs/1b2c/ID",
+        "/actions_job/ID",
     ] {
         assert_eq!(
             name(&format!("0::{path}\n"), "/usr/sbin/nginx"),
@@ -89,6 +99,24 @@ fn containers_are_named_by_program_and_id() {
     );
     let nspawn = "0::/machine.slice/systemd-nspawn@web.service/payload/init.scope\n";
     assert_eq!(name(nspawn, "/x/nginx"), "nginx@web");
+}
+
+#[test]
+fn containers_with_a_name_are_known_by_it() {
+    let named = |cgroup| service_name(&cgroup, Path::new("/usr/sbin/nginx"), "nginx").to_string();
+    assert_eq!(
+        named(Cgroup::Pod("shop/web/nginx".into())),
+        "shop/web/nginx"
+    );
+    assert_eq!(
+        named(Cgroup::Container("shop-web-1".into())),
+        "nginx@shop-web-1"
+    );
+    // A host that knows nothing of it, and what is no container at all.
+    let nobody = Containers::new(Vec::new());
+    let unnamed = Cgroup::parse(&format!("0::/docker/{ID}\n")).named(&nobody);
+    assert_eq!(named(unnamed), "nginx@3f4e9a1b2c3d");
+    assert_eq!(Cgroup::Other.named(&nobody), Cgroup::Other);
 }
 
 #[test]

@@ -1,0 +1,39 @@
+{{- define "tlsprof.name" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tlsprof.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "tlsprof.labels" -}}
+{{ include "tlsprof.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "tlsprof.account" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "tlsprof.name" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What the health of the agent is asked by: a password would keep the kubelet out. */}}
+{{- define "tlsprof.health" -}}
+{{- if .Values.metrics.webConfigSecret -}}
+tcpSocket:
+  port: metrics
+{{- else -}}
+httpGet:
+  path: /healthz
+  port: metrics
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Makes target/packages: a .deb, an .rpm and a bill of materials (SBOM) for each kind of machine.
+#
+#   build.sh [MACHINE...]    machines: x86_64 aarch64; default: both
+#
+# The program is linked against the C library of RHEL 8 and Debian 10, by zig, whatever this host
+# has. It stays dynamic: a static one could not load a service's libcrypto to calibrate it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+readonly glibc=2.28
+out=$PWD/target/packages
+common=$out/common
+channel=$(sed -n 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
+readonly out common channel version
+export RUSTUP_TOOLCHAIN=$channel
+export PATH=$PWD/target/tools/python/bin:$PWD/target/tools/bin:$PATH
+# Packages of one commit are the same, whenever they are made.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
+
+# Messages shall not tell where somebody built it.
+registry=${CARGO_HOME:-$HOME/.cargo}/registry/src
+RUSTFLAGS="--remap-path-prefix=$registry=/crates --remap-path-prefix=$PWD=/tlsprof"
+readonly registry
+
+say() { printf 'packages: %s\n' "$*" >&2; }
+
+# What Debian's changelog must be; the one for people is CHANGELOG.md, packaged as well.
+debian_changelog() {
+	cat <<-END
+		tlsprof ($version-1) unstable; urgency=medium
+
+		  * Release $version, see changelog.gz.
+
+		 -- tlsprof maintainers <tlsprof@users.noreply.github.com>  $(date -uR -d "@$SOURCE_DATE_EPOCH")
+	END
+}
+
+# Man pages, completions and documents, the same for all machines.
+make_common() {
+	rm -rf "$common"
+	mkdir -p "$common/man-compressed" "$common/doc"
+	cargo run --quiet --locked --example documents -- "$common"
+	local page
+	for page in "$common"/man/*; do
+		gzip -9n <"$page" >"$common/man-compressed/${page##*/}.gz"
+	done
+	debian_changelog >"$common/changelog"
+	gzip -9n <CHANGELOG.md >"$common/doc/changelog.gz"
+	cp LICENSE-APACHE LICENSE-MIT "$common/doc"
+	deploy/packages/notices.py >"$common/doc/THIRD-PARTY"
+}
+
+# The program and its packages for machine $1.
+make_packages() {
+	local target=$1-unknown-linux-gnu
+	say "building for $1 with glibc $glibc"
+	RUSTFLAGS=$RUSTFLAGS cargo zigbuild --profile distribution --locked --target "$target.$glibc"
+	cargo deb --quiet --no-build --no-strip --locked --package tlsprof --profile distribution \
+		--target "$target" --output "$out"
+	cargo generate-rpm --package agent --profile distribution --target "$target" \
+		--payload-compress gzip --output "$out"
+}
+
+# What machine $1's program is made of, in CycloneDX's form, without this folder's path.
+make_bill() {
+	local name=tlsprof_${version}_$1.cdx
+	cargo cyclonedx --quiet --no-build-deps --format json --spec-version 1.5 --target "$1-unknown-linux-gnu" \
+		--manifest-path agent/Cargo.toml --override-filename "$name"
+	sed "s#$PWD#/tlsprof#g" "agent/$name.json" >"$out/$name.json"
+	rm "agent/$name.json"
+}
+
+machines=("$@")
+[ $# -gt 0 ] || machines=(x86_64 aarch64)
+mkdir -p "$out"
+rm -f "$out"/*.deb "$out"/*.rpm "$out"/*.json
+make_common
+for machine in "${machines[@]}"; do
+	make_packages "$machine"
+	make_bill "$machine"
+done
+ls -lh "$out" >&2

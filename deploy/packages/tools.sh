@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Installs what makes and checks packages and is in no distribution, in target/tools: nothing of the
+# user's own is touched. Takes ten minutes the first time, nothing when all is there.
+#
+#   tools.sh GROUP...    groups: cross packages deny chart
+#
+# CARGO comes from the Makefile; without it the pinned toolchain's is used.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+tools=$PWD/target/tools
+channel=$(sed -n 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
+readonly tools channel
+export RUSTUP_TOOLCHAIN=$channel
+
+say() { printf 'tools: %s\n' "$*" >&2; }
+
+# A program from crates.io. Not optimised much: building it takes longer than running it.
+cargo_tool() {
+	local name=$1 version=$2 mark="$tools/bin/.$1-$2"
+	[ -e "$mark" ] && return
+	say "building $name $version"
+	# Outside the repository, whose settings are not meant for it.
+	(cd / && CARGO_PROFILE_DEV_DEBUG=none CARGO_PROFILE_DEV_OPT_LEVEL=1 \
+		cargo install --quiet --locked --debug --force --root "$tools" "$name@$version" >&2)
+	touch "$mark"
+}
+
+# A program from Go's module proxy.
+go_tool() {
+	local name=$1 module=$2 version=$3 mark="$tools/bin/.$1-$3"
+	[ -e "$mark" ] && return
+	say "building $name $version"
+	GOBIN="$tools/bin" GOFLAGS=-mod=mod go install "$module@$version" >&2
+	touch "$mark"
+}
+
+# As deploy/setup does for dashboards/requirements.txt.
+python_tools() {
+	local wanted=deploy/packages/requirements.txt folder=$tools/python
+	cmp -s "$wanted" "$folder/installed.txt" && "$folder/bin/python" -c '' 2>/dev/null && return
+	say "installing Python packages in target/tools/python"
+	rm -rf "$folder"
+	/usr/bin/python3 -m venv "$folder" >&2
+	"$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
+		--require-hashes --no-deps -r "$wanted" >&2
+	cp "$wanted" "$folder/installed.txt"
+}
+
+# The standard library for machines that packages are made for.
+rust_targets() {
+	local target installed
+	installed=$(rustup target list --installed)
+	for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do
+		grep -qx "$target" <<<"$installed" || (cd / && rustup target add "$target" >&2)
+	done
+}
+
+mkdir -p "$tools/bin"
+for group in "$@"; do
+	case $group in
+	cross)
+		python_tools
+		rust_targets
+		;;
+	packages)
+		python_tools
+		rust_targets
+		cargo_tool cargo-deb 3.8.0
+		cargo_tool cargo-generate-rpm 0.21.1
+		cargo_tool cargo-cyclonedx 0.5.9
+		;;
+	deny) cargo_tool cargo-deny 0.20.2 ;;
+	chart)
+		python_tools
+		go_tool helm helm.sh/helm/v3/cmd/helm v3.22.0
+		;;
+	*) say "unknown group '$group'; there are: cross packages deny chart"; exit 2 ;;
+	esac
+done

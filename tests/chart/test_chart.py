@@ -1,0 +1,188 @@
+"""The Helm chart, as it is rendered, and the container file; no cluster."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from harness.paths import ROOT
+
+CHART = ROOT / "deploy/helm/tlsprof"
+CONTAINERFILE = ROOT / "deploy/container/Containerfile"
+UNIT = ROOT / "deploy/systemd/tlsprof.service"
+TOOLS = ROOT / "target/tools"
+
+SCHEMAS = next(TOOLS.glob("python/lib/*/site-packages/kubernetes_validate/kubernetes-json-schema"))
+"""Of Kubernetes' objects, of each version; "strict" ones refuse unknown fields."""
+
+KUBERNETES = ("1.25", "1.29", "1.30", "1.34")
+"""The oldest that the chart allows, both sides of AppArmor's move to a field, and a recent one."""
+
+EVERYTHING = {
+    "config": '[agent]\nbudget = 0.02\n[profile]\nlibrary = "off"\n',
+    "metrics": {"port": 9999, "webConfigSecret": "tlsprof-web"},
+    "podMonitor": {"enabled": True, "scheme": "https", "tlsConfig": {"insecureSkipVerify": True}},
+    "hostNetwork": True,
+    "otherNetworks": True,
+    "replacedLibraries": True,
+    "seLinuxOptions": {"type": "spc_t"},
+    "priorityClassName": "system-node-critical",
+    "imagePullSecrets": [{"name": "registry"}],
+    "podAnnotations": {"a": "b"},
+    "podLabels": {"c": "d"},
+    "affinity": {"nodeAffinity": {}},
+}
+VALUES = {"default": {}, "everything": EVERYTHING}
+
+
+def run(*command: object, text: str = "") -> subprocess.CompletedProcess:
+    words = [str(word) for word in command]
+    return subprocess.run(words, input=text, capture_output=True, text=True)
+
+
+def render(values: dict[str, Any], version: str = KUBERNETES[-1]) -> subprocess.CompletedProcess:
+    helm = [TOOLS / "bin/helm", "template", "test", CHART, "--namespace=observing", "--values=-"]
+    return run(*helm, f"--kube-version={version}.0", text=yaml.safe_dump(values))
+
+
+def objects(values: dict[str, Any], version: str = KUBERNETES[-1]) -> dict[str, dict[str, Any]]:
+    """What is rendered, by kind."""
+    done = render(values, version)
+    assert done.returncode == 0, done.stderr
+    return {one["kind"]: one for one in yaml.safe_load_all(done.stdout) if one}
+
+
+def container(values: dict[str, Any], version: str = KUBERNETES[-1]) -> dict[str, Any]:
+    pod = objects(values, version)["DaemonSet"]["spec"]["template"]["spec"]
+    (one,) = pod["containers"]
+    return one
+
+
+def problems(rendered: str, version: str) -> list[str]:
+    """What the schemas of that version say against the objects; the operator's has none there."""
+    folder = next(SCHEMAS.glob(f"v{version}*-local-strict"))
+    definitions = json.loads((folder / "_definitions.json").read_text())
+    found = []
+    for one in yaml.safe_load_all(rendered):
+        if one["kind"] == "PodMonitor":
+            continue
+        # apps/v1 -> apps-v1, v1 -> v1; the domain of a group is left out.
+        group = re.sub(r"^([^./]*)(\.[^/]*)?/", r"\1-", one["apiVersion"])
+        schema = json.loads((folder / f"{one['kind'].lower()}-{group}.json").read_text())
+        store = {"https://kubernetes.io/api/_definitions.json": definitions}
+        resolver = jsonschema.RefResolver.from_schema(schema, store=store)
+        validator = jsonschema.Draft202012Validator(schema, resolver=resolver)
+        found += [f"{one['kind']}: {error.message}" for error in validator.iter_errors(one)]
+    return found
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_helm_lint(values):
+    done = run(TOOLS / "bin/helm", "lint", "--strict", CHART, "--values=-", text=json.dumps(values))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_objects_are_as_kubernetes_has_them(values, version):
+    rendered = render(values, version).stdout
+    assert rendered.count("\nkind: ") == (4 if values else 3)
+    assert not problems(rendered, version)
+
+
+@pytest.mark.parametrize(
+    "right, wrong",
+    [("hostPID: true", "hostPid: true"), ("periodSeconds: 30", "periodSeconds: often")],
+)
+def test_a_mistake_would_be_found(right, wrong):
+    rendered = render({}).stdout
+    assert right in rendered
+    assert problems(rendered.replace(right, wrong), KUBERNETES[-1])
+
+
+def test_least_privilege():
+    pod = objects({})["DaemonSet"]["spec"]["template"]["spec"]
+    assert pod["hostPID"] and not pod["hostNetwork"] and not pod["automountServiceAccountToken"]
+    context = container({})["securityContext"]
+    assert context["privileged"] is context["allowPrivilegeEscalation"] is False
+    assert context["readOnlyRootFilesystem"] is True
+    assert context["capabilities"]["drop"] == ["ALL"]
+    assert "hostPath" not in json.dumps(pod)
+
+
+def test_capabilities_are_those_of_the_unit_everywhere():
+    unit = re.search(r"^CapabilityBoundingSet=(.*)$", UNIT.read_text(), re.M)
+    assert unit
+    expected = {name.removeprefix("CAP_") for name in unit[1].split()}
+    assert set(container({})["securityContext"]["capabilities"]["add"]) == expected
+    command = re.search(r"--cap-add=(\S+)", CONTAINERFILE.read_text())
+    assert command and set(command[1].split(",")) == expected
+
+
+def test_more_privileges_only_where_asked_for():
+    default = set(container({})["securityContext"]["capabilities"]["add"])
+    wanted = {"otherNetworks": "SYS_ADMIN", "replacedLibraries": "CHECKPOINT_RESTORE"}
+    for key, capability in wanted.items():
+        added = set(container({key: True})["securityContext"]["capabilities"]["add"])
+        assert added - default == {capability}
+
+
+def test_passwords_do_not_keep_the_kubelet_out():
+    assert container({})["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    protected = container({"metrics": {"webConfigSecret": "web"}})
+    assert "tcpSocket" in protected["livenessProbe"] and "tcpSocket" in protected["readinessProbe"]
+    assert "--web-config=/etc/tlsprof/web/web.yml" in protected["args"]
+
+
+def test_apparmor_by_annotation_before_it_was_a_field():
+    old = objects({}, "1.29")["DaemonSet"]["spec"]["template"]
+    annotation = "container.apparmor.security.beta.kubernetes.io/tlsprof"
+    assert old["metadata"]["annotations"][annotation] == "unconfined"
+    assert "appArmorProfile" not in json.dumps(old["spec"])
+    new = container({}, "1.30")
+    assert new["securityContext"]["appArmorProfile"] == {"type": "Unconfined"}
+
+
+def test_configuration_arrives_and_its_change_restarts():
+    one, other = objects(EVERYTHING), objects({})
+    assert one["ConfigMap"]["data"]["tlsprof.toml"] == EVERYTHING["config"]
+    sums = {
+        each["DaemonSet"]["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
+        for each in (one, other)
+    }
+    assert len(sums) == 2
+
+
+def test_job_has_the_name_that_dashboards_know():
+    endpoint = objects(EVERYTHING)["PodMonitor"]["spec"]["podMetricsEndpoints"][0]
+    assert {"targetLabel": "job", "replacement": "tlsprof"} in endpoint["relabelings"]
+    ports = container(EVERYTHING)["ports"]
+    assert {"name": endpoint["port"], "containerPort": 9999} in ports
+
+
+@pytest.mark.parametrize("wrong", [{"hostNetwrok": True}, {"metrics": {"port": "x"}}])
+def test_wrong_values_are_refused(wrong):
+    done = render(wrong)
+    assert done.returncode != 0 and "schema" in done.stderr
+
+
+def test_versions_are_those_of_the_program():
+    version = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.M)
+    toolchain = re.search(r'^channel = "(.*)"$', (ROOT / "rust-toolchain.toml").read_text(), re.M)
+    assert version and toolchain
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert chart["appVersion"] == chart["version"] == version[1]
+    assert f"ARG RUST={toolchain[1]}\n" in CONTAINERFILE.read_text()
+
+
+def test_container_file():
+    done = run(TOOLS / "python/bin/hadolint", CONTAINERFILE)
+    assert done.returncode == 0, done.stdout
+    ignored = Path(f"{CONTAINERFILE}.dockerignore").read_text().split()
+    # What the build reads, and no more of the repository.
+    assert {"!agent", "!bpf", "!Cargo.lock", "!rust-toolchain.toml"} <= set(ignored)

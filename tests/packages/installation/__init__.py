@@ -1,0 +1,1 @@
+"""Packages as `make packages` makes them, and a machine to install them on."""

@@ -1,0 +1,114 @@
+"""What is in the packages, without installing them."""
+
+import gzip
+import json
+import re
+import subprocess
+
+import pytest
+
+from harness.paths import ROOT
+from installation import artifacts
+
+OLDEST_GLIBC = (2, 28)
+"""Of RHEL 8 and Debian 10."""
+
+OTHER_PLACE = {
+    "/usr/share/zsh/site-functions/_tlsprof": "/usr/share/zsh/vendor-completions/_tlsprof",
+    "/usr/share/licenses/tlsprof/LICENSE": "/usr/share/doc/tlsprof/copyright",
+}
+"""Where the .rpm has a file that the .deb has elsewhere."""
+
+
+@pytest.fixture
+def unpacked(architecture, tmp_path):
+    """The .deb's files."""
+    artifacts.output("dpkg-deb", "--extract", artifacts.deb(architecture), tmp_path / "deb")
+    return tmp_path / "deb"
+
+
+def test_both_packages_have_the_same_files(architecture):
+    deb = artifacts.deb_files(artifacts.deb(architecture))
+    rpm = artifacts.rpm_files(artifacts.rpm(architecture))
+    in_rpm = {OTHER_PLACE.get(path, path) for path in rpm}
+    in_deb = {path for path in deb if not path.endswith("/changelog.Debian.gz")}
+    # Debian compresses long documents, RPM none.
+    assert {path.removesuffix(".gz") for path in in_deb} == {
+        path.removesuffix(".gz") for path in in_rpm
+    }
+
+
+def test_nothing_is_anybody_elses_or_writable_by_all(architecture):
+    packages = artifacts.deb(architecture), artifacts.rpm(architecture)
+    for files in artifacts.deb_files(packages[0]), artifacts.rpm_files(packages[1]):
+        assert len(files) > 40
+        for path, listed in files.items():
+            expected = "-rwxr-xr-x" if path == "/usr/bin/tlsprof" else "-rw-r--r--"
+            assert (listed.mode, listed.owner) == (expected, "root/root"), path
+
+
+def test_program_is_for_its_machine_and_runs_on_old_hosts(architecture, unpacked):
+    program = unpacked / "usr/bin/tlsprof"
+    header = artifacts.output("readelf", "--file-header", program)
+    machine = {"x86_64": "X86-64", "aarch64": "AArch64"}[architecture]
+    assert re.search(rf"Machine:.*{machine}", header), header
+    assert artifacts.needed_glibc(program) <= OLDEST_GLIBC
+    # libdl, libpthread and librt are parts of the C library until 2.34.
+    libraries = {name.split(".")[0] for name in artifacts.needed_libraries(program)}
+    libraries -= {"ld-linux-x86-64", "ld-linux-aarch64"}
+    assert libraries <= {"libc", "libm", "libdl", "libpthread", "librt"}
+
+
+def test_packages_ask_for_what_the_program_needs(architecture):
+    depends = artifacts.deb_field(artifacts.deb(architecture), "Depends")
+    assert "libc6 (>= 2.28)" in depends
+    requires = artifacts.output("rpm", "-qp", "--nosignature", "-R", artifacts.rpm(architecture))
+    assert "libc.so.6(GLIBC_2.28)(64bit)" in requires.split()
+
+
+def test_no_path_of_the_machine_that_built_it(architecture, unpacked):
+    program = (unpacked / "usr/bin/tlsprof").read_bytes()
+    assert str(ROOT).encode() not in program
+    assert b"/.cargo/registry" not in program
+    bill = artifacts.one(f"tlsprof_*_{architecture}.cdx.json").read_text()
+    assert str(ROOT) not in bill and "/.cargo/registry" not in bill
+
+
+def test_configuration_is_kept_by_both(architecture):
+    conffiles = artifacts.output("dpkg-deb", "-I", artifacts.deb(architecture), "conffiles")
+    assert conffiles.split() == ["/etc/tlsprof/tlsprof.toml"]
+    flags = artifacts.output(
+        "rpm", "-qp", "--nosignature", "--qf", "[%{FILENAMES} %{FILEFLAGS:fflags}\n]",
+        artifacts.rpm(architecture),
+    )  # fmt: skip
+    assert "/etc/tlsprof/tlsprof.toml cn" in flags.splitlines()
+
+
+def test_man_pages_tell_every_command_and_flag(unpacked):
+    pages = {page.name: gzip.open(page, "rt").read() for page in unpacked.rglob("man1/*.gz")}
+    commands = {"agent", "doctor", "list", "report"}
+    assert {f"tlsprof-{command}.1.gz" for command in commands} <= pages.keys()
+    assert not [name for name in pages if "internal" in name]
+    assert "\\-\\-flamegraph" in pages["tlsprof-report.1.gz"]
+
+
+def test_notices_name_every_crate_of_the_bill(architecture, unpacked):
+    notices = (unpacked / "usr/share/doc/tlsprof/THIRD-PARTY").read_text()
+    bill = json.loads(artifacts.one(f"tlsprof_*_{architecture}.cdx.json").read_text())
+    crates = {f"{one['name']} {one['version']}" for one in bill["components"]}
+    assert len(crates) > 100
+    for crate in crates & {"ring 0.17.14", "aya 0.16.0"}:
+        assert f"  {crate}: " in notices
+    listed = {line.strip().split(": ")[0] for line in notices.splitlines() if ": " in line}
+    missing = {crate for crate in crates - listed if not crate.startswith("tlsprof ")}
+    assert not missing, "in the bill of materials, but without their notices"
+
+
+def test_lintian_finds_nothing(architecture):
+    done = subprocess.run(
+        ["lintian", "--allow-root", "--no-cfg", "--fail-on=error,warning", "--tag-display-limit=0",
+         "--suppress-tags-from-file", ROOT / "deploy/packages/lintian-suppressed",
+         artifacts.deb(architecture)],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
