@@ -127,7 +127,8 @@ impl Watched {
         };
         let facts = BTreeMap::from([(NGINX.to_owned(), facts)]);
         let thresholds = Thresholds::default();
-        self.watch.judge(&self.ledger, self.at, facts, thresholds);
+        self.watch
+            .judge(&self.ledger, self.at, facts, thresholds, true);
     }
 
     fn view(&self, screen: &Screen) -> View {
