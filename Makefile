@@ -42,7 +42,7 @@ demo: build ## Profile an nginx of its own under load for 20 s
 	@deploy/demo/demo.sh
 
 .PHONY: test
-test: build ## Run all tests: unit, native BPF logic, dashboards, end to end, kernels
+test: build ## Run all tests but the scenarios: unit, native BPF logic, dashboards, end to end, kernels
 	@$(SETUP) build test dashboards
 	@.ci/tests unit bpf dashboards e2e kernels
 
@@ -65,6 +65,11 @@ test-dashboards: ## Check dashboards and rules only (no root)
 test-e2e: build ## Run the tests with real servers only (needs root or sudo)
 	@$(SETUP) build test
 	@.ci/tests e2e
+
+.PHONY: test-scenarios
+test-scenarios: build ## Run the field guide's scenarios: predicted savings against measured ones (root or sudo)
+	@$(SETUP) build test
+	@.ci/tests scenarios
 
 .PHONY: test-kernels
 test-kernels: build ## Boot other kernels in QEMU and profile there (no root; fetches kernels once)

@@ -49,7 +49,9 @@ def test_encryption_takes_what_the_server_measures(suite, rsa, tmp_path):
             with Profiling(tmp_path, "--pid", server.pid, "--config", config) as profiling:
                 client = download(server.port, 1000, DOWNLOADS)
                 modules = perf_shares(tmp_path, server.pid, 997, client)
-                measured = server.finish()
+                # While the server lives: its port tells it in the report.
+                profiling.finish()
+            measured = server.finish()
         service = profiling.report.on_port(server.port)
         assert service.data["cpu_samples"]["cipher_alone"] == 0
         used = sum(row["cpu_seconds"] for row in service.data["activities"])
