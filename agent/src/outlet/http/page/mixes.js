@@ -196,7 +196,7 @@ function queue(of, role) {
     wait && ["wait, median", time(wait.seconds.p50)],
     wait && ["wait, p99", time(wait.seconds.p99)],
   ].filter(Boolean);
-  return rows.length > 0 ? table({ caption: "Accept queue", headings: ["", "value"], rows }) : null;
+  return rows.length > 0 ? table({ caption: "Accept queue", headings: ["figure", "value"], rows }) : null;
 }
 
 /** Where the service is, what it does TLS with, and what its figures come from. */
