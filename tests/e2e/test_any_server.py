@@ -25,6 +25,11 @@ LIBRARY_OFF = '[profile]\nlibrary = "off"\n'
 
 PROBED = [name for name, target in TARGETS.items() if target.openssl]
 
+ATTEMPTS = 3
+SKIPPED = "program_skipped"
+"""The kernel left out a program, because a thread had been preempted inside it: rare, counted, and
+no fault of what is tested here. It is measured again then."""
+
 MLKEM_SINCE = (1, 24)
 """The version of Go that brought X25519MLKEM768."""
 
@@ -91,8 +96,14 @@ def test_socket_calls_show_what_the_clients_saw(name, rsa, tmp_path):
     if target.missing:
         pytest.skip(f"not installed: {target.missing}")
     loads = target.loads()
-    with target.start(tmp_path, rsa) as server:
-        report, seen = profiled(tmp_path, server, loads, LIBRARY_OFF)
+    for attempt in range(ATTEMPTS):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        folder.chmod(0o755)
+        with target.start(folder, rsa) as server:
+            report, seen = profiled(folder, server, loads, LIBRARY_OFF)
+        if SKIPPED not in report.losses_of_events():
+            break
     service = report.on_port(server.port)
     assert_same(service, loads, seen, target)
     assert sources(service) == {"socket"}

@@ -221,12 +221,12 @@ def http_client(requests: int, certificate: Path, *options: Argument, threads: i
     return load
 
 
-def h2load(requests: int, clients: int, *options: Argument) -> Load:
+def h2load(requests: int, clients: int, *options: Argument, path: str = "") -> Load:
     """HTTP/2 on connections that are kept."""
 
     def load(port: int) -> int:
         command = ["h2load", "-n", requests, "-c", clients, *options]
-        done = run([*command, f"https://127.0.0.1:{port}/"], timeout=LOAD_SECONDS)
+        done = run([*command, f"https://127.0.0.1:{port}/{path}"], timeout=LOAD_SECONDS)
         assert done.child.returncode == 0, done.describe()
         assert f" {requests} succeeded, 0 failed" in done.stdout, done.describe()
         return requests

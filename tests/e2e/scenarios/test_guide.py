@@ -57,10 +57,16 @@ def test_what_pages_point_at_exists(page):
         assert (ROOT / "docs" / "findings" / f"{name}.md").is_file(), name
 
 
+DOMINO = "domino.md"
+"""About one server, and not one of the five questions."""
+
+
 def test_each_page_shows_a_command_a_finding_and_the_proof():
     for page in PAGES:
         if page.name == "README.md":
             assert all(f"]({other.name})" in page.read_text() for other in PAGES if other != page)
+            continue
+        if page.name == DOMINO:
             continue
         assert profiles(page) and _FINDING.search(page.read_text()), page.name
         assert "## The proof" in page.read_text(), page.name
