@@ -11,7 +11,7 @@ import pytest
 from harness import web_servers
 from harness.load import Load, Seen, run_load
 from harness.paths import TLSPROF
-from harness.processes import run
+from harness.processes import run, wait_gone
 from harness.servers import Server
 from harness.tmux import PROMPT, Terminal, terminal
 from harness.waiting import wait_until
@@ -165,6 +165,15 @@ def test_a_signal_ends_it_as_q_does(server, shell, number):
     start(shell, "--service", SERVICE)
     os.kill(top_pid(shell), number)
     assert_sane(shell, 0)
+
+
+def test_a_terminal_that_goes_away_ends_it(server, tmp_path):
+    """As when a connection over ssh breaks."""
+    with terminal(tmp_path) as shell:
+        start(shell, "--service", SERVICE)
+        pid = top_pid(shell)
+        os.kill(int(shell.format("pid")), signal.SIGKILL)
+        wait_gone(pid)
 
 
 def test_colours_are_left_out_where_they_are_not_wanted(server, shell):

@@ -82,4 +82,5 @@ def terminal(folder: Path, columns: int = 80, rows: int = 24) -> Iterator[Termin
         one.wait_for_text(PROMPT.strip())
         yield one
     finally:
-        one.tmux("kill-server")
+        # A test may have ended it.
+        subprocess.run(["tmux", "-S", one.socket, "kill-server"], capture_output=True, timeout=30)
