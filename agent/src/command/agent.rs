@@ -90,6 +90,7 @@ impl Agent {
         let accounted = self.session.accounted_at();
         if accounted > self.read {
             self.read = accounted;
+            self.session.follow_ports();
             self.tell();
         }
         let due = |judged: Instant| judged.elapsed() >= FINDINGS_PERIOD;
@@ -112,7 +113,7 @@ impl Agent {
 
     /// What is wrong with services by their last minutes.
     fn judge(&self) {
-        let facts = self.session.service_facts();
+        let facts = self.session.recent_facts();
         let ledger = self.session.ledger();
         let at = self.session.elapsed();
         let mut watch = watch(&self.shown);

@@ -112,10 +112,11 @@ fn profile(
             continue;
         }
         read = accounted;
+        session.follow_ports();
         let (cost, losses) = (session.cost(), session.losses());
         shared.watch().read(&session.ledger(), read, cost, losses);
         if judged.is_none_or(|at| at.elapsed() >= FINDINGS_PERIOD) {
-            let facts = session.service_facts();
+            let facts = session.recent_facts();
             let at = session.elapsed();
             shared
                 .watch()

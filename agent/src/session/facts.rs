@@ -119,12 +119,26 @@ impl Session {
     /// The selected services that have a TLS library, handshakes or TCP
     /// connections, by name; all of them if the user named what to profile.
     pub fn service_facts(&self) -> BTreeMap<String, ServiceFacts> {
-        let ports = ListeningPorts::read(&self.proc, self.table.live());
+        self.facts_with(&ListeningPorts::read(&self.proc, self.table.live()))
+    }
+
+    /// The same with the ports as they were lately, see [`follow_ports`](Self::follow_ports).
+    pub fn recent_facts(&self) -> BTreeMap<String, ServiceFacts> {
+        self.facts_with(self.listening.known())
+    }
+
+    /// Reads the ports of services now and then, beside the session. To be called about once
+    /// a second by who wants [`recent_facts`](Self::recent_facts).
+    pub fn follow_ports(&mut self) {
+        self.listening.turn(&self.proc, self.table.live());
+    }
+
+    fn facts_with(&self, ports: &ListeningPorts) -> BTreeMap<String, ServiceFacts> {
         let services = self.table.services();
         let facts = services.iter().map(|service| {
             (
                 service.name.as_str().to_owned(),
-                self.facts_of(service, &ports),
+                self.facts_of(service, ports),
             )
         });
         facts

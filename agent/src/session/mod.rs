@@ -8,6 +8,7 @@ pub mod diagnosis;
 mod facts;
 pub mod governor;
 mod images;
+mod listening;
 mod queues;
 mod sampling;
 mod silence;
@@ -43,6 +44,7 @@ use crate::outlet::flamegraph::Stack;
 use crate::privilege;
 use asking::Asking;
 use budget::Budget;
+use listening::Listening;
 use queues::Queues;
 use sampling::SampleDesk;
 use silence::Silence;
@@ -98,6 +100,7 @@ pub struct Session {
     joiner: Joiner,
     asking: Option<Asking>,
     queues: Queues,
+    listening: Listening,
     ledger: SharedLedger,
     /// The user named what to profile, so that all of it is worth showing.
     named: bool,
@@ -162,6 +165,7 @@ impl Session {
             joiner: Joiner::default(),
             asking,
             queues: Queues::new(),
+            listening: Listening::new(ports),
             ledger,
             named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
