@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 
-use super::{annotate, doctor, new_ledger, session_options, stop_flag};
+use super::{TURN, annotate, doctor, new_ledger, session_options, stop_flag};
 use crate::advise::Thresholds;
 use crate::cli::AgentOptions;
 use crate::config::Config;
@@ -23,8 +23,6 @@ use crate::outlet::watch::{About, Bounds, SharedWatch, Watch};
 use crate::privilege;
 use crate::session::Session;
 
-/// How long one turn waits for evidence.
-const TURN: Duration = Duration::from_millis(100);
 /// How often services are judged: the least common time between scrapes.
 const FINDINGS_PERIOD: Duration = Duration::from_secs(15);
 
@@ -60,6 +58,7 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
         thresholds: Thresholds::from(&config.findings),
         read: Duration::ZERO,
         judged: None,
+        aes_in_hardware: aes_in_hardware(),
     };
     agent.tell();
     while !stop.load(Ordering::Relaxed) {
@@ -78,6 +77,7 @@ struct Agent {
     /// When CPU time was booked that has been shown.
     read: Duration,
     judged: Option<Instant>,
+    aes_in_hardware: bool,
 }
 
 impl Agent {
@@ -117,7 +117,7 @@ impl Agent {
         let ledger = self.session.ledger();
         let at = self.session.elapsed();
         let mut watch = watch(&self.shown);
-        let findings = watch.judge(&ledger, at, facts, self.thresholds, aes_in_hardware());
+        let findings = watch.judge(&ledger, at, facts, self.thresholds, self.aes_in_hardware);
         self.shown.metrics.set_findings(findings);
     }
 }

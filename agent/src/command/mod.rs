@@ -56,6 +56,8 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
     }
 }
 
+/// How long one turn of a session waits for evidence.
+const TURN: Duration = Duration::from_millis(100);
 /// Windows of key derivation in a report are at most this far apart.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 

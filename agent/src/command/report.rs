@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use super::annotate::{self, TOKEN_VARIABLE};
 use super::output::{Output, write};
 use super::progress::Progress;
-use super::{new_ledger, selection, session_options, stop_flag};
+use super::{TURN, new_ledger, selection, session_options, stop_flag};
 use crate::advise::Thresholds;
 use crate::cli::{ReportFormat, ReportOptions, Until};
 use crate::config::Config;
@@ -26,9 +26,6 @@ use crate::outlet::load_test::annotation::Annotation;
 use crate::outlet::report::model::Command;
 use crate::outlet::report::{Facts, build, html, json, text};
 use crate::session::Session;
-
-/// How long one turn waits for evidence.
-const TURN: Duration = Duration::from_millis(100);
 
 pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> {
     // Before anything else: nothing is lost if the report could not be written.

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use ratatui::crossterm::event::{self, Event};
 
 use super::log::Kept;
-use super::{new_ledger, selection, session_options, stop_flag};
+use super::{TURN, new_ledger, selection, session_options, stop_flag};
 use crate::advise::Thresholds;
 use crate::cli::TopOptions;
 use crate::config::Config;
@@ -29,8 +29,6 @@ use crate::outlet::top::view::View;
 use crate::outlet::watch::{About, Bounds, Watch};
 use crate::session::Session;
 
-/// How long one turn of the profile waits for evidence.
-const TURN: Duration = Duration::from_millis(100);
 /// How long the screen waits for a key before it looks for new figures.
 const GLANCE: Duration = Duration::from_millis(50);
 /// How often services are judged.
@@ -101,6 +99,7 @@ fn profile(
     stop: &AtomicBool,
 ) -> Result<()> {
     let _stop = Stop(stop);
+    let aes_in_hardware = aes_in_hardware();
     let mut read = Duration::ZERO;
     let mut judged: Option<Instant> = None;
     while !stop.load(Ordering::Relaxed) {
@@ -120,7 +119,7 @@ fn profile(
             let at = session.elapsed();
             shared
                 .watch()
-                .judge(&session.ledger(), at, facts, thresholds, aes_in_hardware());
+                .judge(&session.ledger(), at, facts, thresholds, aes_in_hardware);
             judged = Some(Instant::now());
         }
         shared.readings.fetch_add(1, Ordering::Relaxed);

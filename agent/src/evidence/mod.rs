@@ -72,6 +72,18 @@ pub enum Resumption {
     Unknown,
 }
 
+impl Resumption {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::None,
+        Self::SessionId,
+        Self::Ticket,
+        Self::Psk,
+        Self::Abbreviated,
+        Self::Unknown,
+    ];
+}
+
 /// Part of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {

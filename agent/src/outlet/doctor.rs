@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::json::indented;
 use super::terminal::table::Table;
 use super::terminal::{Paint, Style, printable, wrap};
 
@@ -89,7 +90,7 @@ pub fn text(diagnosis: &Diagnosis, style: Style) -> String {
 /// # Errors
 /// None that these types can cause.
 pub fn json(diagnosis: &Diagnosis) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(diagnosis).map(|text| text + "\n")
+    indented(diagnosis)
 }
 
 fn verdict(capabilities: &[Capability]) -> String {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::json::indented;
 use super::terminal::units::counted;
 use super::terminal::{Paint, Style, printable, wrap};
 
@@ -67,7 +68,7 @@ pub fn text(services: &[ListedService], verbose: bool, style: Style) -> String {
 /// # Errors
 /// When a path is not UTF-8.
 pub fn json(services: &[ListedService]) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(services).map(|text| text + "\n")
+    indented(&services)
 }
 
 fn service(service: &ListedService, verbose: bool, style: Style) -> String {

@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod flamegraph;
 mod html;
 pub mod http;
+mod json;
 pub mod list;
 pub mod live;
 pub mod load_test;

@@ -1,15 +1,14 @@
 //! The comparison as JSON.
 
 use crate::compare::model::Comparison;
+use crate::outlet::json::indented;
 
 /// The comparison as indented JSON, ended by a newline.
 ///
 /// # Errors
 /// When a figure has no JSON form; comparisons hold none such.
 pub fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(comparison)?;
-    text.push('\n');
-    Ok(text)
+    indented(comparison)
 }
 
 /// The JSON schema of the comparison: the text of `docs/compare.schema.json`.
@@ -17,9 +16,7 @@ pub fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
 /// # Errors
 /// As [`render`].
 pub fn schema() -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(Comparison))?;
-    text.push('\n');
-    Ok(text)
+    indented(&schemars::schema_for!(Comparison))
 }
 
 #[cfg(test)]

@@ -96,14 +96,7 @@ fn everything() -> Mix {
         .collect();
     for (n, &cipher) in names.iter().enumerate() {
         for role in [Role::Server, Role::Client] {
-            let resumption = [
-                Resumption::None,
-                Resumption::SessionId,
-                Resumption::Ticket,
-                Resumption::Psk,
-                Resumption::Abbreviated,
-                Resumption::Unknown,
-            ][n % 6];
+            let resumption = Resumption::ALL[n % Resumption::ALL.len()];
             let outcome = [Outcome::Completed, Outcome::Failed, Outcome::Abandoned][n / 6 % 3];
             mix.push(Handshake {
                 role,

@@ -1,15 +1,14 @@
 //! The report as JSON.
 
 use super::model::Report;
+use crate::outlet::json::indented;
 
 /// The report as indented JSON, ended by a newline.
 ///
 /// # Errors
 /// When a figure has no JSON form; reports hold none such.
 pub fn render(report: &Report) -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(report)?;
-    text.push('\n');
-    Ok(text)
+    indented(report)
 }
 
 /// The JSON schema of the report: the text of `docs/report.schema.json`.
@@ -17,9 +16,7 @@ pub fn render(report: &Report) -> Result<String, serde_json::Error> {
 /// # Errors
 /// As [`render`].
 pub fn schema() -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(Report))?;
-    text.push('\n');
-    Ok(text)
+    indented(&schemars::schema_for!(Report))
 }
 
 #[cfg(test)]

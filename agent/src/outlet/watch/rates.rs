@@ -138,15 +138,6 @@ fn resumed_ratio(completed: &[(Resumption, f64)]) -> Option<f64> {
     (full + resumed > 0.0).then(|| resumed / (full + resumed))
 }
 
-const ALL_RESUMPTIONS: [Resumption; 6] = [
-    Resumption::None,
-    Resumption::SessionId,
-    Resumption::Ticket,
-    Resumption::Psk,
-    Resumption::Abbreviated,
-    Resumption::Unknown,
-];
-
 impl Rates {
     /// Of what came in a time; all zero if that is zero.
     pub fn of(slice: &Slice, length: Duration) -> Self {
@@ -199,7 +190,7 @@ fn activities(over: &Over<'_>) -> Vec<ActivityRate> {
 /// None where the service did nothing in that role.
 fn role_rates(over: &Over<'_>, role: Role, slice: &Slice) -> Option<RoleRates> {
     let standing = slice.time_wait.get(&role).copied().unwrap_or_default();
-    let completed = ALL_RESUMPTIONS.map(|resumption| {
+    let completed = Resumption::ALL.map(|resumption| {
         let figure = Figure::Handshakes(role, Ending::Completed(resumption));
         (resumption, over.each_second(figure))
     });

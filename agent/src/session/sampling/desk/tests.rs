@@ -97,13 +97,19 @@ fn counted(interrupts: InterruptTime, samples: &[CpuSample]) -> (Counts, Counts)
     (booking.counts, elsewhere)
 }
 
-fn booked(interrupts: InterruptTime, samples: &[CpuSample]) -> (Booking, Counts) {
+/// Both processes, the server selected.
+fn table_of_the_server() -> ProcessTable<Two> {
     let mut table = ProcessTable::new(Two);
     table.scan().unwrap();
     let selection = Selection::Pid(SERVER);
     table
         .select(&selection, &ListeningPorts::default())
         .unwrap();
+    table
+}
+
+fn booked(interrupts: InterruptTime, samples: &[CpuSample]) -> (Booking, Counts) {
+    let table = table_of_the_server();
     let mut desk = SampleDesk::default();
     let functions = KernelFunctions::parse(KALLSYMS).map_err(|error| error.to_string());
     desk.know_kernel(functions, interrupts);
@@ -205,12 +211,7 @@ fn what_comes_before_the_first_handshake_is_the_start_of_a_process() {
             Ok(KernelFunctions::parse(KALLSYMS).unwrap()),
             InterruptTime::InThread,
         );
-        let mut table = ProcessTable::new(Two);
-        table.scan().unwrap();
-        let selection = Selection::Pid(SERVER);
-        table
-            .select(&selection, &ListeningPorts::default())
-            .unwrap();
+        let table = table_of_the_server();
         let scene = Scene {
             table: &table,
             tls: |_: &str| Tls::Unknown,
