@@ -1,14 +1,15 @@
 //! What connections cost beside what they carry, and processes beside what they do.
 //!
-//! By samples of what the kernel and the dynamic loader do; application code is in none
-//! of it.
+//! By samples of what the kernel and the dynamic loader do. Application code is in none
+//! of these: what it does for each connection is estimated from its handshake.
 
-use crate::evidence::Role;
 use crate::evidence::activity::{Activity, Mode, Upkeep};
+use crate::evidence::{Outcome, Resumption, Role};
 use crate::ledger::ServiceAccount;
 use crate::ledger::interval::of_share;
 
 use super::Range;
+use super::subject::Subject;
 
 /// Processes for each connection from which each has one of its own.
 const PER_CONNECTION: f64 = 0.8;
@@ -16,6 +17,22 @@ const PER_CONNECTION: f64 = 0.8;
 const FOR_SOMETHING_ELSE: f64 = 3.0;
 /// Fewer are nothing that connections pay for.
 const HARDLY_ANY: f64 = 0.05;
+
+/// What the service's own code and its TLS library do to begin and to end a connection,
+/// outside its handshake, as a share of a resumed handshake. Measured at 0.4 to 0.6 on
+/// nginx and on a server with a thread for each connection, and so a careful estimate;
+/// docs/journal/2026-11-21-predicted-and-measured-savings.md.
+const OWN_CODE: Range = Range {
+    low: 0.0,
+    likely: 0.25,
+    high: 0.5,
+};
+/// Of a full handshake with RSA-2048 or P-256 this is about what a resumed one has too.
+const LIKE_RESUMED: f64 = 0.4;
+/// Fewer resumed handshakes tell no cost.
+const ENOUGH_RESUMED: u64 = 10;
+/// Most of what the application does is for requests.
+const OWN_CODE_BOUND: f64 = 0.5;
 
 /// CPU time of opening and closing one connection, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,6 +112,30 @@ pub(super) fn per_connection(account: &ServiceAccount) -> Option<PerConnection> 
         softirq: softirq(Activity::TcpOpen, events.opened)
             + softirq(Activity::TcpClose, events.closed),
     })
+}
+
+/// What the service's own code and its TLS library do for one connection in that role
+/// beside its handshake and its requests, in CPU seconds: an estimate. Nothing without
+/// samples, which bound it.
+pub(super) fn own_code(subject: &Subject<'_>, role: Role, connections: u64) -> Range {
+    let activities = &subject.account.activities;
+    let completed = subject.completed(role);
+    let resumed = subject.handshakes(|key| {
+        let resumed = !matches!(key.resumption, Resumption::None | Resumption::Unknown);
+        key.role == role && key.outcome == Outcome::Completed && resumed
+    });
+    let handshake = if resumed.count >= ENOUGH_RESUMED {
+        resumed.each()
+    } else {
+        completed.each() * LIKE_RESUMED
+    };
+    let bound: f64 = [Activity::Application, Activity::Encryption]
+        .into_iter()
+        .flat_map(|activity| [Mode::User, Mode::System].map(|mode| (activity, mode)))
+        .map(|(activity, mode)| activities.part(activity, mode).cpu().as_secs_f64())
+        .sum();
+    let bound = bound * OWN_CODE_BOUND / connections.max(1) as f64;
+    OWN_CODE.times(handshake).map(|seconds| seconds.min(bound))
 }
 
 /// Samples of what it takes to have processes, but for page faults in their handshakes.

@@ -137,25 +137,37 @@ def sampled_often(folder: Path, more: str = "") -> list[Argument]:
     return ["--config", config]
 
 
+@dataclass(frozen=True)
+class Saving:
+    """Of one change, in any unit, as long as both are in the same."""
+
+    predicted: float
+    measured: float
+
+
 def assert_predicted(
-    measure: Callable[[], dict[str, float]], least: int = 3, most: int = 7
+    measure: Callable[[], dict[str, Saving]], least: int = 3, most: int = 7
 ) -> None:
-    """Asserts on ratios of what is predicted to what is measured, by name: the median of each.
+    """Asserts that what is predicted is what is measured, by name: the median of each over the
+    repeats, since what is measured is a difference, in which the noise of both sides is.
 
     `measure` takes what it compares in turn, so that what slows the machine slows all of it.
     """
 
-    def medians(results: list[dict[str, float]]) -> dict[str, float]:
-        return {name: median(one[name] for one in results) for name in results[0]}
+    def ratios(results: list[dict[str, Saving]]) -> dict[str, float]:
+        return {
+            name: median(one[name].predicted for one in results)
+            / median(one[name].measured for one in results)
+            for name in results[0]
+        }
 
-    def agree(results: list[dict[str, float]]) -> bool:
-        return all(abs(ratio - 1.0) <= TOLERANCE for ratio in medians(results).values())
+    def agree(results: list[dict[str, Saving]]) -> bool:
+        return all(abs(ratio - 1.0) <= TOLERANCE for ratio in ratios(results).values())
 
     results = measure_until(agree, measure, least=least, most=most)
-    for name, ratio in medians(results).items():
-        print(
-            f"predicted / measured, {name}: {ratio:.2f} of", [f"{one[name]:.2f}" for one in results]
-        )
+    for name, ratio in ratios(results).items():
+        each = [f"{one[name].predicted:.3g}/{one[name].measured:.3g}" for one in results]
+        print(f"predicted / measured, {name}: {ratio:.2f} of", each)
     assert agree(results), results
 
 

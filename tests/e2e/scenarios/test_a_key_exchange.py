@@ -12,7 +12,15 @@ import pytest
 
 from harness import other_stacks, web_servers
 from harness.profiler import Profiling
-from harness.scenarios import Profiled, ab, assert_predicted, predicted_saving, profile, spend
+from harness.scenarios import (
+    Profiled,
+    Saving,
+    ab,
+    assert_predicted,
+    predicted_saving,
+    profile,
+    spend,
+)
 from harness.servers import Server
 
 PAGE = "/homepage.nsf"
@@ -109,9 +117,10 @@ def test_after_the_slow_group_is_gone(after):
 
 
 def test_the_saving_of_the_faster_group_is_predicted(site, tmp_path):
-    def measure() -> dict[str, float]:
+    def measure() -> dict[str, Saving]:
         saved = spend(site.slow, FEW).each - spend(site.fast, MANY).each
-        return {FAST: predicted_saving(tmp_path, site.slow, FEW, "slow-key-exchange") / saved}
+        predicted = predicted_saving(tmp_path, site.slow, FEW, "slow-key-exchange")
+        return {FAST: Saving(predicted, saved)}
 
     assert_predicted(measure)
 
@@ -123,9 +132,10 @@ def test_after_the_certificate_is_what_costs_most(after):
 
 
 def test_the_saving_of_an_ecdsa_certificate_is_predicted(site, tmp_path):
-    def measure() -> dict[str, float]:
+    def measure() -> dict[str, Saving]:
         saved = spend(site.fast, MANY).each - spend(site.fast_ecdsa, MANY).each
-        return {"ECDSA": predicted_saving(tmp_path, site.fast, MANY, "costly-certificate") / saved}
+        predicted = predicted_saving(tmp_path, site.fast, MANY, "costly-certificate")
+        return {"ECDSA": Saving(predicted, saved)}
 
     assert_predicted(measure)
 

@@ -13,6 +13,7 @@ from harness import other_stacks
 from harness.scenarios import (
     Load,
     Profiled,
+    Saving,
     assert_predicted,
     http_client,
     profile,
@@ -100,16 +101,16 @@ def test_after_there_is_nothing_to_find(by_limit, load, tmp_path):
 def test_the_saving_of_each_limit_is_predicted(by_limit, load, tmp_path):
     options = sampled_often(tmp_path)
 
-    def measure() -> dict[str, float]:
+    def measure() -> dict[str, Saving]:
         spent = {limit: spend(server, load).each for limit, server in by_limit.items()}
         finding = profile(tmp_path, by_limit[DEFAULT], load, *options).finding(FINDING)
         variants = {
             one["change"]: one["cpu_ratio"]["likely"] for one in finding["prediction"]["variants"]
         }
-        ratios = {}
+        savings = {}
         for limit in LIMITS:
             change = f"{limit} requests a connection"
-            ratios[change] = variants[change] / (1 - spent[limit] / spent[DEFAULT])
-        return ratios
+            savings[change] = Saving(variants[change], 1 - spent[limit] / spent[DEFAULT])
+        return savings
 
     assert_predicted(measure)

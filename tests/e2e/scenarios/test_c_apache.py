@@ -18,6 +18,7 @@ from harness.processes import run
 from harness.profiler import Profiling
 from harness.scenarios import (
     LOAD_SECONDS,
+    Saving,
     ab,
     assert_predicted,
     predicted_saving,
@@ -77,10 +78,10 @@ def test_the_saving_of_another_cipher_is_predicted(apache, tmp_path):
     changed = profile(tmp_path, after, downloads, *options)
     assert not changed.finding("costly-cipher"), changed.report.data["findings"]
 
-    def measure() -> dict[str, float]:
+    def measure() -> dict[str, Saving]:
         saved = spend(before, downloads).each - spend(after, downloads).each
         predicted = predicted_saving(tmp_path, before, downloads, "costly-cipher", *options)
-        return {"AES-GCM": predicted / saved}
+        return {"AES-GCM": Saving(predicted, saved)}
 
     assert_predicted(measure)
 
@@ -105,14 +106,14 @@ def test_the_saving_of_sessions_kept_longer_is_predicted(apache, returning, tmp_
         for seconds in (TOO_SHORT, LONG_ENOUGH)
     )
 
-    def measure() -> dict[str, float]:
+    def measure() -> dict[str, Saving]:
         saved = spend(before, returning).each - spend(after, returning).each
         profiled = profile(tmp_path, before, returning)
         finding = profiled.finding("resumption-refused")
         assert finding, profiled.report.data["findings"]
         assert finding["figures"]["refused_handshakes"] == profiled.spent.requests - 1
         assert "SSLSessionCacheTimeout" in finding["remedy"]["directive"]
-        return {"sessions": profiled.saving("resumption-refused") / saved}
+        return {"sessions": Saving(profiled.saving("resumption-refused"), saved)}
 
     assert_predicted(measure)
     changed = profile(tmp_path, after, returning)

@@ -15,6 +15,7 @@ from harness import other_stacks
 from harness.profiler import Profiling, Report
 from harness.scenarios import (
     Load,
+    Saving,
     Spent,
     assert_predicted,
     find,
@@ -155,10 +156,9 @@ def test_the_saving_of_no_programs_is_predicted(servers, load, tmp_path):
     to_the_end = until_ended(worst, load)
     options = sampled_often(tmp_path)
 
-    def measure() -> dict[str, float]:
+    def measure() -> dict[str, Saving]:
         saved = spend(worst, to_the_end).each - spend(better, load).each
-        return {
-            "no programs": profile(tmp_path, worst, to_the_end, *options).saving(FINDING) / saved
-        }
+        predicted = profile(tmp_path, worst, to_the_end, *options).saving(FINDING)
+        return {"no programs": Saving(predicted, saved)}
 
     assert_predicted(measure)

@@ -18,6 +18,7 @@ from harness.load import run_load
 from harness.profiler import Profiling
 from harness.scenarios import (
     Profiled,
+    Saving,
     assert_predicted,
     find,
     h2load,
@@ -121,7 +122,7 @@ def test_the_saving_of_another_suite_is_predicted_from_another_service(by_suite,
     slow, fast = by_suite[CBC], by_suite[GCM]
     options = sampled_often(tmp_path, FOR_FEW)
 
-    def measure() -> dict[str, float]:
+    def measure() -> dict[str, Saving]:
         saved = spend(slow, KEPT_LONG).each - spend(fast, KEPT_LONG).each
         with Profiling(tmp_path, *options) as profiling:
             KEPT_LONG(slow.port)
@@ -129,7 +130,7 @@ def test_the_saving_of_another_suite_is_predicted_from_another_service(by_suite,
             profiling.finish()
         prediction = find(profiling.report, slow.port, CIPHER)["prediction"]
         assert prediction["source"] == "this_host", prediction
-        return {"AES-GCM": prediction["cpu_seconds"]["likely"] / LONG_ANSWERS / saved}
+        return {"AES-GCM": Saving(prediction["cpu_seconds"]["likely"] / LONG_ANSWERS, saved)}
 
     assert_predicted(measure)
 
@@ -177,7 +178,7 @@ def test_the_saving_of_ecdhe_is_predicted_from_another_service(by_suite, by_size
     """As for the suite."""
     slow, fast = by_size[SIZES[0]], by_suite[GCM]
 
-    def measure() -> dict[str, float]:
+    def measure() -> dict[str, Saving]:
         saved = spend(slow, connection_each).each - spend(fast, connection_each).each
         with Profiling(tmp_path) as profiling:
             connection_each(slow.port)
@@ -185,6 +186,6 @@ def test_the_saving_of_ecdhe_is_predicted_from_another_service(by_suite, by_size
             profiling.finish()
         prediction = find(profiling.report, slow.port, SLOW)["prediction"]
         assert prediction["source"] == "this_host", prediction
-        return {"ECDHE": prediction["cpu_seconds"]["likely"] / CONNECTIONS / saved}
+        return {"ECDHE": Saving(prediction["cpu_seconds"]["likely"] / CONNECTIONS, saved)}
 
     assert_predicted(measure)

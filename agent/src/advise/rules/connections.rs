@@ -1,7 +1,7 @@
 //! Connections that end too soon.
 
 use crate::advise::subject::Subject;
-use crate::advise::upkeep::{PerConnection, per_connection};
+use crate::advise::upkeep::{PerConnection, own_code, per_connection};
 use crate::advise::{
     CostSource, Evidence, Finding, Id, Observed, Prediction, Range, Saving, Severity, Variant,
 };
@@ -117,12 +117,13 @@ fn of_bound(prediction: &Prediction) -> Option<Severity> {
 /// What longer connections save: TLS handshakes, and the opening and closing of the TCP
 /// connections.
 fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Saving> {
-    let handshakes = handshakes(subject, role, spike)?;
+    let (handshakes, with_tls) = handshakes(subject, role, spike)?;
+    let own = own_code(subject, role, spike.connections).times(with_tls as f64);
     let tcp = per_connection(subject.account);
     let opening = tcp.map_or_else(Range::default, |each| {
         each.cpu(role).times(spike.connections as f64)
     });
-    let all = handshakes.plus(opening);
+    let all = handshakes.plus(opening).plus(own);
     let at = |limit: u32| all.times(1.0 - f64::from(spike.turns) / f64::from(limit));
     let mut limits: Vec<u32> = LIMITS
         .into_iter()
@@ -133,7 +134,11 @@ fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Saving> {
         limits.retain(|limit| *limit <= 100);
     }
     let best = *limits.last()?;
-    let method = method(best, handshakes.likely > 0.0, tcp.is_some());
+    let method = method(
+        best,
+        [handshakes.likely, own.likely].map(|cpu| cpu > 0.0),
+        tcp.is_some(),
+    );
     let mut saving = subject.saving(at(best), CostSource::ThisService, method);
     saving.variants = limits
         .iter()
@@ -145,8 +150,8 @@ fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Saving> {
     Some(saving)
 }
 
-/// The TLS handshakes of those that ended alike, in CPU seconds.
-fn handshakes(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Range> {
+/// The TLS handshakes of those that ended alike: in CPU seconds, and how many.
+fn handshakes(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<(Range, u64)> {
     let completed = subject.completed(role);
     // Which connections carry TLS is not kept by their turns. At least so many of those
     // that ended alike do, as all the others may.
@@ -156,10 +161,10 @@ fn handshakes(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Range>
         .saturating_sub(others)
         .min(spike.connections);
     let cpu = completed.cpu * alike as f64 / completed.count.max(1) as f64;
-    Some(Range::around(cpu, cpu * MARGIN))
+    Some((Range::around(cpu, cpu * MARGIN), alike))
 }
 
-fn method(limit: u32, has_tls: bool, has_samples: bool) -> String {
+fn method(limit: u32, [has_tls, has_own]: [bool; 2], has_samples: bool) -> String {
     let what = match (has_tls, has_samples) {
         (true, true) => {
             "TLS handshakes of the connections that would not be opened, and what the kernel takes in \
@@ -172,9 +177,13 @@ fn method(limit: u32, has_tls: bool, has_samples: bool) -> String {
              would not be opened, threads and processes for them included"
         }
     };
+    let own = if has_own {
+        "What the service's own code does for each connection is estimated from its handshakes."
+    } else {
+        "At least: what the service's own code does for each connection cannot be told apart."
+    };
     format!(
-        "{what}, at {} requests a connection, if the clients go on so long. At least: what the \
-         service's own code does for each connection cannot be told apart.",
+        "{what}, at {} requests a connection, if the clients go on so long. {own}",
         count(limit.into())
     )
 }

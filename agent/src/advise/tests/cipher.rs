@@ -134,7 +134,9 @@ fn the_saving_is_the_calibrated_difference_and_never_more_than_was_spent() {
         );
         finding
     };
-    assert!((likely_seconds(&of(2.0)) - 0.4).abs() < 1e-9);
+    assert!((likely_seconds(&of(2.0)) - 0.4 * 1.25).abs() < 1e-9);
+    // Slower by a fifth: half of that may be the cipher.
+    assert!((likely_seconds(&of(1.2)) - 0.4 * 1.1).abs() < 1e-9);
     assert!(of(2.0).prediction.saving().unwrap().cpu.high > 0.8);
     // Only 0.25 s: this CPU is twice as fast, or CBC had one pass.
     assert!((likely_seconds(&of(0.5)) - 0.2).abs() < 1e-9);
@@ -149,9 +151,9 @@ fn short_records_cost_more_for_each_byte() {
         };
         likely_seconds(&calibrated(served.ledger(), 5.0, calibration(0.005, 0.001)).unwrap())
     };
-    assert!((of(16_384) - 0.4).abs() < 1e-9);
-    assert!((of(1_000) - 1.2).abs() < 1e-9);
-    assert!(of(4_096) > 0.45 && of(4_096) < 0.7);
+    assert!((of(16_384) - 0.5).abs() < 1e-9);
+    assert!((of(1_000) - 1.5).abs() < 1e-9);
+    assert!(of(4_096) > 0.56 && of(4_096) < 0.9);
 }
 
 #[test]

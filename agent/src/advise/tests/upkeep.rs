@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::{ENOUGH, SERVICE, find, ledger, likely_seconds};
+use super::{ENOUGH, SERVICE, find, handshake, ledger, likely_seconds};
 use crate::advise::{Finding, Id, Prediction};
 use crate::evidence::activity::{Activity, Mode, Upkeep};
 use crate::evidence::sample::{connection, opening};
-use crate::evidence::{ProcessEvent, Role, Whole};
+use crate::evidence::{Handshake, ProcessEvent, Resumption, Role, Whole};
 use crate::ledger::{Ledger, Sampling};
 
 const PERIOD: Duration = Duration::from_millis(10);
@@ -49,6 +49,34 @@ fn connections_without_tls_save_their_opening_and_closing() {
     // 5% of 10 s at 95% are 52.6 samples.
     assert!(closed_after_n(plain(500, 5, 27)).is_some());
     assert_eq!(closed_after_n(plain(500, 5, 26)), None);
+}
+
+/// As `plain`, with a resumed handshake of so many milliseconds in each.
+fn resumed(milliseconds: u64) -> Ledger {
+    let mut kept = plain(500, 5, 100);
+    let one = Handshake {
+        resumption: Resumption::SessionId,
+        cpu: Duration::from_millis(milliseconds),
+        ..handshake("x25519", "none", [0, 0])
+    };
+    for _ in 0..500 {
+        kept.record(SERVICE, &one);
+    }
+    kept
+}
+
+#[test]
+fn the_own_code_of_a_connection_is_estimated_from_resumed_handshakes() {
+    let of = |milliseconds| {
+        let finding = closed_after_n(resumed(milliseconds)).unwrap();
+        let saving = finding.prediction.saving().unwrap().clone();
+        assert!(saving.method.contains("is estimated"), "{}", saving.method);
+        saving.cpu.likely / 0.95
+    };
+    // 2 s for TCP as without TLS, and 500 handshakes with a quarter more.
+    assert!((of(2) - (2.0 + 1.25)).abs() < 1e-9);
+    // Half of the application's 8 s is the most.
+    assert!((of(40) - (2.0 + 20.0 + 4.0)).abs() < 1e-9);
 }
 
 #[test]
