@@ -33,6 +33,9 @@ class Scenario:
     options: str = ""
     """For the kernel's command line."""
 
+    bound: float = BOOT_SECONDS
+    """From power-on to power-off."""
+
 
 @dataclass
 class Check:
@@ -79,7 +82,7 @@ def boot(kernel: Bootable, scenario: Scenario, initramfs: Path, folder: Path) ->
     command += ["-kernel", kernel.image, "-initrd", initramfs, "-append", command_line]
     began = time.monotonic()
     try:
-        subprocess.run(command, stdin=subprocess.DEVNULL, timeout=BOOT_SECONDS, check=True)
+        subprocess.run(command, stdin=subprocess.DEVNULL, timeout=scenario.bound, check=True)
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
         raise AssertionError(f"{error}\n{_describe(kernel, console, results)}") from None
     lines = _lines(results)
