@@ -33,6 +33,8 @@ fn work(name: &str) -> Result<Work, String> {
 pub struct Invocation {
     /// The configuration file named by `--config`.
     pub config: Option<PathBuf>,
+    /// Overrides `profile.btf`.
+    pub btf: Option<PathBuf>,
     /// What is logged to standard error.
     pub log: LogLevel,
     /// The command.
@@ -227,6 +229,10 @@ struct Raw {
     /// Configuration file [default: /etc/tlsprof/tlsprof.toml where it exists]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Type information (BTF) of this kernel, for a kernel that does not show its own; overrides
+    /// profile.btf
+    #[arg(long, global = true, value_name = "FILE")]
+    btf: Option<PathBuf>,
     /// What is logged to standard error
     #[arg(long, global = true, value_name = "LEVEL", default_value = "warn")]
     log: LogLevel,
@@ -416,6 +422,7 @@ impl From<Raw> for Invocation {
         };
         Self {
             config: raw.config,
+            btf: raw.btf,
             log: raw.log,
             command,
         }

@@ -142,6 +142,9 @@ pub struct Profile {
     pub sample_frequency: u32,
     /// Whether TLS ports are asked for the kind of key in their certificate.
     pub ask_certificates: bool,
+    /// The file that describes the kernel's types, for kernels that do not show them.
+    #[serde(deserialize_with = "file")]
+    pub btf: Option<PathBuf>,
 }
 
 impl Default for Profile {
@@ -157,6 +160,7 @@ impl Default for Profile {
             // never, seen.
             sample_frequency: 97,
             ask_certificates: false,
+            btf: None,
         }
     }
 }
@@ -441,7 +445,7 @@ mod tests {
         assert_eq!(parsed, Config::default());
         // It shows every key, so that none is undocumented.
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 20);
+        assert_eq!(keys, 21);
     }
 
     #[test]

@@ -11,7 +11,7 @@ from harness.certificates import make_certificate
 from harness.load import Load
 from harness.paths import PROGRAMS, TESTS, TLSPROF
 from harness.suites import Unobtainable
-from matrix.guest import Guest, boot
+from matrix.guest import Guest, Scenario, boot
 from matrix.initramfs import Workload, build, with_modules
 from matrix.kernels import KERNELS, bootable
 
@@ -23,9 +23,18 @@ WORKLOAD = Workload(
     handshakes=[Load(tls=tls, **MIX) for tls in ("1.2", "1.3")],
     requests=100,
     requests_per_connection=5,
+    # No resumption: a ticket from another day is refused.
+    hardy=[Load(tls="1.3", full=60, abort_hello=5, garbage=5, no_group=5, reject=5)],
 )
 
-GUESTS = pytest.StashKey[dict[str, Guest]]()
+SCENARIOS = {
+    "guest": Scenario("checks"),
+    "survivor": Scenario("survival", cpus=2, bound=600.0),
+    "locked": Scenario("lockdown", options="lockdown=confidentiality"),
+}
+"""By the fixture that has the guest."""
+
+GUESTS = pytest.StashKey[list[tuple[str, Guest]]]()
 
 
 @pytest.fixture(scope="session")
@@ -42,35 +51,58 @@ def initramfs(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def guests(request, initramfs, tmp_path_factory) -> Iterator[dict[str, Future[Guest]]]:
-    """All guests that the selected tests want, started in their order, a few at a time."""
+def guests(
+    request, initramfs, tmp_path_factory
+) -> Iterator[dict[tuple[str, str], Future[Guest]]]:
+    """All guests that the selected tests want, by scenario and kernel, started in their order,
+    a few at a time."""
 
-    def run(name: str) -> Guest:
-        kernel, folder = bootable(KERNELS[name]), tmp_path_factory.mktemp(f"linux-{name}")
-        return boot(kernel, with_modules(initramfs, kernel, folder), folder)
+    def run(scenario: str, name: str) -> Guest:
+        kernel, folder = bootable(KERNELS[name]), tmp_path_factory.mktemp(f"{scenario}-{name}")
+        whole = with_modules(initramfs, kernel, folder)
+        return boot(kernel, SCENARIOS[scenario], whole, folder)
 
     parametrized = [item for item in request.session.items if hasattr(item, "callspec")]
-    params = [item.callspec.params for item in parametrized]
-    wanted = dict.fromkeys(one["guest"] for one in params if "guest" in one)
+    params = [item.callspec.params.items() for item in parametrized]
+    wanted = dict.fromkeys(one for some in params for one in some if one[0] in SCENARIOS)
     pool = ThreadPoolExecutor(GUESTS_AT_ONCE)
     try:
-        yield {name: pool.submit(run, name) for name in wanted}
+        yield {one: pool.submit(run, *one) for one in wanted}
     finally:
         pool.shutdown(cancel_futures=True)
 
 
+def finished(request, guests) -> Guest:
+    """The guest of the fixture that asks, skipped by name if its kernel cannot be had."""
+    scenario, name = request.fixturename, request.param
+    try:
+        guest = guests[scenario, name].result()
+    except Unobtainable as why:
+        pytest.skip(f"kernel {name} cannot be had: {why}")
+    request.config.stash.setdefault(GUESTS, []).append((scenario, guest))
+    return guest
+
+
 @pytest.fixture(scope="session", params=KERNELS)
 def guest(request, guests) -> Guest:
-    """A guest for each kernel that can be had here; the others are skipped by name."""
-    try:
-        finished = guests[request.param].result()
-    except Unobtainable as why:
-        pytest.skip(f"kernel {request.param} cannot be had: {why}")
-    request.config.stash.setdefault(GUESTS, {})[request.param] = finished
-    return finished
+    """A guest for each kernel that can be had here."""
+    return finished(request, guests)
+
+
+@pytest.fixture(scope="session", params=("6.12",))
+def survivor(request, guests) -> Guest:
+    """A guest with two CPUs, one of which leaves, and a clock that jumps."""
+    return finished(request, guests)
+
+
+@pytest.fixture(scope="session", params=("5.10", "newest"))
+def locked(request, guests) -> Guest:
+    """A guest whose kernel is locked down for confidentiality."""
+    return finished(request, guests)
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    for name, guest in config.stash.get(GUESTS, {}).items():
+    for scenario, guest in config.stash.get(GUESTS, []):
         version = guest.checks["kernel"].text
-        terminalreporter.write_line(f"kernel {name}: {version}, {guest.seconds:.0f} s")
+        name = f"kernel {guest.kernel.name} ({scenario})"
+        terminalreporter.write_line(f"{name}: {version}, {guest.seconds:.0f} s")

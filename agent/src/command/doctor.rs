@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use super::{follow, sampling};
 use crate::cli::Format;
 use crate::config::Config;
+use crate::kernel::load::Options;
 use crate::outlet::doctor::{self, Diagnosis};
 use crate::outlet::terminal::Style;
 use crate::session::diagnosis;
@@ -28,9 +29,11 @@ pub(super) fn run(format: Format, config: &Config) -> Result<ExitCode> {
 
 /// Tries each capability on this host.
 pub(super) fn diagnose(config: &Config) -> Diagnosis {
-    diagnosis::diagnose(
-        config.limits.handshakes_in_progress,
-        follow(config.profile.connections),
-        sampling(config),
-    )
+    diagnosis::diagnose(&Options {
+        btf: config.profile.btf.clone(),
+        mode: None,
+        handshakes_in_progress: config.limits.handshakes_in_progress,
+        connections: follow(config.profile.connections),
+        sampling: sampling(config),
+    })
 }

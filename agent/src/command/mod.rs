@@ -39,7 +39,12 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
         invocation.log,
         matches!(invocation.command, Command::Top(_)),
     );
-    let config = || Config::load(invocation.config.as_deref());
+    let config = || -> Result<Config> {
+        let mut config = Config::load(invocation.config.as_deref())?;
+        let named = invocation.btf.clone();
+        config.profile.btf = named.or(config.profile.btf);
+        Ok(config)
+    };
     match invocation.command {
         Command::List(options) => {
             config()?;
@@ -80,6 +85,7 @@ fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -
         StepProbes::Off => (Duty::NEVER, Duty::NEVER, None),
     };
     Options {
+        btf: profile.btf.clone(),
         selection,
         library: profile.library == LibraryProbes::Auto,
         steps,

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command as Process, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
@@ -56,9 +56,9 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
             None
         }
         Until::CommandEnds(arguments) => {
-            let began = SystemTime::now();
+            let began = Instant::now();
             let command = profile_command(&mut session, arguments, &stop)?;
-            span = Some((began, SystemTime::now()));
+            span = Some(span_until(SystemTime::now(), began.elapsed()));
             Some(command)
         }
     };
@@ -91,6 +91,12 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
         annotate::tell(&grafana, &Annotation::of(&report, began, ended));
     }
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
+}
+
+/// Beginning and end of what took so long. The wall clock may have been set in between: what
+/// it says at the end is right, and the length is not its business.
+fn span_until(ended: SystemTime, took: Duration) -> (SystemTime, SystemTime) {
+    (ended.checked_sub(took).unwrap_or(ended), ended)
 }
 
 fn profile(

@@ -1,12 +1,13 @@
 //! The programs that follow TCP connections. They load and fail by themselves:
 //! the rest of the profile does not need them.
 
+use aya::Ebpf;
 use aya::programs::BtfTracePoint;
-use aya::{Btf, Ebpf};
 
 use super::accept;
 use super::load::{LoadError, program};
 use super::socket_calls::Tier;
+use super::types::KernelTypes;
 use crate::causes::one_line as reason;
 
 /// How much of TCP connections is followed.
@@ -69,18 +70,18 @@ const STATE_TRACEPOINT: &str = "inet_sock_set_state";
 ///
 /// Those of `open`; a refused program is none.
 pub(super) fn attach(
-    btf: &Btf,
+    types: &KernelTypes,
     follow: Follow,
     open: impl Fn(Storage) -> Result<Ebpf, LoadError>,
 ) -> Result<(Ebpf, Connections), LoadError> {
     let mut refusals = Vec::new();
     for tier in follow.tiers() {
         let mut bpf = open(tier.storage())?;
-        match attach_tier(&mut bpf, btf, *tier) {
+        match attach_tier(&mut bpf, types, *tier) {
             Ok(()) => {
                 let accepts = match tier {
                     Tier::RawSyscalls => Ok(()),
-                    Tier::Tracepoint | Tier::Fentry => accept::attach(&mut bpf, btf),
+                    Tier::Tracepoint | Tier::Fentry => accept::attach(&mut bpf, types),
                 };
                 return Ok((bpf, followed(Ok(*tier), accepts)));
             }
@@ -100,7 +101,7 @@ pub(super) fn attach(
         };
         return Ok((open(Storage::Sockets)?, connections));
     }
-    attach_life_cycle(btf, calls, open)
+    attach_life_cycle(types, calls, open)
 }
 
 /// Whether the kernel lets a way to see socket calls in; nothing stays attached.
@@ -109,12 +110,12 @@ pub(super) fn attach(
 ///
 /// As for [`attach`]; the inner one is the kernel's reason.
 pub(super) fn try_tier(
-    btf: &Btf,
+    types: &KernelTypes,
     tier: Tier,
     open: impl Fn(Storage) -> Result<Ebpf, LoadError>,
 ) -> Result<Result<(), String>, LoadError> {
     let mut bpf = open(tier.storage())?;
-    Ok(attach_tier(&mut bpf, btf, tier))
+    Ok(attach_tier(&mut bpf, types, tier))
 }
 
 fn switched_off<T>() -> Result<T, String> {
@@ -131,21 +132,21 @@ const fn followed(calls: Result<Tier, String>, accepts: Result<(), String>) -> C
 
 /// Socket calls come first, so that of every connection whose opening is seen all
 /// calls are seen too.
-fn attach_tier(bpf: &mut Ebpf, btf: &Btf, tier: Tier) -> Result<(), String> {
-    tier.load(bpf, btf)?;
-    load_state(bpf, btf)?;
-    tier.start(bpf)?;
+fn attach_tier(bpf: &mut Ebpf, types: &KernelTypes, tier: Tier) -> Result<(), String> {
+    tier.load(bpf, types)?;
+    load_state(bpf, types)?;
+    tier.start(bpf, types)?;
     start_state(bpf)
 }
 
 fn attach_life_cycle(
-    btf: &Btf,
+    types: &KernelTypes,
     calls: Result<Tier, String>,
     open: impl Fn(Storage) -> Result<Ebpf, LoadError>,
 ) -> Result<(Ebpf, Connections), LoadError> {
     let attach = |storage| -> Result<(Ebpf, Result<(), String>), LoadError> {
         let mut bpf = open(storage)?;
-        let attached = load_state(&mut bpf, btf).and_then(|()| start_state(&mut bpf));
+        let attached = load_state(&mut bpf, types).and_then(|()| start_state(&mut bpf));
         Ok((bpf, attached))
     };
     let (mut bpf, attached) = match attach(Storage::Sockets)? {
@@ -153,7 +154,7 @@ fn attach_life_cycle(
         attached => attached,
     };
     let connections = match attached {
-        Ok(()) => followed(calls, accept::attach(&mut bpf, btf)),
+        Ok(()) => followed(calls, accept::attach(&mut bpf, types)),
         Err(reason) => Connections {
             life_cycle: Err(reason.clone()),
             calls: Err(reason.clone()),
@@ -167,9 +168,9 @@ fn state(bpf: &mut Ebpf) -> Result<&mut BtfTracePoint, String> {
     program(bpf, STATE).map_err(|error| reason(&error))
 }
 
-fn load_state(bpf: &mut Ebpf, btf: &Btf) -> Result<(), String> {
+fn load_state(bpf: &mut Ebpf, types: &KernelTypes) -> Result<(), String> {
     state(bpf)?
-        .load(STATE_TRACEPOINT, btf)
+        .load(STATE_TRACEPOINT, types.btf())
         .map_err(|error| format!("tp_btf/{STATE_TRACEPOINT}: {}", reason(&error)))
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, RingBuf};
@@ -17,10 +18,12 @@ use super::contract::{
     tlsprof_connection_object, tlsprof_control, tlsprof_handshake, tlsprof_handshake_event,
 };
 use super::limits;
+use super::lockdown;
 use super::object::{Tables, best_mode, load_uprobes, open};
 use super::samples::{Samples, Sampling};
 use super::socket_calls::Tier;
 use super::sweep::Exchange;
+use super::types::{KernelTypes, TypesError};
 use crate::causes::one_line;
 use crate::privilege;
 
@@ -32,11 +35,16 @@ pub enum LoadError {
     /// No rights to load BPF programs.
     #[error("no permission to load BPF programs: {}", privilege::refusal())]
     Permission,
-    /// The kernel does not describe its types.
+    /// The kernel's types are not known.
+    #[error(transparent)]
+    Types(#[from] TypesError),
+    /// The kernel is locked down, so that no program may read its memory.
     #[error(
-        "this kernel offers no type information (/sys/kernel/btf/vmlinux): tlsprof needs a kernel built with CONFIG_DEBUG_INFO_BTF ({0})"
+        "this kernel is locked down for confidentiality (kernel_lockdown(7)), so that BPF programs \
+         may not read its memory: tlsprof cannot work. Boot it with lockdown=integrity or without \
+         lockdown"
     )]
-    NoBtf(String),
+    Lockdown,
     /// The object was refused as a whole.
     #[error("the kernel refused tlsprof's BPF maps")]
     Maps(#[source] anyhow::Error),
@@ -110,8 +118,10 @@ const TRACEPOINTS: &[(&str, &str)] = &[
 ];
 
 /// How to load.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
+    /// The file that describes the kernel's types, for kernels that do not show them.
+    pub btf: Option<PathBuf>,
     /// Forces one way to attach uprobes; None takes the best that works.
     pub mode: Option<UprobeMode>,
     /// Most handshakes under way at the same time on this host.
@@ -129,18 +139,18 @@ pub struct Options {
 ///
 /// [`LoadError`] says what the kernel lacks or refuses. That connections cannot
 /// be followed is no error, see [`Loaded::connections`].
-pub fn load(options: Options) -> Result<Loaded, LoadError> {
+pub fn load(options: &Options) -> Result<Loaded, LoadError> {
     limits::raise();
-    let btf = kernel_types()?;
+    let types = KernelTypes::read(options.btf.as_deref())?;
     let mode = options.mode.unwrap_or_else(best_mode);
     let tables = Tables {
         handshakes: options.handshakes_in_progress,
         samples: options.sampling.room(),
     };
-    let (mut bpf, connections) = connections::attach(&btf, options.connections, |storage| {
-        let mut bpf = open(&btf, mode, storage, tables)?;
+    let (mut bpf, connections) = connections::attach(&types, options.connections, |storage| {
+        let mut bpf = open(types.btf(), mode, storage, tables)?;
         // Before anything that times a thread: the scheduler stops its clock.
-        load_tracepoints(&mut bpf, &btf)?;
+        load_tracepoints(&mut bpf, types.btf())?;
         Ok(bpf)
     })?;
     let (library, has_cookies) = load_uprobes(&mut bpf)?;
@@ -168,18 +178,16 @@ pub fn load(options: Options) -> Result<Loaded, LoadError> {
 /// # Errors
 ///
 /// The kernel's reason.
-pub fn try_tier(tier: Tier) -> Result<(), String> {
+pub fn try_tier(tier: Tier, btf: Option<&Path>) -> Result<(), String> {
     limits::raise();
-    let tried = kernel_types().and_then(|btf| {
-        connections::try_tier(&btf, tier, |storage| {
-            open(&btf, UprobeMode::Single, storage, Tables::SMALLEST)
-        })
-    });
+    let tried = KernelTypes::read(btf)
+        .map_err(LoadError::from)
+        .and_then(|types| {
+            connections::try_tier(&types, tier, |storage| {
+                open(types.btf(), UprobeMode::Single, storage, Tables::SMALLEST)
+            })
+        });
     tried.unwrap_or_else(|error| Err(one_line(&error)))
-}
-
-fn kernel_types() -> Result<Btf, LoadError> {
-    Btf::from_sys_fs().map_err(|error| LoadError::NoBtf(error.to_string()))
 }
 
 pub(super) fn denied(error: &(dyn std::error::Error + 'static)) -> bool {
@@ -201,7 +209,9 @@ pub(super) fn take_map(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadEr
 
 pub(super) fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
     move |error| {
-        if denied(&error) {
+        if lockdown::hides_memory() {
+            LoadError::Lockdown
+        } else if denied(&error) {
             LoadError::Permission
         } else {
             LoadError::Program {

@@ -1,10 +1,15 @@
 //! Executable files that processes map, as they map them: `PERF_RECORD_MMAP2`
 //! records of a dummy event on every CPU (perf_event_open(2), `mmap2`).
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
+use std::time::Duration;
+
+use aya::util::online_cpus;
 
 use perf_event::data::Record;
 use perf_event::events::Software;
@@ -32,43 +37,91 @@ pub struct Mapped {
     pub path: PathBuf,
 }
 
-/// The watch on all CPUs.
+/// The watch on all CPUs that are on line.
 pub struct Watch {
-    rings: Vec<Sampler>,
+    by_cpu: BTreeMap<u32, Ring>,
+}
+
+struct Ring {
+    sampler: Sampler,
+    /// For how long its event had been enabled when it was last looked at.
+    enabled: Duration,
+}
+
+impl Ring {
+    fn start(cpu: u32) -> io::Result<Self> {
+        Ok(Self {
+            sampler: ring(cpu as usize)?,
+            enabled: Duration::ZERO,
+        })
+    }
+
+    /// Whether its event is still enabled. The kernel switches the events of a CPU that
+    /// goes off line off for good (`perf_event_exit_cpu`), and their time stands still.
+    fn goes(&mut self) -> bool {
+        let data = self.sampler.read_full().ok();
+        let enabled = data.and_then(|data| data.time_enabled());
+        let goes = enabled.is_some_and(|enabled| enabled > self.enabled);
+        self.enabled = enabled.unwrap_or_default();
+        goes
+    }
+
+    /// Hands each record to `take`; returns how many were lost.
+    fn drain(&mut self, take: &mut impl FnMut(Mapped)) -> u64 {
+        let mut lost = 0;
+        while let Some(record) = self.sampler.next_record() {
+            match record.parse_record() {
+                Ok(Record::Mmap2(mmap)) => {
+                    if let Some(mapped) = mapped(&mmap) {
+                        take(mapped);
+                    }
+                }
+                Ok(Record::Lost(record)) => lost += record.lost,
+                Ok(_) | Err(_) => {}
+            }
+        }
+        lost
+    }
 }
 
 impl Watch {
-    /// Starts to watch all CPUs that are online.
+    /// Starts to watch all CPUs that are on line.
     ///
     /// # Errors
     ///
     /// When the kernel refuses perf events (rights, perf_event_paranoid).
     pub fn start() -> io::Result<Self> {
-        let cpus = aya::util::online_cpus().map_err(|(_, error)| error)?;
-        let rings = cpus
-            .into_iter()
-            .map(|cpu| ring(cpu as usize))
-            .collect::<io::Result<Vec<_>>>()?;
-        Ok(Self { rings })
+        let cpus = online_cpus().map_err(|(_, error)| error)?.into_iter();
+        let rings = cpus.map(|cpu| Ok((cpu, Ring::start(cpu)?)));
+        Ok(Self {
+            by_cpu: rings.collect::<io::Result<_>>()?,
+        })
     }
 
     /// Hands each new mapping to `take`; returns how many records were lost.
     pub fn drain(&mut self, mut take: impl FnMut(Mapped)) -> u64 {
-        let mut lost = 0;
-        for ring in &mut self.rings {
-            while let Some(record) = ring.next_record() {
-                match record.parse_record() {
-                    Ok(Record::Mmap2(mmap)) => {
-                        if let Some(mapped) = mapped(&mmap) {
-                            take(mapped);
-                        }
-                    }
-                    Ok(Record::Lost(record)) => lost += record.lost,
-                    Ok(_) | Err(_) => {}
-                }
+        let rings = self.by_cpu.values_mut();
+        rings.map(|ring| ring.drain(&mut take)).sum()
+    }
+
+    /// Watches the CPUs that came on line since the last time, those that were off line
+    /// in between too. True if there were any: what was mapped there before was not seen.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel tells no CPUs, or refuses one. It is tried again next time.
+    pub fn follow_cpus(&mut self) -> io::Result<bool> {
+        let cpus = online_cpus().map_err(|(_, error)| error)?;
+        self.by_cpu
+            .retain(|cpu, ring| cpus.contains(cpu) && ring.goes());
+        let mut new = false;
+        for cpu in cpus {
+            if let Entry::Vacant(place) = self.by_cpu.entry(cpu) {
+                place.insert(Ring::start(cpu)?);
+                new = true;
             }
         }
-        lost
+        Ok(new)
     }
 }
 

@@ -1,14 +1,11 @@
 //! The ways in which the kernel tells of socket calls: `bpf/sockets.bpf.c`.
 
-use std::fs;
-use std::path::Path;
-
+use aya::Ebpf;
 use aya::programs::{BtfTracePoint, FExit, ProgramError};
-use aya::{Btf, Ebpf};
 
-use super::btf::parameters;
 use super::connections::Storage;
 use super::load::program;
+use super::types::KernelTypes;
 use crate::causes::one_line as reason;
 
 /// A way to see socket calls.
@@ -50,7 +47,6 @@ const SENT: Hook = Hook {
 };
 
 const RECEIVE: &str = "tcp_recvmsg";
-const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 
 impl Tier {
     /// Best first. Where both of the first two load, the tracepoints are better:
@@ -68,30 +64,30 @@ impl Tier {
     }
 
     /// Loads its programs; the error is the kernel's reason.
-    pub(super) fn load(self, bpf: &mut Ebpf, btf: &Btf) -> Result<(), String> {
+    pub(super) fn load(self, bpf: &mut Ebpf, types: &KernelTypes) -> Result<(), String> {
         match self {
-            Self::Tracepoint => load_tracepoints(bpf, btf, TRACEPOINTS),
-            Self::RawSyscalls => load_tracepoints(bpf, btf, SYSTEM_CALLS),
-            Self::Fentry => load_exits(bpf, btf),
+            Self::Tracepoint => load_tracepoints(bpf, types, TRACEPOINTS),
+            Self::RawSyscalls => load_tracepoints(bpf, types, SYSTEM_CALLS),
+            Self::Fentry => load_exits(bpf, types),
         }
     }
 
     /// Attaches its programs; the error is the kernel's reason.
-    pub(super) fn start(self, bpf: &mut Ebpf) -> Result<(), String> {
+    pub(super) fn start(self, bpf: &mut Ebpf, types: &KernelTypes) -> Result<(), String> {
         match self {
             Self::Tracepoint => start_tracepoints(bpf, TRACEPOINTS),
             Self::RawSyscalls => start_tracepoints(bpf, SYSTEM_CALLS),
-            Self::Fentry => start_exits(bpf),
+            Self::Fentry => start_exits(bpf, types),
         }
     }
 }
 
-fn load_tracepoints(bpf: &mut Ebpf, btf: &Btf, hooks: &[Hook]) -> Result<(), String> {
+fn load_tracepoints(bpf: &mut Ebpf, types: &KernelTypes, hooks: &[Hook]) -> Result<(), String> {
     hooks.iter().try_for_each(|hook| {
         let program: &mut BtfTracePoint =
             program(bpf, hook.program).map_err(|error| reason(&error))?;
         program
-            .load(hook.target, btf)
+            .load(hook.target, types.btf())
             .map_err(|error| refused("tp_btf", hook, &error))
     })
 }
@@ -106,18 +102,18 @@ fn start_tracepoints(bpf: &mut Ebpf, hooks: &[Hook]) -> Result<(), String> {
     })
 }
 
-fn load_exits(bpf: &mut Ebpf, btf: &Btf) -> Result<(), String> {
-    for hook in exits()? {
+fn load_exits(bpf: &mut Ebpf, types: &KernelTypes) -> Result<(), String> {
+    for hook in exits(types)? {
         let program: &mut FExit = program(bpf, hook.program).map_err(|error| reason(&error))?;
         program
-            .load(hook.target, btf)
+            .load(hook.target, types.btf())
             .map_err(|error| refused("fexit", &hook, &error))?;
     }
     Ok(())
 }
 
-fn start_exits(bpf: &mut Ebpf) -> Result<(), String> {
-    for hook in exits()? {
+fn start_exits(bpf: &mut Ebpf, types: &KernelTypes) -> Result<(), String> {
+    for hook in exits(types)? {
         let program: &mut FExit = program(bpf, hook.program).map_err(|error| reason(&error))?;
         let link = program.attach();
         link.map_err(|error| refused("fexit", &hook, &error))?;
@@ -127,9 +123,10 @@ fn start_exits(bpf: &mut Ebpf) -> Result<(), String> {
 
 /// The result of a function comes after its parameters, so that there is a program
 /// for each number of them.
-fn exits() -> Result<[Hook; 2], String> {
+fn exits(types: &KernelTypes) -> Result<[Hook; 2], String> {
     let received = Hook {
         program: by_parameters(
+            types,
             RECEIVE,
             &[
                 (6, "tcp_received_6"),
@@ -144,12 +141,12 @@ fn exits() -> Result<[Hook; 2], String> {
 
 /// The program for the number of parameters that a function of this kernel has.
 pub(super) fn by_parameters(
+    types: &KernelTypes,
     function: &str,
     programs: &[(u32, &'static str)],
 ) -> Result<&'static str, String> {
-    let types = fs::read(Path::new(KERNEL_TYPES))
-        .map_err(|error| format!("cannot read {KERNEL_TYPES}: {error}"))?;
-    let count = parameters(&types, function)
+    let count = types
+        .parameters(function)
         .ok_or_else(|| format!("the kernel does not describe {function}()"))?;
     let fits = programs.iter().find(|(parameters, _)| *parameters == count);
     fits.map(|(_, program)| *program)

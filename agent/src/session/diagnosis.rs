@@ -1,6 +1,5 @@
 //! What works on this host: each capability is tried, not derived from a version.
 
-use std::fs;
 use std::path::Path;
 
 use super::queues;
@@ -9,12 +8,13 @@ use crate::discover::ProcRoot;
 use crate::discover::host::Host;
 use crate::discover::reach::reach;
 use crate::evidence::activity::kernel_symbols::KernelFunctions;
-use crate::kernel::connections::{Connections, Follow};
+use crate::kernel::connections::Connections;
 use crate::kernel::cost::calibrate;
 use crate::kernel::load::{Loaded, Options, UprobeMode, load, try_tier};
+use crate::kernel::lockdown;
 use crate::kernel::mappings::Watch;
-use crate::kernel::samples::Sampling;
 use crate::kernel::socket_calls::Tier;
+use crate::kernel::types::{self, Source};
 use crate::outlet::doctor::{Capability, Diagnosis, HostFact, State};
 use crate::privilege;
 
@@ -57,13 +57,9 @@ impl Parts {
 
 /// Loads everything once, attaches to nothing but this process itself, and lets
 /// go again.
-pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Sampling) -> Diagnosis {
-    let loaded = load(Options {
-        mode: None,
-        handshakes_in_progress,
-        connections,
-        sampling,
-    });
+pub fn diagnose(options: &Options) -> Diagnosis {
+    let loaded = load(options);
+    let btf = options.btf.as_deref();
     let mappings = Watch::start();
     let mut capabilities = Vec::new();
     let Parts {
@@ -103,7 +99,7 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Samp
         let state = if tier == Some(one) {
             State::Available
         } else {
-            state(&try_tier(one))
+            state(&try_tier(one, btf))
         };
         add(tier_name(one), state, sees(one, tier == Some(one)));
     }
@@ -136,7 +132,7 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Samp
         "libraries that are loaded after the start are found at once",
     );
     Diagnosis {
-        host: host(),
+        host: host(btf),
         capabilities,
     }
 }
@@ -237,7 +233,7 @@ fn trap(loaded: &mut Loaded) -> State {
     }
 }
 
-fn host() -> Vec<HostFact> {
+fn host(btf: Option<&Path>) -> Vec<HostFact> {
     let mut facts = Vec::new();
     let mut add = |name: &str, value: String| {
         facts.push(HostFact {
@@ -250,16 +246,7 @@ fn host() -> Vec<HostFact> {
         add("CPUs", host.cpus.to_string());
     }
     add("architecture", std::env::consts::ARCH.to_owned());
-    let btf = Path::new("/sys/kernel/btf/vmlinux").exists();
-    add(
-        "type information (BTF)",
-        if btf {
-            "yes"
-        } else {
-            "no: the BPF programs cannot be loaded"
-        }
-        .to_owned(),
-    );
+    add("type information (BTF)", types(btf));
     add(
         "user",
         if rustix::process::geteuid().is_root() {
@@ -270,14 +257,16 @@ fn host() -> Vec<HostFact> {
         .to_owned(),
     );
     add("privileges", privilege::describe());
-    add("lockdown", lockdown());
+    let lockdown = lockdown::mode();
+    let unknown = || "not in this kernel, or securityfs is not mounted".to_owned();
+    add("lockdown", lockdown.unwrap_or_else(unknown));
     facts
 }
 
-/// The active mode of the kernel's lockdown (kernel_lockdown(7)), in brackets in
-/// the file.
-fn lockdown() -> String {
-    let text = fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
-    let active = text.split(['[', ']']).nth(1);
-    active.unwrap_or("not in this kernel").to_owned()
+fn types(btf: Option<&Path>) -> String {
+    match types::source(btf) {
+        Ok(Source::Kernel) => "yes".to_owned(),
+        Ok(Source::File(path)) => format!("not shown by the kernel; from {}", path.display()),
+        Err(_) => "no: the BPF programs cannot be loaded".to_owned(),
+    }
 }

@@ -25,10 +25,30 @@ impl Session {
         });
         *mappings_lost += lost;
         if lost > 0 {
-            // What was lost may have been a TLS library: look everywhere.
-            if let Err(error) = self.table.scan() {
-                tracing::warn!(error = one_line(&error), "processes could not be read");
+            self.look_everywhere();
+        }
+    }
+
+    /// Keeps the watch on mappings going while CPUs go off line and come back; to be
+    /// called about once a second.
+    pub(super) fn follow_cpus(&mut self) {
+        match self.watch.follow_cpus() {
+            Ok(false) => {}
+            Ok(true) => {
+                tracing::info!("a CPU came on line");
+                self.look_everywhere();
             }
+            Err(error) => {
+                let error = one_line(&error);
+                tracing::debug!(error, "mappings on a CPU are not seen");
+            }
+        }
+    }
+
+    /// What was not seen may have been a TLS library.
+    fn look_everywhere(&mut self) {
+        if let Err(error) = self.table.scan() {
+            tracing::warn!(error = one_line(&error), "processes could not be read");
         }
     }
 

@@ -16,6 +16,7 @@ pub mod spots;
 mod windows;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{PoisonError, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
@@ -56,6 +57,8 @@ pub use governor::Duty;
 /// How to profile.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The file that describes the kernel's types, for kernels that do not show them.
+    pub btf: Option<PathBuf>,
     /// What to profile.
     pub selection: Selection,
     /// Whether TLS libraries are probed.
@@ -130,7 +133,8 @@ impl Session {
     pub fn start(options: &Options, ledger: SharedLedger) -> Result<Self> {
         let proc = ProcRoot::default();
         let host = Host::read()?;
-        let mut loaded = load(LoadOptions {
+        let mut loaded = load(&LoadOptions {
+            btf: options.btf.clone(),
             mode: options.uprobe_mode,
             handshakes_in_progress: options.handshakes_in_progress,
             connections: options.connections,
@@ -212,6 +216,7 @@ impl Session {
         self.read_accept_queues(false);
         self.silence.turn(&mut self.loaded);
         if self.cpu_read.elapsed() >= CPU_PERIOD {
+            self.follow_cpus();
             self.take_samples();
             self.book_cpu();
             self.keep_budget();

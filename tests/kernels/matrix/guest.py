@@ -15,10 +15,26 @@ BOOT_SECONDS = 300.0
 # Forced: a /dev/kvm that exists may still not boot a stock kernel.
 # Without la57 an emulated CPU does with four levels of page tables.
 MACHINE = ["-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
-MACHINE += ["-smp", "1", "-m", "1G", "-nodefaults", "-no-user-config", "-display", "none"]
+MACHINE += ["-m", "1G", "-nodefaults", "-no-user-config", "-display", "none"]
 COMMAND_LINE = "console=ttyS0 quiet panic=-1 mitigations=off"
 
 END = "guest status 0"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What is done in a guest, and on what machine."""
+
+    checks: str
+    """The script of the guest."""
+
+    cpus: int = 1
+
+    options: str = ""
+    """For the kernel's command line."""
+
+    bound: float = BOOT_SECONDS
+    """From power-on to power-off."""
 
 
 @dataclass
@@ -57,15 +73,16 @@ class Guest:
         return check
 
 
-def boot(kernel: Bootable, initramfs: Path, folder: Path) -> Guest:
+def boot(kernel: Bootable, scenario: Scenario, initramfs: Path, folder: Path) -> Guest:
     """Runs a guest to its end; the folder gets its console and its results."""
     results, console = folder / "results", folder / "console"
-    command = ["qemu-system-x86_64", *MACHINE, "-no-reboot"]
+    command_line = f"{COMMAND_LINE} CHECKS={scenario.checks} {scenario.options}"
+    command = ["qemu-system-x86_64", *MACHINE, "-smp", str(scenario.cpus), "-no-reboot"]
     command += ["-serial", f"file:{console}", "-serial", f"file:{results}"]
-    command += ["-kernel", kernel.image, "-initrd", initramfs, "-append", COMMAND_LINE]
+    command += ["-kernel", kernel.image, "-initrd", initramfs, "-append", command_line]
     began = time.monotonic()
     try:
-        subprocess.run(command, stdin=subprocess.DEVNULL, timeout=BOOT_SECONDS, check=True)
+        subprocess.run(command, stdin=subprocess.DEVNULL, timeout=scenario.bound, check=True)
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
         raise AssertionError(f"{error}\n{_describe(kernel, console, results)}") from None
     lines = _lines(results)

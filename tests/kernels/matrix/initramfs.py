@@ -16,6 +16,8 @@ from .kernels import MODULES, Bootable
 
 GUEST = Path(__file__).resolve().parents[1] / "guest"
 
+SCRIPTS = ("init", "functions", "checks", "survival", "jumps", "leaves", "lockdown")
+
 BUSYBOX = Path("/bin/busybox")
 
 SELFTIMED_PORT = 4433
@@ -39,12 +41,25 @@ class Workload:
     requests_per_connection: int
     """After so many nginx closes the connection."""
 
-    def script(self) -> str:
-        """As a script of the guest."""
-        loads = [load.command(SELFTIMED_PORT)[1:] for load in self.handshakes]
-        commands = [shlex.join(["loadgen", *arguments]) for arguments in loads]
-        commands.append(f"ab -q -k -c 1 -n {self.requests} http://127.0.0.1:{NGINX_PORT}/")
-        return "\n".join(["#!/bin/sh", "set -e", *commands, ""])
+    hardy: Sequence[Load]
+    """Handshakes with the self-timed server in which neither end minds the time of day."""
+
+    def scripts(self) -> dict[str, str]:
+        """As scripts of the guest, by name."""
+        requests = f"ab -q -k -c 1 -n {self.requests} http://127.0.0.1:{NGINX_PORT}/"
+        return {
+            "load": _script([*_commands(self.handshakes), requests]),
+            "hardy": _script(_commands(self.hardy)),
+        }
+
+
+def _commands(loads: Sequence[Load]) -> list[str]:
+    arguments = [load.command(SELFTIMED_PORT)[1:] for load in loads]
+    return [shlex.join(["loadgen", *one]) for one in arguments]
+
+
+def _script(commands: list[str]) -> str:
+    return "\n".join(["#!/bin/sh", "set -e", *commands, ""])
 
 
 def build(folder: Path, certificate: Certificate, workload: Workload) -> Path:
@@ -55,9 +70,10 @@ def build(folder: Path, certificate: Certificate, workload: Workload) -> Path:
     for program in (BUSYBOX, LOADGEN, SELFTIMED, _which("nginx"), _which("ab")):
         _add_program(root, program)
     _add_program(root, _without_debug_information(TLSPROF, folder))
-    for script in ("init", "checks"):
+    for script in SCRIPTS:
         shutil.copy(GUEST / script, root / script)
-    _write_script(root / "load", workload.script())
+    for name, text in workload.scripts().items():
+        _write_script(root / name, text)
     shutil.copy(GUEST / "weaker.toml", root / "etc" / "weaker.toml")
     shutil.copy(certificate.cert, root / "etc" / "cert.pem")
     shutil.copy(certificate.key, root / "etc" / "key.pem")
