@@ -9,6 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly glibc=2.28
+declare -rA debian=([x86_64]=amd64 [aarch64]=arm64)
 out=$PWD/target/packages
 common=$out/common
 channel=$(sed -n 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
@@ -41,16 +42,14 @@ debian_changelog() {
 # Man pages, completions and documents, the same for all machines.
 make_common() {
 	rm -rf "$common"
-	mkdir -p "$common/man-compressed" "$common/doc"
+	mkdir -p "$common/doc"
 	cargo run --quiet --locked --example documents -- "$common"
-	local page
-	for page in "$common"/man/*; do
-		gzip -9n <"$page" >"$common/man-compressed/${page##*/}.gz"
-	done
 	debian_changelog >"$common/changelog"
 	gzip -9n <CHANGELOG.md >"$common/doc/changelog.gz"
 	cp LICENSE-APACHE LICENSE-MIT "$common/doc"
 	deploy/packages/notices.py >"$common/doc/THIRD-PARTY"
+	# The standard library's own notices, which come with the compiler.
+	cp "$(rustc --print sysroot)/share/doc/rust/COPYRIGHT-library.html" "$common/doc/rust-library.html"
 }
 
 # The program and its packages for machine $1.
@@ -59,9 +58,23 @@ make_packages() {
 	say "building for $1 with glibc $glibc"
 	RUSTFLAGS=$RUSTFLAGS cargo zigbuild --profile distribution --locked --target "$target.$glibc"
 	cargo deb --quiet --no-build --no-strip --locked --package tlsprof --profile distribution \
-		--target "$target" --output "$out"
-	cargo generate-rpm --package agent --profile distribution --target "$target" \
-		--payload-compress gzip --output "$out"
+		--target "$target" --compress-system --output "$out"
+	make_rpm "$1"
+	make_bill "$1"
+}
+
+# The .rpm of machine $1, of what its .deb installs.
+make_rpm() {
+	local work=$common/rpm-$1 debs
+	debs=("$out"/tlsprof_*_"${debian[$1]}".deb)
+	mkdir "$work"
+	dpkg-deb --extract "${debs[0]}" "$work/staged"
+	# A version's suffix (-rc.1) sorts before the version itself.
+	rpmbuild -bb --quiet --target "$1-linux" --define "_topdir $work" --define "_rpmdir $out" \
+		--define '_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm' \
+		--define "release_version ${version/-/\~}" --define "staged $work/staged" \
+		--define "licence $PWD/LICENSE" deploy/packages/tlsprof.spec
+	rm -r "$work"
 }
 
 # What machine $1's program is made of, in CycloneDX's form, without this folder's path.
@@ -80,6 +93,5 @@ rm -f "$out"/*.deb "$out"/*.rpm "$out"/*.json
 make_common
 for machine in "${machines[@]}"; do
 	make_packages "$machine"
-	make_bill "$machine"
 done
 ls -lh "$out" >&2

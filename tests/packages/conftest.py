@@ -11,7 +11,9 @@ from installation.machine import Machine, booted, unpacked_root
 
 @pytest.fixture(scope="session", params=artifacts.MACHINES)
 def architecture(request) -> str:
-    """Each kind of machine that packages are made for."""
+    """Each kind of machine that packages are made for; `make packages` may be asked for one only."""
+    if not list(artifacts.FOLDER.glob(f"*{request.param}*")):
+        pytest.skip(f"no packages for {request.param} in {artifacts.FOLDER}")
     return request.param
 
 
