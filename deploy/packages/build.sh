@@ -18,8 +18,8 @@ readonly out common channel version
 export RUSTUP_TOOLCHAIN=$channel
 export PATH=$PWD/target/tools/python/bin:$PWD/target/tools/bin:$PATH
 # Packages of one commit are the same, whenever they are made.
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
-export SOURCE_DATE_EPOCH
+epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+readonly epoch
 
 # Messages shall not tell where somebody built it.
 registry=${CARGO_HOME:-$HOME/.cargo}/registry/src
@@ -28,6 +28,9 @@ readonly registry
 
 say() { printf 'packages: %s\n' "$*" >&2; }
 
+# Not for builds: cargo would compile ring, and all that needs it, anew for each commit.
+dated() { SOURCE_DATE_EPOCH=$epoch "$@"; }
+
 # What Debian's changelog must be; the one for people is CHANGELOG.md, packaged as well.
 debian_changelog() {
 	cat <<-END
@@ -35,7 +38,7 @@ debian_changelog() {
 
 		  * Release $version, see changelog.gz.
 
-		 -- tlsprof maintainers <tlsprof@users.noreply.github.com>  $(date -uR -d "@$SOURCE_DATE_EPOCH")
+		 -- tlsprof maintainers <tlsprof@users.noreply.github.com>  $(date -uR -d "@$epoch")
 	END
 }
 
@@ -54,13 +57,14 @@ make_common() {
 
 # The program and its packages for machine $1.
 make_packages() {
-	local target=$1-unknown-linux-gnu
+	local target=$1-unknown-linux-gnu messages=$common/$1.messages
 	say "building for $1 with glibc $glibc"
-	RUSTFLAGS=$RUSTFLAGS cargo zigbuild --profile distribution --locked --target "$target.$glibc"
-	cargo deb --quiet --no-build --no-strip --locked --package tlsprof --profile distribution \
+	RUSTFLAGS=$RUSTFLAGS cargo zigbuild --profile distribution --locked --target "$target.$glibc" \
+		--message-format=json-render-diagnostics >"$messages"
+	dated cargo deb --quiet --no-build --no-strip --locked --package tlsprof --profile distribution \
 		--target "$target" --compress-system --output "$out"
 	make_rpm "$1"
-	make_bill "$1"
+	make_bill "$1" "$messages"
 }
 
 # The .rpm of machine $1, of what its .deb installs.
@@ -70,20 +74,23 @@ make_rpm() {
 	mkdir "$work"
 	dpkg-deb --extract "${debs[0]}" "$work/staged"
 	# A version's suffix (-rc.1) sorts before the version itself.
-	rpmbuild -bb --quiet --target "$1-linux" --define "_topdir $work" --define "_rpmdir $out" \
+	dated rpmbuild -bb --quiet --target "$1-linux" --define "_topdir $work" --define "_rpmdir $out" \
 		--define '_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm' \
 		--define "release_version ${version/-/\~}" --define "staged $work/staged" \
 		--define "licence $PWD/LICENSE" deploy/packages/tlsprof.spec
 	rm -r "$work"
 }
 
-# What machine $1's program is made of, in CycloneDX's form, without this folder's path.
+# What machine $1's program is made of, in CycloneDX's form; $2 has cargo's messages of its build.
 make_bill() {
 	local name=tlsprof_${version}_$1.cdx
 	cargo cyclonedx --quiet --no-build-deps --format json --spec-version 1.5 --target "$1-unknown-linux-gnu" \
 		--manifest-path agent/Cargo.toml --override-filename "$name"
-	sed "s#$PWD#/tlsprof#g" "agent/$name.json" >"$out/$name.json"
+	dated deploy/packages/bill.py "agent/$name.json" "$2" "$1-unknown-linux-gnu" >"$out/$name.json"
 	rm "agent/$name.json"
+	# Of cargo's resolver, for the tests: what the build was to be made of.
+	cargo tree --locked --package tlsprof --edges normal,no-proc-macro --target "$1-unknown-linux-gnu" \
+		--prefix none --format '{p}' >"$common/$1.tree"
 }
 
 machines=("$@")
