@@ -36,7 +36,7 @@ def cut(bill: dict[str, Any], ids: set[str]) -> None:
     own = bill["metadata"]["component"]["bom-ref"]
     named = {component["bom-ref"] for component in bill["components"]} | {own}
     if not ids or ids - named:
-        sys.exit(f"bill: built, but not in cargo-cyclonedx's bill: {sorted(ids - named) or 'nothing'}")
+        sys.exit(f"bill: cargo-cyclonedx does not name what was built: {sorted(ids - named)}")
     bill["components"] = [one for one in bill["components"] if one["bom-ref"] in ids]
     bill["dependencies"] = [one for one in bill["dependencies"] if one["ref"] in ids]
     for one in bill["dependencies"]:

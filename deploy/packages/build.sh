@@ -83,13 +83,13 @@ make_rpm() {
 
 # What machine $1's program is made of, in CycloneDX's form; $2 has cargo's messages of its build.
 make_bill() {
-	local name=tlsprof_${version}_$1.cdx
-	cargo cyclonedx --quiet --no-build-deps --format json --spec-version 1.5 --target "$1-unknown-linux-gnu" \
+	local name=tlsprof_${version}_$1.cdx target=$1-unknown-linux-gnu
+	cargo cyclonedx --quiet --no-build-deps --format json --spec-version 1.5 --target "$target" \
 		--manifest-path agent/Cargo.toml --override-filename "$name"
-	dated deploy/packages/bill.py "agent/$name.json" "$2" "$1-unknown-linux-gnu" >"$out/$name.json"
+	dated deploy/packages/bill.py "agent/$name.json" "$2" "$target" >"$out/$name.json"
 	rm "agent/$name.json"
 	# Of cargo's resolver, for the tests: what the build was to be made of.
-	cargo tree --locked --package tlsprof --edges normal,no-proc-macro --target "$1-unknown-linux-gnu" \
+	cargo tree --locked --package tlsprof --edges normal,no-proc-macro --target "$target" \
 		--prefix none --format '{p}' >"$common/$1.tree"
 }
 

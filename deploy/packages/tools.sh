@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what makes and checks packages and is in no distribution, in target/tools: nothing of the
-# user's own is touched. Takes three minutes the first time, nothing when all is there: programs
+# user's own is touched. Takes four minutes the first time, nothing when all is there: programs
 # come ready in Python packages where their makers or other projects of note keep such, pinned by
 # hash; the others are built, not optimised.
 #
@@ -17,7 +17,7 @@ export RUSTUP_TOOLCHAIN=$channel
 
 say() { printf 'tools: %s\n' "$*" >&2; }
 
-# A program from crates.io, without optional features. Not optimised: that takes longer than it saves.
+# A program from crates.io, without optional features. Not optimised: that would take longer.
 cargo_tool() {
 	local name=$1 version=$2 mark="$tools/bin/.$1-$2"
 	[ -e "$mark" ] && return
