@@ -94,7 +94,7 @@ test-chart: ## Check the Helm chart and the container file (no root; needs Go)
 
 .PHONY: test-deploy
 test-deploy: MACHINES = x86_64
-test-deploy: deny check-aarch64 packages ## What CI tests of these: licences, aarch64, the packages for x86-64, the chart (root)
+test-deploy: deny check-aarch64 packages ## Test deployment: licences, aarch64, the packages for x86-64, the chart (root)
 	@$(SETUP) chart
 	@deploy/packages/tools.sh chart
 	@.ci/tests packages chart
@@ -105,7 +105,7 @@ check-aarch64: ## Compile and link the program for aarch64, BPF programs include
 	@deploy/packages/tools.sh cross
 	PATH="$(CURDIR)/target/tools/python/bin:$$PATH" $(CARGO) zigbuild --locked --bin tlsprof \
 		--target aarch64-unknown-linux-gnu.2.28
-	$(if $(shell command -v qemu-aarch64),qemu-aarch64 -L /usr/aarch64-linux-gnu \
+	$(if $(and $(shell command -v qemu-aarch64),$(wildcard /usr/aarch64-linux-gnu/lib/libc.so.6)),qemu-aarch64 -L /usr/aarch64-linux-gnu \
 		target/aarch64-unknown-linux-gnu/debug/tlsprof --version)
 
 # By cargo, which tells it which cargo to ask: CARGO here has arguments.
