@@ -92,26 +92,38 @@ test-chart: ## Check the Helm chart and the container file (no root; needs Go)
 	@deploy/packages/tools.sh chart
 	@.ci/tests chart
 
+.PHONY: test-deploy
+test-deploy: MACHINES = x86_64
+test-deploy: deny check-aarch64 packages ## Test deployment: licences, aarch64, the packages for x86-64, the chart (root)
+	@$(SETUP) chart
+	@deploy/packages/tools.sh chart
+	@.ci/tests packages chart
+
 .PHONY: check-aarch64
-check-aarch64: ## Compile and link the program for aarch64, BPF programs included
+check-aarch64: ## Compile and link the program for aarch64, BPF programs included, and start it in QEMU
 	@$(SETUP) build packages
 	@deploy/packages/tools.sh cross
 	PATH="$(CURDIR)/target/tools/python/bin:$$PATH" $(CARGO) zigbuild --locked --bin tlsprof \
 		--target aarch64-unknown-linux-gnu.2.28
+	$(if $(and $(shell command -v qemu-aarch64),$(wildcard /usr/aarch64-linux-gnu/lib/libc.so.6)),qemu-aarch64 -L /usr/aarch64-linux-gnu \
+		target/aarch64-unknown-linux-gnu/debug/tlsprof --version)
+
+# By cargo, which tells it which cargo to ask: CARGO here has arguments.
+DENY = PATH="$(CURDIR)/target/tools/python/bin:$$PATH" $(CARGO) deny
 
 .PHONY: deny
 deny: ## Check licences, sources and bans of all dependencies
-	@$(SETUP) build
+	@$(SETUP) build packages
 	@deploy/packages/tools.sh deny
-	target/tools/bin/cargo-deny --all-features check --hide-inclusion-graph licenses bans sources
+	$(DENY) --all-features check --hide-inclusion-graph licenses bans sources
 
 .PHONY: advisories
 advisories: ## Check all dependencies for known vulnerabilities (fetches the RustSec database)
-	@$(SETUP) build
+	@$(SETUP) build packages
 	@deploy/packages/tools.sh deny
-	@target/tools/bin/cargo-deny fetch db || { echo "advisories: the RustSec database cannot be \
+	@$(DENY) fetch db || { echo "advisories: the RustSec database cannot be \
 	fetched from github.com here: nothing was checked" >&2; exit 1; }
-	target/tools/bin/cargo-deny check --disable-fetch advisories
+	$(DENY) check --disable-fetch advisories
 
 .PHONY: dashboards
 dashboards: ## Write dashboards/grafana/*.json from dashboards/source

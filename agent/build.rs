@@ -89,6 +89,9 @@ fn compile(clang: &str, target: &Target, bpf: &Path, object: &Path, extra: &[&st
         .arg(format!("-D__TARGET_ARCH_{}", target.arch))
         .args(extra)
         .arg(format!("-I{}", target.include.display()))
+        // Debug information shall not tell where somebody built it.
+        .arg(format!("-ffile-prefix-map={}=bpf", bpf.display()))
+        .arg("-fdebug-compilation-dir=.")
         .arg("-c")
         .arg(bpf.join("tlsprof.bpf.c"))
         .arg("-o")

@@ -9,6 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly glibc=2.28
+declare -rA debian=([x86_64]=amd64 [aarch64]=arm64)
 out=$PWD/target/packages
 common=$out/common
 channel=$(sed -n 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
@@ -17,8 +18,8 @@ readonly out common channel version
 export RUSTUP_TOOLCHAIN=$channel
 export PATH=$PWD/target/tools/python/bin:$PWD/target/tools/bin:$PATH
 # Packages of one commit are the same, whenever they are made.
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
-export SOURCE_DATE_EPOCH
+epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+readonly epoch
 
 # Messages shall not tell where somebody built it.
 registry=${CARGO_HOME:-$HOME/.cargo}/registry/src
@@ -27,6 +28,9 @@ readonly registry
 
 say() { printf 'packages: %s\n' "$*" >&2; }
 
+# Not for builds: cargo would compile ring, and all that needs it, anew for each commit.
+dated() { SOURCE_DATE_EPOCH=$epoch "$@"; }
+
 # What Debian's changelog must be; the one for people is CHANGELOG.md, packaged as well.
 debian_changelog() {
 	cat <<-END
@@ -34,43 +38,59 @@ debian_changelog() {
 
 		  * Release $version, see changelog.gz.
 
-		 -- tlsprof maintainers <tlsprof@users.noreply.github.com>  $(date -uR -d "@$SOURCE_DATE_EPOCH")
+		 -- tlsprof maintainers <tlsprof@users.noreply.github.com>  $(date -uR -d "@$epoch")
 	END
 }
 
 # Man pages, completions and documents, the same for all machines.
 make_common() {
 	rm -rf "$common"
-	mkdir -p "$common/man-compressed" "$common/doc"
+	mkdir -p "$common/doc"
 	cargo run --quiet --locked --example documents -- "$common"
-	local page
-	for page in "$common"/man/*; do
-		gzip -9n <"$page" >"$common/man-compressed/${page##*/}.gz"
-	done
 	debian_changelog >"$common/changelog"
 	gzip -9n <CHANGELOG.md >"$common/doc/changelog.gz"
 	cp LICENSE-APACHE LICENSE-MIT "$common/doc"
 	deploy/packages/notices.py >"$common/doc/THIRD-PARTY"
+	# The standard library's own notices, which come with the compiler.
+	cp "$(rustc --print sysroot)/share/doc/rust/COPYRIGHT-library.html" "$common/doc/rust-library.html"
 }
 
 # The program and its packages for machine $1.
 make_packages() {
-	local target=$1-unknown-linux-gnu
+	local target=$1-unknown-linux-gnu messages=$common/$1.messages
 	say "building for $1 with glibc $glibc"
-	RUSTFLAGS=$RUSTFLAGS cargo zigbuild --profile distribution --locked --target "$target.$glibc"
-	cargo deb --quiet --no-build --no-strip --locked --package tlsprof --profile distribution \
-		--target "$target" --output "$out"
-	cargo generate-rpm --package agent --profile distribution --target "$target" \
-		--payload-compress gzip --output "$out"
+	RUSTFLAGS=$RUSTFLAGS cargo zigbuild --profile distribution --locked --target "$target.$glibc" \
+		--message-format=json-render-diagnostics >"$messages"
+	dated cargo deb --quiet --no-build --no-strip --locked --package tlsprof --profile distribution \
+		--target "$target" --compress-system --output "$out"
+	make_rpm "$1"
+	make_bill "$1" "$messages"
 }
 
-# What machine $1's program is made of, in CycloneDX's form, without this folder's path.
+# The .rpm of machine $1, of what its .deb installs.
+make_rpm() {
+	local work=$common/rpm-$1 debs
+	debs=("$out"/tlsprof_*_"${debian[$1]}".deb)
+	mkdir "$work"
+	dpkg-deb --extract "${debs[0]}" "$work/staged"
+	# A version's suffix (-rc.1) sorts before the version itself.
+	dated rpmbuild -bb --quiet --target "$1-linux" --define "_topdir $work" --define "_rpmdir $out" \
+		--define '_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm' \
+		--define "release_version ${version/-/\~}" --define "staged $work/staged" \
+		--define "licence $PWD/LICENSE" deploy/packages/tlsprof.spec
+	rm -r "$work"
+}
+
+# What machine $1's program is made of, in CycloneDX's form; $2 has cargo's messages of its build.
 make_bill() {
-	local name=tlsprof_${version}_$1.cdx
-	cargo cyclonedx --quiet --no-build-deps --format json --spec-version 1.5 --target "$1-unknown-linux-gnu" \
+	local name=tlsprof_${version}_$1.cdx target=$1-unknown-linux-gnu
+	cargo cyclonedx --quiet --no-build-deps --format json --spec-version 1.5 --target "$target" \
 		--manifest-path agent/Cargo.toml --override-filename "$name"
-	sed "s#$PWD#/tlsprof#g" "agent/$name.json" >"$out/$name.json"
+	dated deploy/packages/bill.py "agent/$name.json" "$2" "$target" >"$out/$name.json"
 	rm "agent/$name.json"
+	# Of cargo's resolver, for the tests: what the build was to be made of.
+	cargo tree --locked --package tlsprof --edges normal,no-proc-macro --target "$target" \
+		--prefix none --format '{p}' >"$common/$1.tree"
 }
 
 machines=("$@")
@@ -80,6 +100,5 @@ rm -f "$out"/*.deb "$out"/*.rpm "$out"/*.json
 make_common
 for machine in "${machines[@]}"; do
 	make_packages "$machine"
-	make_bill "$machine"
 done
 ls -lh "$out" >&2

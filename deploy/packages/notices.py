@@ -18,27 +18,28 @@ TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 LICENCE_FILE = re.compile(r"(licen[cs]e|copying|notice|unlicense)", re.IGNORECASE)
 
 
-def metadata() -> dict[str, Any]:
-    command = [*os.environ.get("CARGO", "cargo").split(), "metadata", "--format-version", "1"]
-    command.append("--locked")
-    command += [word for target in TARGETS for word in ("--filter-platform", target)]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+CARGO = os.environ.get("CARGO", "cargo").split()
 
 
-def linked_packages(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those that the program is made of: not what builds or tests it."""
-    nodes = {node["id"]: node for node in data["resolve"]["nodes"]}
-    packages = {package["id"]: package for package in data["packages"]}
-    waiting, seen = list(data["workspace_members"]), set()
-    while waiting:
-        if (one := waiting.pop()) in seen:
-            continue
-        seen.add(one)
-        for dependency in nodes[one]["deps"]:
-            if any(kind["kind"] is None for kind in dependency["dep_kinds"]):
-                waiting.append(dependency["pkg"])
-    foreign = seen - set(data["workspace_members"])
-    return sorted((packages[one] for one in foreign), key=lambda p: (p["name"], p["version"]))
+def output(*command: str) -> str:
+    return subprocess.run([*CARGO, *command], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def linked_packages() -> list[dict[str, Any]]:
+    """Those that the program is made of on any machine, with what runs in the compiler for it."""
+    names = set()
+    for target in TARGETS:
+        tree = output(
+            "tree", "--locked", "--package=tlsprof", "--edges=normal", f"--target={target}",
+            "--prefix=none", "--format={p}",
+        )  # fmt: skip
+        # "ring v0.17.14", "serde_derive v1.0.229 (proc-macro)"
+        names |= {tuple(line.split()[:2]) for line in tree.splitlines() if line}
+    metadata = json.loads(output("metadata", "--format-version=1", "--locked"))
+    own = set(metadata["workspace_members"])
+    packages = [one for one in metadata["packages"] if one["id"] not in own]
+    linked = [one for one in packages if (one["name"], f"v{one['version']}") in names]
+    return sorted(linked, key=lambda one: (one["name"], one["version"]))
 
 
 def texts(package: dict[str, Any]) -> list[str]:
@@ -48,7 +49,7 @@ def texts(package: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    crates = linked_packages(metadata())
+    crates = linked_packages()
     if not crates:
         sys.exit("notices: no crate found")
     of_text: dict[str, list[str]] = defaultdict(list)

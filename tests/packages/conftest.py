@@ -9,9 +9,9 @@ from installation import artifacts
 from installation.machine import Machine, booted, unpacked_root
 
 
-@pytest.fixture(scope="session", params=artifacts.MACHINES)
+@pytest.fixture(scope="session", params=artifacts.made())
 def architecture(request) -> str:
-    """Each kind of machine that packages are made for."""
+    """Each kind of machine that packages were made for."""
     return request.param
 
 
