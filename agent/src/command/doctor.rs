@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
-use super::{follow, sampling};
+use super::{follow, sampling, timing};
 use crate::cli::Format;
 use crate::config::Config;
 use crate::outlet::doctor::{self, Diagnosis};
@@ -32,5 +32,6 @@ pub(super) fn diagnose(config: &Config) -> Diagnosis {
         config.limits.handshakes_in_progress,
         follow(config.profile.connections),
         sampling(config),
+        timing(config),
     )
 }

@@ -20,10 +20,11 @@ use anyhow::{Context as _, Result};
 
 use crate::calibrate;
 use crate::cli::{Command, Invocation, Target};
-use crate::config::{Config, ConnectionHooks, LibraryProbes, StepProbes, UprobeLinks};
+use crate::config::{Config, ConnectionHooks, LibraryProbes, Softirqs, StepProbes, UprobeLinks};
 use crate::discover::selection::Selection;
 use crate::kernel::connections::Follow;
 use crate::kernel::load::UprobeMode;
+use crate::kernel::packets::Timing;
 use crate::kernel::samples::Sampling;
 use crate::kernel::socket_calls::Tier;
 use crate::ledger::{Ledger, SharedLedger};
@@ -94,6 +95,7 @@ fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -
         handshake_silence: config.limits.handshake_silence,
         connections: follow(profile.connections),
         sampling: sampling(config),
+        packets: timing(config),
         ask_certificates: profile.ask_certificates,
         spots: false,
     }
@@ -103,6 +105,13 @@ const fn sampling(config: &Config) -> Sampling {
     Sampling {
         frequency: config.profile.sample_frequency,
         different: config.limits.samples,
+    }
+}
+
+const fn timing(config: &Config) -> Timing {
+    match config.profile.softirqs {
+        Softirqs::Auto => Timing::Auto,
+        Softirqs::Events => Timing::Off,
     }
 }
 

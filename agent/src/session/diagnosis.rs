@@ -13,6 +13,7 @@ use crate::kernel::connections::{Connections, Follow};
 use crate::kernel::cost::calibrate;
 use crate::kernel::load::{Loaded, Options, UprobeMode, load, try_tier};
 use crate::kernel::mappings::Watch;
+use crate::kernel::packets::Timing;
 use crate::kernel::samples::Sampling;
 use crate::kernel::socket_calls::Tier;
 use crate::outlet::doctor::{Capability, Diagnosis, HostFact, State};
@@ -27,6 +28,7 @@ struct Parts {
     /// The way to see socket calls that is in use.
     tier: Option<Tier>,
     samples: State,
+    packets: State,
 }
 
 impl Parts {
@@ -36,6 +38,7 @@ impl Parts {
             handshakes: state(&loaded.library),
             multi: multi(&loaded),
             samples: samples(&loaded),
+            packets: packets(&loaded),
             connections: connection_states(&loaded.connections),
             trap: trap(&mut loaded),
             tier: loaded.connections.calls.ok(),
@@ -51,18 +54,25 @@ impl Parts {
             connections: std::array::from_fn(|_| reason.clone()),
             tier: None,
             samples: reason.clone(),
+            packets: reason.clone(),
         }
     }
 }
 
 /// Loads everything once, attaches to nothing but this process itself, and lets
 /// go again.
-pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Sampling) -> Diagnosis {
+pub fn diagnose(
+    handshakes_in_progress: u32,
+    connections: Follow,
+    sampling: Sampling,
+    packets: Timing,
+) -> Diagnosis {
     let loaded = load(Options {
         mode: None,
         handshakes_in_progress,
         connections,
         sampling,
+        packets,
     });
     let mappings = Watch::start();
     let mut capabilities = Vec::new();
@@ -73,6 +83,7 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Samp
         connections: [life_cycle, calls, accepts],
         tier,
         samples,
+        packets,
     } = match loaded {
         Ok(loaded) => Parts::of(loaded),
         Err(error) => Parts::without(&State::Unavailable(one_line(&error))),
@@ -111,6 +122,11 @@ pub fn diagnose(handshakes_in_progress: u32, connections: Follow, sampling: Samp
         "cpu_samples",
         samples,
         "what the CPU time of services is spent on: TLS, TCP, the application",
+    );
+    add(
+        "softirq_timing",
+        packets,
+        "the kernel's work outside of processes by the time that each service's packets take; else by its connections and bytes",
     );
     add(
         "accept_wait",
@@ -183,6 +199,15 @@ fn samples(loaded: &Loaded) -> State {
             "this kernel has no functions of these names, by which system time is divided: {}",
             functions.missing().join(", ")
         )),
+    }
+}
+
+/// Where not all is timed, the rest is divided by events.
+fn packets(loaded: &Loaded) -> State {
+    match &loaded.packets {
+        Err(reason) => State::Unavailable(reason.clone()),
+        Ok(packets) if packets.missing().is_empty() => State::Available,
+        Ok(packets) => State::Degraded(format!("not timed: {}", packets.missing().join("; "))),
     }
 }
 
