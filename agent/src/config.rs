@@ -455,7 +455,7 @@ mod tests {
         assert_eq!(parsed, Config::default());
         // It shows every key, so that none is undocumented.
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 20);
+        assert_eq!(keys, 21);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 import subprocess
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Iterator
+from typing import Callable, Iterator
 
 import pytest
 
@@ -34,11 +34,21 @@ def workload() -> Workload:
 
 
 @pytest.fixture(scope="session")
-def initramfs(tmp_path_factory) -> Path:
+def initramfs_of(tmp_path_factory) -> Callable[[str], Path]:
+    """Builds a file system that runs these checks."""
     assert TLSPROF.is_file(), f"{TLSPROF} is missing: run `make build`, or set TLSPROF"
     subprocess.run(["make", "--silent", "-C", str(TESTS), f"OUT={PROGRAMS}"], check=True)
-    folder = tmp_path_factory.mktemp("initramfs")
-    return build(folder, make_certificate(folder, "rsa2048"), WORKLOAD)
+
+    def build_of(checks: str) -> Path:
+        folder = tmp_path_factory.mktemp("initramfs")
+        return build(folder, make_certificate(folder, "rsa2048"), WORKLOAD, checks)
+
+    return build_of
+
+
+@pytest.fixture(scope="session")
+def initramfs(initramfs_of) -> Path:
+    return initramfs_of("checks")
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ use aya::programs::{FEntry, FExit};
 use aya::{Btf, Ebpf, Pod};
 
 use super::contract::{tlsprof_packet, tlsprof_packet_key, tlsprof_packet_time};
-use super::load::{LoadError, Loaded, program, take_map};
+use super::load::{Loaded, program, take_map};
 use super::samples::Sampling;
 use super::table::Table;
 use crate::causes::one_line;
@@ -96,47 +96,29 @@ struct Links {
 }
 
 impl Work {
-    /// Loads and attaches all of its programs or, with an error, none.
+    /// Loads and attaches all of its programs or, with the kernel's reason, none.
     fn attach(&self, bpf: &mut Ebpf, btf: &Btf) -> Result<Links, String> {
         let mut links = Links::default();
         for (name, function) in self.exits {
-            let link = exit(bpf, btf, name, function);
-            let link = link.map_err(|error| format!("fexit/{function}: {}", one_line(&error)))?;
-            links.exits.push(link);
+            let program: &mut FExit = program(bpf, name).map_err(|error| one_line(&error))?;
+            let link = program
+                .load(function, btf)
+                .and_then(|()| program.attach())
+                .and_then(|link| program.take_link(link));
+            let refused = |error| format!("fexit/{function}: {}", one_line(&error));
+            links.exits.push(link.map_err(refused)?);
         }
         for (name, function) in self.entries {
-            let link = entry(bpf, btf, name, function);
-            let link = link.map_err(|error| format!("fentry/{function}: {}", one_line(&error)))?;
-            links.entries.push(link);
+            let program: &mut FEntry = program(bpf, name).map_err(|error| one_line(&error))?;
+            let link = program
+                .load(function, btf)
+                .and_then(|()| program.attach())
+                .and_then(|link| program.take_link(link));
+            let refused = |error| format!("fentry/{function}: {}", one_line(&error));
+            links.entries.push(link.map_err(refused)?);
         }
         Ok(links)
     }
-}
-
-fn entry(
-    bpf: &mut Ebpf,
-    btf: &Btf,
-    name: &'static str,
-    function: &str,
-) -> Result<FEntryLink, LoadError> {
-    let refused = super::load::refused(name);
-    let entry: &mut FEntry = program(bpf, name)?;
-    entry.load(function, btf).map_err(&refused)?;
-    let link = entry.attach().map_err(&refused)?;
-    entry.take_link(link).map_err(&refused)
-}
-
-fn exit(
-    bpf: &mut Ebpf,
-    btf: &Btf,
-    name: &'static str,
-    function: &str,
-) -> Result<FExitLink, LoadError> {
-    let refused = super::load::refused(name);
-    let exit: &mut FExit = program(bpf, name)?;
-    exit.load(function, btf).map_err(&refused)?;
-    let link = exit.attach().map_err(&refused)?;
-    exit.take_link(link).map_err(&refused)
 }
 
 /// [`tlsprof_packet_key`] as a map key.

@@ -15,7 +15,7 @@ BOOT_SECONDS = 300.0
 # Forced: a /dev/kvm that exists may still not boot a stock kernel.
 # Without la57 an emulated CPU does with four levels of page tables.
 MACHINE = ["-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
-MACHINE += ["-smp", "1", "-m", "1G", "-nodefaults", "-no-user-config", "-display", "none"]
+MACHINE += ["-m", "1G", "-nodefaults", "-no-user-config", "-display", "none"]
 COMMAND_LINE = "console=ttyS0 quiet panic=-1 mitigations=off"
 
 END = "guest status 0"
@@ -57,10 +57,10 @@ class Guest:
         return check
 
 
-def boot(kernel: Bootable, initramfs: Path, folder: Path) -> Guest:
+def boot(kernel: Bootable, initramfs: Path, folder: Path, cpus: int = 1) -> Guest:
     """Runs a guest to its end; the folder gets its console and its results."""
     results, console = folder / "results", folder / "console"
-    command = ["qemu-system-x86_64", *MACHINE, "-no-reboot"]
+    command = ["qemu-system-x86_64", *MACHINE, "-smp", str(cpus), "-no-reboot"]
     command += ["-serial", f"file:{console}", "-serial", f"file:{results}"]
     command += ["-kernel", kernel.image, "-initrd", initramfs, "-append", COMMAND_LINE]
     began = time.monotonic()

@@ -47,16 +47,18 @@ class Workload:
         return "\n".join(["#!/bin/sh", "set -e", *commands, ""])
 
 
-def build(folder: Path, certificate: Certificate, workload: Workload) -> Path:
-    """Builds the initramfs in an empty folder; returns its file."""
+def build(
+    folder: Path, certificate: Certificate, workload: Workload, checks: str = "checks"
+) -> Path:
+    """Builds the initramfs in an empty folder; returns its file. `checks` is run in the guest."""
     root = folder / "root"
     for made in ("bin", "etc", "dev", "proc", "sys", "run", "tmp"):
         (root / made).mkdir(parents=True)
     for program in (BUSYBOX, LOADGEN, SELFTIMED, _which("nginx"), _which("ab")):
         _add_program(root, program)
     _add_program(root, _without_debug_information(TLSPROF, folder))
-    for script in ("init", "checks"):
-        shutil.copy(GUEST / script, root / script)
+    shutil.copy(GUEST / "init", root / "init")
+    shutil.copy(GUEST / checks, root / "checks")
     _write_script(root / "load", workload.script())
     shutil.copy(GUEST / "weaker.toml", root / "etc" / "weaker.toml")
     shutil.copy(certificate.cert, root / "etc" / "cert.pem")

@@ -107,13 +107,13 @@ pub(in crate::outlet::report) fn softirq_in_words(service: &Service) -> String {
     let timed = parts.iter().map(|one| one.softirq_timed_samples).sum();
     let limits = of_count(samples).scaled(total / samples.max(1) as f64);
     format!(
-        "Besides, the kernel worked {} for its connections outside its processes (softirq): {}. \
-         {}, by their number between {} and {}; {}.",
+        "Besides, the kernel worked {} ({}, 95% range {} to {}) for its connections outside its \
+         processes (softirq): {}. This is its share {}.",
         time(total),
-        named.join(", "),
         counted(samples, "sample", "samples"),
         time(limits.low),
         time(limits.high),
+        named.join(", "),
         division_in_words(samples, timed)
     )
 }
@@ -121,16 +121,16 @@ pub(in crate::outlet::report) fn softirq_in_words(service: &Service) -> String {
 /// By what samples of softirqs are this service's, and what that leaves open.
 fn division_in_words(samples: u64, timed: u64) -> String {
     if timed == 0 {
-        return "its share is by connections and bytes, as if all cost the same".to_owned();
+        return "by connections and bytes, as if each cost the same".to_owned();
     }
     let by_events = samples.saturating_sub(timed);
     let rest = if by_events == 0 {
         String::new()
     } else {
         let share = percent(by_events as f64 / samples.max(1) as f64);
-        format!(", {share} of it by connections and bytes")
+        format!(", and of {share} of it by connections and bytes")
     };
-    format!("its share is by the time that its packets took{rest}")
+    format!("by the time that its packets took{rest}")
 }
 
 fn softirq(service: &Service, style: Style) -> String {

@@ -1,0 +1,94 @@
+"""How the kernel's work outside of processes is divided among services: guest/softirqs.
+
+Of two services with their clients, `long` has one connection that stays open, `short` one for
+each request. The bytes of a connection are known when it ends, so that events give nearly all to
+`short`. What is true is told by the kernel's tracepoints, while each of the two runs alone.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from harness.profiler import Report, Service
+from harness.suites import Unobtainable
+from matrix.guest import Guest, boot
+from matrix.initramfs import build, with_modules
+from matrix.kernels import KERNELS, bootable
+
+CPUS = 2
+
+WITHIN = 0.15
+"""How far the share by time may be off: the kernels' own tracepoints and the emulation are not
+the same for both services, and some hundred samples were divided."""
+
+LONG = ("nginx-long", "ab-long")
+SHORT = ("nginx-short", "ab-short")
+
+
+@pytest.fixture(scope="module")
+def checks(initramfs_of) -> Path:
+    return initramfs_of("softirqs")
+
+
+@pytest.fixture(scope="module", params=("6.1", "6.18"))
+def divided(request, checks, tmp_path_factory) -> Guest:
+    folder = tmp_path_factory.mktemp(f"softirqs-{request.param}")
+    try:
+        kernel = bootable(KERNELS[request.param])
+    except Unobtainable as why:
+        pytest.skip(f"kernel {request.param} cannot be had: {why}")
+    return boot(kernel, with_modules(checks, kernel, folder), folder, CPUS)
+
+
+def report(guest: Guest, way: str) -> Report:
+    guest.succeeded(f"{way}_profile")
+    found = Report(guest.succeeded(f"{way}_report").json())
+    assert found.data["command"]["exit_status"] == 0
+    return found
+
+
+def samples(service: Service, column: str = "softirq_samples") -> int:
+    return sum(row[column] for row in service.data["activities"])
+
+
+def share_of_long(found: Report) -> float:
+    """Of the work for both services and their clients."""
+    of_long = sum(samples(found.service(name)) for name in LONG)
+    return of_long / (of_long + sum(samples(found.service(name)) for name in SHORT))
+
+
+def true_share(guest: Guest) -> float:
+    """By the time that the CPU was in softirqs for the network, slice by slice."""
+    slices = [line.split() for line in guest.succeeded("alone").out]
+    long = sum(int(one) for one, _ in slices)
+    return long / (long + sum(int(one) for _, one in slices))
+
+
+def test_the_time_of_packets_tells_what_events_do_not(divided):
+    truth = true_share(divided)
+    timed, events = (share_of_long(report(divided, way)) for way in ("timed", "events"))
+    assert timed == pytest.approx(truth, abs=WITHIN)
+    assert abs(events - truth) > abs(timed - truth), (truth, timed, events)
+
+
+def test_the_report_says_how_it_was_divided(divided):
+    ways = ("timed", "events")
+    timed, events = (report(divided, way).data["sampling"]["softirqs"] for way in ways)
+    assert (timed["method"], timed["reason"]) == ("timed", None)
+    assert (events["method"], events["packets"]) == ("events", None)
+    assert "profile.softirqs" in events["reason"]
+    # One in 16, at random: 1/31 is four times what chance does to 1,000 of them.
+    assert timed["packets_timed"] / timed["packets"] == pytest.approx(1 / 16, abs=1 / 31)
+
+
+def test_nearly_all_is_by_time(divided):
+    """The owners of most packets are known: by the connection, or by the listening port."""
+    for name in (*LONG, *SHORT):
+        service = report(divided, "timed").service(name)
+        assert samples(service, "softirq_timed_samples") >= 0.8 * samples(service) > 0, name
+
+
+def test_without_timing_nothing_is_by_time(divided):
+    for name in (*LONG, *SHORT):
+        service = report(divided, "events").service(name)
+        assert samples(service, "softirq_timed_samples") == 0 < samples(service), name
