@@ -2,7 +2,7 @@
 
 Of two services with their clients, `long` has one connection that stays open, `short` one for
 each request. The bytes of a connection are known when it ends, so that events give nearly all to
-`short`. What is true is told by the kernel's tracepoints, while each of the two runs alone.
+`short`. What is true is told by the kernel's tracepoints, at the same time.
 """
 
 from pathlib import Path
@@ -18,8 +18,8 @@ from matrix.kernels import KERNELS, bootable
 CPUS = 2
 
 WITHIN = 0.15
-"""How far the share by time may be off: the kernels' own tracepoints and the emulation are not
-the same for both services, and some hundred samples were divided."""
+"""How far the share by time may be off: some hundreds of samples are divided, which an emulated CPU
+on a busy host takes late, and time under the first function of TCP stands for what is below."""
 
 LONG = ("nginx-long", "ab-long")
 SHORT = ("nginx-short", "ab-short")
@@ -57,18 +57,22 @@ def share_of_long(found: Report) -> float:
     return of_long / (of_long + sum(samples(found.service(name)) for name in SHORT))
 
 
-def true_share(guest: Guest) -> float:
-    """By the time that the CPU was in softirqs for the network, slice by slice."""
-    slices = [line.split() for line in guest.succeeded("alone").out]
-    long = sum(int(one) for one, _ in slices)
-    return long / (long + sum(int(one) for _, one in slices))
+def true_share(guest: Guest, way: str) -> float:
+    """By the time that the CPU was in softirqs for the network."""
+    truth = guest.succeeded(f"{way}_truth").json()
+    return truth["long"] / truth["all"]
 
 
-def test_the_time_of_packets_tells_what_events_do_not(divided):
-    truth = true_share(divided)
-    timed, events = (share_of_long(report(divided, way)) for way in ("timed", "events"))
-    assert timed == pytest.approx(truth, abs=WITHIN)
-    assert abs(events - truth) > abs(timed - truth), (truth, timed, events)
+def test_the_time_of_packets_tells_the_share(divided):
+    assert share_of_long(report(divided, "timed")) == pytest.approx(
+        true_share(divided, "timed"), abs=WITHIN
+    )
+
+
+def test_events_do_not_tell_it(divided):
+    """Or the test above could not fail."""
+    by_events = share_of_long(report(divided, "events"))
+    assert by_events < true_share(divided, "events") - WITHIN
 
 
 def test_the_report_says_how_it_was_divided(divided):
