@@ -235,9 +235,8 @@ mod tests {
         fn parts_add_up_to_the_whole(
             known: [u32; 3], unknown: u32, events: [u32; 3], samples in proptest::collection::vec(0_u64..10_000, 1..20)
         ) {
-            let names = ["", "a", "b"];
-            let with = |counts: [u32; 3]| {
-                by_name([0, 1, 2].map(|at: usize| (names[at], u64::from(counts[at]))))
+            let with = |[others, a, b]: [u32; 3]| {
+                by_name([("", others.into()), ("a", a.into()), ("b", b.into())])
             };
             let measured = Measured { known: with(known), unknown: unknown.into() };
             if let Some(parts) = parts(&measured, &with(events)) {

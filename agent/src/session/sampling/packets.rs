@@ -34,9 +34,13 @@ impl Session {
             }
             let owner = owners.of(packets.owner);
             tracing::debug!(?packets, ?owner, "timed packets");
-            samples
-                .elsewhere
-                .measure(packets.activity, owner, packets.nanos);
+            let TimedPackets {
+                activity,
+                count,
+                nanos,
+                ..
+            } = packets;
+            samples.elsewhere.measure(activity, owner, count, nanos);
         });
     }
 }

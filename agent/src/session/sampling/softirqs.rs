@@ -23,15 +23,35 @@ const MOST_WAITED: u32 = 60;
 /// minute: later events were not what it was for. Docs: accounting.md, "Whose work".
 #[derive(Debug, Default)]
 pub(super) struct Softirqs {
-    waiting: BTreeMap<Activity, u64>,
+    waiting: BTreeMap<Pool, u64>,
     passed: Passed,
     /// For how many divisions.
-    waited: BTreeMap<Activity, u32>,
+    waited: BTreeMap<Pool, u32>,
     /// How many events were accounted for: of each service, and of the rest of the host.
-    seen: BTreeMap<Activity, BTreeMap<Name, u64>>,
+    seen: BTreeMap<Pool, BTreeMap<Name, u64>>,
     /// Since the last division.
-    measured: BTreeMap<Activity, Measured>,
-    owed: BTreeMap<Activity, Owed>,
+    measured: BTreeMap<Pool, Measured>,
+    owed: BTreeMap<Pool, Owed>,
+}
+
+/// Samples that are divided together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Pool {
+    /// Of an activity.
+    Of(Activity),
+    /// Of packets before it shows what they are: they are [`Activity::SocketIo`], but
+    /// those that open and close pass there, too. To the driver and to IP one packet is
+    /// like another, so it is their number that divides these, where it is known.
+    Passing,
+}
+
+impl Pool {
+    const fn activity(self) -> Activity {
+        match self {
+            Self::Of(activity) => activity,
+            Self::Passing => Activity::SocketIo,
+        }
+    }
 }
 
 /// Samples of a service.
@@ -84,7 +104,7 @@ impl Softirqs {
         }
         let activity = verdict.activity;
         if weight(activity, NetworkEvents::default()).is_some() {
-            let waiting = self.waiting.entry(activity).or_default();
+            let waiting = self.waiting.entry(Pool::Of(activity)).or_default();
             *waiting = waiting.saturating_add(count);
         }
     }
@@ -93,13 +113,21 @@ impl Softirqs {
     pub(super) fn waiting(&self) -> impl Iterator<Item = (Activity, u64)> {
         self.waiting
             .iter()
-            .map(|(activity, count)| (*activity, *count))
+            .map(|(pool, count)| (pool.activity(), *count))
     }
 
-    /// Adds time of packets for connections of a service; `owner` is None if it is not
-    /// known whose these are.
-    pub(super) fn measure(&mut self, activity: Activity, owner: Option<Name>, nanos: u64) {
-        let measured = self.measured.entry(activity).or_default();
+    /// Adds so many packets for connections of a service, and their time; `owner` is None
+    /// if it is not known whose these are.
+    pub(super) fn measure(
+        &mut self,
+        activity: Activity,
+        owner: Option<Name>,
+        count: u64,
+        nanos: u64,
+    ) {
+        let passing = self.measured.entry(Pool::Passing).or_default();
+        passing.add(owner.clone(), count);
+        let measured = self.measured.entry(Pool::Of(activity)).or_default();
         measured.add(owner, nanos);
     }
 
@@ -108,25 +136,21 @@ impl Softirqs {
     /// profiled.
     pub(super) fn divide(&mut self, services: &BTreeMap<Name, NetworkEvents>) -> Vec<Share> {
         let passed = std::mem::take(&mut self.passed);
-        let waiting = self.waiting.entry(Activity::SocketIo).or_default();
+        let waiting = self.waiting.entry(Pool::Passing).or_default();
         *waiting = waiting.saturating_add(passed.tcp_of_any());
-        let activities: Vec<Activity> = self.waiting.keys().copied().collect();
-        let shares = activities
+        let pools: Vec<Pool> = self.waiting.keys().copied().collect();
+        let shares = pools
             .into_iter()
-            .flat_map(|activity| self.divide_one(activity, services));
+            .flat_map(|pool| self.divide_one(pool, services));
         shares.collect()
     }
 
-    fn divide_one(
-        &mut self,
-        activity: Activity,
-        services: &BTreeMap<Name, NetworkEvents>,
-    ) -> Vec<Share> {
-        let waiting = self.waiting.entry(activity).or_default();
-        let waited = self.waited.entry(activity).or_default();
-        let measured = self.measured.entry(activity).or_default();
-        let seen = self.seen.entry(activity).or_default();
-        let new = new_events(activity, services, seen);
+    fn divide_one(&mut self, pool: Pool, services: &BTreeMap<Name, NetworkEvents>) -> Vec<Share> {
+        let waiting = self.waiting.entry(pool).or_default();
+        let waited = self.waited.entry(pool).or_default();
+        let measured = self.measured.entry(pool).or_default();
+        let seen = self.seen.entry(pool).or_default();
+        let new = new_events(pool.activity(), services, seen);
         let parts = parts(measured, &new).filter(|_| *waiting > 0);
         let Some(parts) = parts else {
             *waited += 1;
@@ -139,14 +163,14 @@ impl Softirqs {
         *measured = Measured::default();
         *seen = services
             .iter()
-            .map(|(name, events)| (name.clone(), weight(activity, *events).unwrap_or(0)))
+            .map(|(name, events)| (name.clone(), weight(pool.activity(), *events).unwrap_or(0)))
             .collect();
-        let owed = self.owed.entry(activity).or_default();
+        let owed = self.owed.entry(pool).or_default();
         let paid = owed.pay(std::mem::take(waiting), &parts).into_iter();
         paid.filter_map(|paid| {
             Some(Share {
                 service: paid.service.filter(|_| paid.samples > 0)?,
-                activity,
+                activity: pool.activity(),
                 samples: paid.samples,
                 timed: paid.timed,
             })
