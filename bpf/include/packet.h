@@ -32,7 +32,8 @@ static inline __u32 packet_gap(__u32 random)
 	return random % (2 * TLSPROF_PACKETS_A_TIMED_ONE - 1);
 }
 
-static inline void packet_begin(struct tlsprof_packet *packet, __u64 now, __u64 thread, __u32 random)
+static inline void packet_begin(struct tlsprof_packet *packet, __u64 now, __u64 thread,
+				__u32 random)
 {
 	packet->began = now;
 	packet->thread = thread;
