@@ -12,6 +12,7 @@
 #include "accept.bpf.c"
 #include "sockets.bpf.c"
 #include "samples.bpf.c"
+#include "packets.bpf.c"
 
 /* "Dual MIT/GPL" opens the helpers that ask for a GPL-compatible licence. */
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

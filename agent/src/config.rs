@@ -119,6 +119,20 @@ pub enum ConnectionHooks {
     Off,
 }
 
+/// How the kernel's work outside of processes is divided among services.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Softirqs {
+    /// Timed in a report, by events in the agent: what timing costs where packets are many
+    /// is not known.
+    #[default]
+    Auto,
+    /// By the time that packets take, where the kernel allows to time them.
+    Timed,
+    /// By connections and bytes: no packet is timed.
+    Events,
+}
+
 /// `[profile]`: how much is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -140,6 +154,8 @@ pub struct Profile {
     /// CPU samples a second on each CPU; 0 for none.
     #[serde(deserialize_with = "frequency")]
     pub sample_frequency: u32,
+    /// How the kernel's work outside of processes is divided.
+    pub softirqs: Softirqs,
     /// Whether TLS ports are asked for the kind of key in their certificate.
     pub ask_certificates: bool,
     /// The file that describes the kernel's types, for kernels that do not show them.
@@ -159,6 +175,7 @@ impl Default for Profile {
             // A prime, not 100: work that a timer starts is not always, nor
             // never, seen.
             sample_frequency: 97,
+            softirqs: Softirqs::default(),
             ask_certificates: false,
             btf: None,
         }

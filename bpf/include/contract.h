@@ -138,7 +138,9 @@ enum tlsprof_loss {
 	TLSPROF_LOSS_SAMPLE_TABLE_FULL = 8,
 	/* A kernel stack could not be walked. */
 	TLSPROF_LOSS_SAMPLE_WITHOUT_STACK = 9,
-	TLSPROF_LOSS_COUNT = 10,
+	/* Timed packets: too many owners since they were last taken. */
+	TLSPROF_LOSS_PACKET_TABLE_FULL = 10,
+	TLSPROF_LOSS_COUNT = 11,
 };
 
 /* Who ended a connection: who sent FIN or RST first. */
@@ -314,6 +316,47 @@ struct tlsprof_sample {
 	 * before it and as many from it on. Kernel mode: addresses in the kernel,
 	 * innermost first. */
 	__u64 data[TLSPROF_STACK_DEPTH];
+};
+
+/* One packet of TCP in so many is timed, on average: the gaps are random, since what a
+ * connection receives has a rhythm. */
+#define TLSPROF_PACKETS_A_TIMED_ONE 16
+
+/* What the kernel does for a connection in a softirq. */
+enum tlsprof_work {
+	TLSPROF_WORK_DATA = 0, /* before it is known: packets that no socket takes */
+	TLSPROF_WORK_OPEN = 1,
+	TLSPROF_WORK_CLOSE = 2,
+};
+
+/* The packet, or the timer, that a CPU is at work on: element 0 of the `packets` per-CPU
+ * array. Softirqs do not interrupt each other, and nothing of what is timed calls
+ * another. */
+struct tlsprof_packet {
+	__u64 calls;  /* since loading, timed or not */
+	__u64 timed;  /* of these */
+	__u64 began;  /* 0: this one is not timed */
+	__u64 thread; /* that is interrupted */
+	__u32 gap;    /* so many more are not timed */
+	__u32 owner;  /* as in the key below, and so on */
+	__u16 port;
+	__u16 work;
+	__u32 reserved;
+};
+
+/* Packets, and expiries of timers, that were timed: key of the `packet_times` hash. */
+struct tlsprof_packet_key {
+	__u32 on;    /* process whose thread was interrupted, 0: the idle task */
+	__u32 owner; /* process that owns the connection, 0 if not known */
+	__u32 cpu;   /* so that no two write the same entry */
+	__u16 port;  /* local port, 0 where `owner` is known */
+	__u16 work;  /* enum tlsprof_work */
+};
+
+/* Its value. The agent takes entries away. */
+struct tlsprof_packet_time {
+	__u64 timed; /* how many */
+	__u64 nanos; /* in them, interrupts included */
 };
 
 #endif

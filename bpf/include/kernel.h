@@ -143,11 +143,31 @@ struct sock_common {
 	unsigned long skc_flags;
 };
 
+typedef struct {
+	int owned;
+} socket_lock_t;
+
 struct sock {
 	struct sock_common __sk_common;
+	socket_lock_t sk_lock;
 	__u16 sk_type;
 	__u16 sk_protocol; /* a bit-field up to 5.5 (kernel commit bf9765145b85) */
 	int sk_err;
+};
+
+struct timer_list {
+	unsigned long expires;
+};
+
+/* What is left of a connection in TIME_WAIT: no whole socket. */
+struct inet_timewait_sock {
+	struct sock_common __tw_common;
+	struct timer_list tw_timer;
+};
+
+struct sk_buff {
+	unsigned char *head;
+	__u16 transport_header;
 };
 
 struct tcp_sock {

@@ -30,6 +30,7 @@ WORKLOAD = Workload(
 SCENARIOS = {
     "guest": Scenario("checks"),
     "survivor": Scenario("survival", cpus=2, bound=600.0),
+    "divided": Scenario("softirqs", cpus=2),
     "locked": Scenario("lockdown", options="lockdown=confidentiality"),
 }
 """By the fixture that has the guest."""
@@ -92,6 +93,12 @@ def guest(request, guests) -> Guest:
 @pytest.fixture(scope="session", params=("6.12",))
 def survivor(request, guests) -> Guest:
     """A guest with two CPUs, one of which leaves, and a clock that jumps."""
+    return finished(request, guests)
+
+
+@pytest.fixture(scope="session", params=("6.1", "6.18"))
+def divided(request, guests) -> Guest:
+    """A guest of whose two CPUs one takes the packets of two services."""
     return finished(request, guests)
 
 

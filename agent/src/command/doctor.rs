@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
-use super::{follow, sampling};
+use super::{follow, sampling, timing};
 use crate::cli::Format;
 use crate::config::Config;
 use crate::kernel::load::Options;
@@ -35,5 +35,6 @@ pub(super) fn diagnose(config: &Config) -> Diagnosis {
         handshakes_in_progress: config.limits.handshakes_in_progress,
         connections: follow(config.profile.connections),
         sampling: sampling(config),
+        packets: timing(config, false),
     })
 }

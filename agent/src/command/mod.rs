@@ -20,10 +20,11 @@ use anyhow::{Context as _, Result};
 
 use crate::calibrate;
 use crate::cli::{Command, Invocation, Target};
-use crate::config::{Config, ConnectionHooks, LibraryProbes, StepProbes, UprobeLinks};
+use crate::config::{Config, ConnectionHooks, LibraryProbes, Softirqs, StepProbes, UprobeLinks};
 use crate::discover::selection::Selection;
 use crate::kernel::connections::Follow;
 use crate::kernel::load::UprobeMode;
+use crate::kernel::packets::Timing;
 use crate::kernel::samples::Sampling;
 use crate::kernel::socket_calls::Tier;
 use crate::ledger::{Ledger, SharedLedger};
@@ -70,6 +71,7 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 /// only where the step probes are the program's choice.
 fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -> Options {
     let profile = &config.profile;
+    let packets = timing(config, budget.is_some());
     // A report is short, and its load may begin late: it has a window more often.
     let period = match budget {
         Some(_) => profile.key_derivation_interval,
@@ -100,6 +102,7 @@ fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -
         handshake_silence: config.limits.handshake_silence,
         connections: follow(profile.connections),
         sampling: sampling(config),
+        packets,
         ask_certificates: profile.ask_certificates,
         spots: false,
     }
@@ -109,6 +112,17 @@ const fn sampling(config: &Config) -> Sampling {
     Sampling {
         frequency: config.profile.sample_frequency,
         different: config.limits.samples,
+    }
+}
+
+/// `is_agent`: it runs for good.
+const fn timing(config: &Config, is_agent: bool) -> Timing {
+    match config.profile.softirqs {
+        Softirqs::Auto if is_agent => {
+            Timing::Off("the agent does it only if profile.softirqs is \"timed\"")
+        }
+        Softirqs::Auto | Softirqs::Timed => Timing::Wanted,
+        Softirqs::Events => Timing::Off("switched off by profile.softirqs"),
     }
 }
 

@@ -8,6 +8,7 @@ pub mod decode;
 pub mod fingerprint;
 pub mod hello;
 pub mod join;
+pub mod packets;
 pub mod reasons;
 #[cfg(test)]
 pub(crate) mod sample;

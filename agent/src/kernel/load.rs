@@ -20,6 +20,7 @@ use super::contract::{
 use super::limits;
 use super::lockdown;
 use super::object::{Tables, best_mode, load_uprobes, open};
+use super::packets::{Packets, Timing};
 use super::samples::{Samples, Sampling};
 use super::socket_calls::Tier;
 use super::sweep::Exchange;
@@ -69,6 +70,8 @@ pub struct Loaded {
     pub samples: Result<Samples, String>,
     /// How they are taken.
     pub sampling: Sampling,
+    /// Packets that are timed; the reason if none are.
+    pub packets: Result<Packets, String>,
     /// Whether probes in TLS libraries can be placed; the kernel's reason if not.
     pub library: Result<(), String>,
     /// Attached probes have cookies (Linux 5.15); else programs stand for them.
@@ -130,6 +133,8 @@ pub struct Options {
     pub connections: Follow,
     /// How the CPUs are sampled.
     pub sampling: Sampling,
+    /// Whether packets are timed.
+    pub packets: Timing,
 }
 
 /// Loads all programs and attaches those that follow processes, the scheduler
@@ -146,6 +151,7 @@ pub fn load(options: &Options) -> Result<Loaded, LoadError> {
     let tables = Tables {
         handshakes: options.handshakes_in_progress,
         samples: options.sampling.room(),
+        packets: options.packets.room(options.sampling),
     };
     let (mut bpf, connections) = connections::attach(&types, options.connections, |storage| {
         let mut bpf = open(types.btf(), mode, storage, tables)?;
@@ -154,6 +160,7 @@ pub fn load(options: &Options) -> Result<Loaded, LoadError> {
         Ok(bpf)
     })?;
     let (library, has_cookies) = load_uprobes(&mut bpf)?;
+    let packets = Packets::start(&mut bpf, types.btf(), options.packets, options.sampling);
     let mut take = |name| take_map(&mut bpf, name);
     Ok(Loaded {
         events: RingBuf::try_from(take("events")?).map_err(maps)?,
@@ -168,6 +175,7 @@ pub fn load(options: &Options) -> Result<Loaded, LoadError> {
         connections,
         samples: Err("not started".to_owned()),
         sampling: options.sampling,
+        packets,
         library,
         has_cookies,
     })

@@ -46,6 +46,8 @@ pub(super) struct Tables {
     pub handshakes: u32,
     /// Different samples until they are taken.
     pub samples: u32,
+    /// Owners of timed packets until they are taken.
+    pub packets: u32,
 }
 
 impl Tables {
@@ -53,6 +55,7 @@ impl Tables {
     pub(super) const SMALLEST: Self = Self {
         handshakes: 1,
         samples: 1,
+        packets: 1,
     };
 }
 
@@ -71,6 +74,7 @@ pub(super) fn open(
         .map_max_entries("exchanges", tables.handshakes)
         .map_max_entries("samples", tables.samples)
         .map_max_entries("samples_in_lead", tables.samples)
+        .map_max_entries("packet_times", tables.packets)
         .override_global("remote_key", &key, true);
     if storage == Storage::Addresses {
         loader

@@ -1,20 +1,17 @@
 //! Samples of the CPUs, as the kernel side counts them.
 
 use std::collections;
-use std::io;
-use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use aya::maps::{HashMap, Map};
 use aya::util::nr_cpus;
 use aya::{Ebpf, Pod};
 
-use super::batch;
 use super::clocks::Clocks;
 use super::contract::{
     TLSPROF_SAMPLE_IN_PHASE, TLSPROF_STACK_DEPTH, tlsprof_sample, tlsprof_sample_key,
 };
 use super::load::{LoadError, Loaded, take_map};
+use super::table::Table;
 use crate::causes::one_line;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -22,8 +19,6 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// more, however different they are, for an agent that was kept from running.
 const SECONDS: u64 = 5;
 const LEAST_ROOM: u64 = 64;
-/// Taken by one system call: 256 KiB.
-const BATCH: usize = 256;
 
 /// How to sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,80 +73,10 @@ const EMPTY: Sample = Sample(tlsprof_sample {
     data: [0; TLSPROF_STACK_DEPTH as usize],
 });
 
-/// A hash of the kernel that is emptied now and then.
-struct Table<V> {
-    map: Map,
-    room: usize,
-    /// The kernel can hand over many elements at once.
-    in_batches: bool,
-    empty: V,
-}
-
-impl<V: Pod> Table<V> {
-    fn new(map: Map, room: u32, empty: V) -> Self {
-        Self {
-            map,
-            room: room as usize,
-            in_batches: true,
-            empty,
-        }
-    }
-
-    /// Takes all elements that are there.
-    fn drain(&mut self, mut take: impl FnMut(tlsprof_sample_key, &V)) {
-        if self.in_batches
-            && let Err(error) = self.drain_in_batches(&mut take)
-        {
-            let error = one_line(&error);
-            tracing::info!(error, "the kernel hands over samples one by one");
-            self.in_batches = false;
-        }
-        if !self.in_batches {
-            self.drain_one_by_one(take);
-        }
-    }
-
-    fn drain_in_batches(&self, take: &mut impl FnMut(tlsprof_sample_key, &V)) -> io::Result<()> {
-        let Map::HashMap(map) = &self.map else {
-            return Err(io::Error::from_raw_os_error(libc::EINVAL));
-        };
-        let mut keys = vec![Key::default(); BATCH];
-        let mut values = vec![self.empty; BATCH];
-        let mut position = None;
-        loop {
-            let taken = batch::take(map.fd().as_fd(), position, &mut keys, &mut values)?;
-            for (key, value) in keys.iter().zip(&values).take(taken.count) {
-                take(key.0, value);
-            }
-            position = taken.next;
-            if position.is_none() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// What is counted between reading and removing is lost: a few in a million.
-    fn drain_one_by_one(&mut self, mut take: impl FnMut(tlsprof_sample_key, &V)) {
-        let Ok(mut map) = HashMap::<_, Key, V>::try_from(&mut self.map) else {
-            return;
-        };
-        // Bounded: a key that is removed under the iteration makes it begin again.
-        let keys: Vec<Key> = map.keys().take(self.room).filter_map(Result::ok).collect();
-        for key in keys {
-            let Ok(value) = map.get(&key, 0) else {
-                continue;
-            };
-            if map.remove(&key).is_ok() {
-                take(key.0, &value);
-            }
-        }
-    }
-}
-
 /// The samples of all CPUs.
 pub struct Samples {
-    table: Table<Sample>,
-    in_lead: Table<u64>,
+    table: Table<Key, Sample>,
+    in_lead: Table<Key, u64>,
     clocks: Clocks,
 }
 
@@ -168,10 +93,10 @@ impl Samples {
     /// Takes all samples that are there, those apart that turned out to be in a phase.
     fn drain(&mut self, mut take: impl FnMut(&tlsprof_sample_key, &tlsprof_sample)) {
         let mut in_lead = collections::HashMap::new();
-        self.in_lead.drain(|key, count| {
+        self.in_lead.drain(|Key(key), count| {
             in_lead.insert((key.place, key.pid, key.state), *count);
         });
-        self.table.drain(|mut key, Sample(sample)| {
+        self.table.drain(|Key(mut key), Sample(sample)| {
             let moved = in_lead.get(&(key.place, key.pid, key.state));
             let moved = moved.copied().unwrap_or_default().min(sample.count);
             let part = |count| tlsprof_sample { count, ..*sample };
@@ -195,6 +120,10 @@ impl Loaded {
         } else {
             start(&mut self.bpf, self.sampling).map_err(|error| one_line(&error))
         };
+        if let Err(reason) = &self.samples {
+            // There is nothing to divide.
+            self.packets = Err(format!("the CPUs are not sampled: {reason}"));
+        }
     }
 
     /// Hands over the samples since the last time, and keeps the clocks of all CPUs

@@ -34,7 +34,7 @@ pub use alternatives::{
     Alternatives, Chosen, CipherOffers, Consequences, RSA_TRANSPORT, TurnedAway,
 };
 pub use connections::{Closed, ConnectionAccount, Turns};
-pub use cpu::{Accounted, Check, CpuAccount, Part, Sampling};
+pub use cpu::{Accounted, Check, CpuAccount, Part, Sampling, SoftirqDivision, TimedPackets};
 pub use distribution::Distribution;
 use distribution::bounded_nanos;
 pub use handshakes::{CostDistribution, HandshakeKey, HandshakeSum, RoleAccount};
@@ -182,6 +182,7 @@ pub struct Ledger {
     unprofiled: NetworkEvents,
     sampling: Sampling,
     period: Duration,
+    softirqs: SoftirqDivision,
 }
 
 impl Ledger {
@@ -199,6 +200,7 @@ impl Ledger {
             },
             sampling: Sampling::OFF,
             period: Duration::ZERO,
+            softirqs: SoftirqDivision::Off,
         }
     }
 

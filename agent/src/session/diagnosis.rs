@@ -27,6 +27,7 @@ struct Parts {
     /// The way to see socket calls that is in use.
     tier: Option<Tier>,
     samples: State,
+    packets: State,
 }
 
 impl Parts {
@@ -36,6 +37,7 @@ impl Parts {
             handshakes: state(&loaded.library),
             multi: multi(&loaded),
             samples: samples(&loaded),
+            packets: packets(&loaded),
             connections: connection_states(&loaded.connections),
             trap: trap(&mut loaded),
             tier: loaded.connections.calls.ok(),
@@ -51,6 +53,7 @@ impl Parts {
             connections: std::array::from_fn(|_| reason.clone()),
             tier: None,
             samples: reason.clone(),
+            packets: reason.clone(),
         }
     }
 }
@@ -69,6 +72,7 @@ pub fn diagnose(options: &Options) -> Diagnosis {
         connections: [life_cycle, calls, accepts],
         tier,
         samples,
+        packets,
     } = match loaded {
         Ok(loaded) => Parts::of(loaded),
         Err(error) => Parts::without(&State::Unavailable(one_line(&error))),
@@ -107,6 +111,11 @@ pub fn diagnose(options: &Options) -> Diagnosis {
         "cpu_samples",
         samples,
         "what the CPU time of services is spent on: TLS, TCP, the application",
+    );
+    add(
+        "softirq_timing",
+        packets,
+        "the kernel's work outside of processes by the time that each service's packets take; else by its connections and bytes",
     );
     add(
         "accept_wait",
@@ -179,6 +188,15 @@ fn samples(loaded: &Loaded) -> State {
             "this kernel has no functions of these names, by which system time is divided: {}",
             functions.missing().join(", ")
         )),
+    }
+}
+
+/// Where not all is timed, the rest is divided by events.
+fn packets(loaded: &Loaded) -> State {
+    match &loaded.packets {
+        Err(reason) => State::Unavailable(reason.clone()),
+        Ok(packets) if packets.missing().is_empty() => State::Available,
+        Ok(packets) => State::Degraded(format!("not timed: {}", packets.missing().join("; "))),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::outlet::terminal::units::counted;
 const PROBES: [u32; 2] = [TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN];
 
 /// Reasons of `enum tlsprof_loss`, in its order.
-const LOSSES: [&str; 10] = [
+const LOSSES: [&str; 11] = [
     "event_ring_full",
     "handshake_table_full",
     "thread_table_full",
@@ -29,6 +29,7 @@ const LOSSES: [&str; 10] = [
     "hello_not_followed",
     "sample_table_full",
     "sample_without_stack",
+    "packet_table_full",
 ];
 
 impl Session {

@@ -38,6 +38,7 @@ use crate::kernel::connections::Follow;
 use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
 use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
 use crate::kernel::mappings::Watch;
+use crate::kernel::packets::Timing;
 use crate::kernel::record;
 use crate::kernel::samples::Sampling;
 use crate::ledger::{Ledger, SharedLedger};
@@ -79,6 +80,8 @@ pub struct Options {
     pub connections: Follow,
     /// How the CPUs are sampled.
     pub sampling: Sampling,
+    /// Whether packets are timed.
+    pub packets: Timing,
     /// Whether TLS ports are asked for the kind of key in their certificate,
     /// where handshakes hide it.
     pub ask_certificates: bool,
@@ -139,6 +142,7 @@ impl Session {
             handshakes_in_progress: options.handshakes_in_progress,
             connections: options.connections,
             sampling: options.sampling,
+            packets: options.packets,
         })?;
         let trap = calibrate(&mut loaded).unwrap_or_default();
         // Watch first, scan then: what happens in between is seen twice, not never.
@@ -218,6 +222,7 @@ impl Session {
         if self.cpu_read.elapsed() >= CPU_PERIOD {
             self.follow_cpus();
             self.take_samples();
+            self.take_packets();
             self.book_cpu();
             self.keep_budget();
             self.bound_time_wait();
@@ -248,6 +253,7 @@ impl Session {
         }
         self.flush(&mut see);
         self.take_samples();
+        self.take_packets();
         self.book_cpu();
         self.settle_cpu();
         self.bound_time_wait();

@@ -1,6 +1,8 @@
 //! CPU samples to their service's account.
 
 mod desk;
+mod division;
+mod packets;
 mod softirqs;
 mod tls;
 
@@ -16,7 +18,8 @@ use crate::discover::table::ProcessTable;
 use crate::evidence::activity::kernel_symbols::KernelFunctions;
 use crate::evidence::activity::{Activity, Mode};
 use crate::evidence::cpu::CpuSample;
-use crate::ledger::{Code, NetworkEvents, Sampling};
+use crate::kernel::packets::Packets;
+use crate::ledger::{Code, NetworkEvents, Sampling, SoftirqDivision, TimedPackets};
 pub(super) use desk::SampleDesk;
 use desk::Scene;
 use tls::tls_of;
@@ -34,6 +37,7 @@ impl Session {
         };
         let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
         ledger.set_sampling(sampling);
+        ledger.set_softirq_division(softirq_division(&self.loaded.packets));
     }
 
     /// Takes the samples since the last time: after the process events and mappings
@@ -93,8 +97,25 @@ impl Session {
             .map(|(name, account)| (Some(name.to_owned()), account.network_events()))
             .collect();
         events.insert(None, ledger.unprofiled_events());
-        for (service, activity, count) in self.samples.elsewhere.divide(&events) {
-            ledger.add_samples(&service, activity, Mode::Softirq, count);
+        for share in self.samples.elsewhere.divide(&events) {
+            tracing::debug!(?share, "CPU samples of softirqs");
+            ledger.add_samples(&share.service, share.activity, Mode::Softirq, share.samples);
+            ledger.note_timed_softirqs(&share.service, share.activity, share.timed);
+        }
+        ledger.set_softirq_division(softirq_division(&self.loaded.packets));
+    }
+}
+
+fn softirq_division(packets: &Result<Packets, String>) -> SoftirqDivision {
+    match packets {
+        Err(reason) => SoftirqDivision::Events(reason.clone()),
+        Ok(packets) => {
+            let counts = packets.counts();
+            SoftirqDivision::Timed(TimedPackets {
+                all: counts.all,
+                timed: counts.timed,
+                missing: packets.missing().to_vec(),
+            })
         }
     }
 }

@@ -16,7 +16,7 @@ from .kernels import MODULES, Bootable
 
 GUEST = Path(__file__).resolve().parents[1] / "guest"
 
-SCRIPTS = ("init", "functions", "checks", "survival", "jumps", "leaves", "lockdown")
+SCRIPTS = ("init", "functions", "checks", "softirqs", "survival", "jumps", "leaves", "lockdown")
 
 BUSYBOX = Path("/bin/busybox")
 

@@ -23,6 +23,7 @@
 //! of that sum; each sample stands for a period.
 
 mod reconcile;
+mod softirqs;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -35,6 +36,7 @@ use crate::evidence::activity::{Activity, Mode, Upkeep};
 
 use super::Ledger;
 use reconcile::{Waiting, shares};
+pub use softirqs::{SoftirqDivision, TimedPackets};
 pub use window::Check;
 use window::{State, Window};
 
@@ -104,6 +106,7 @@ pub struct CpuAccount {
     unclassified: u64,
     upkeep: BTreeMap<Upkeep, u64>,
     cipher_alone: u64,
+    timed_softirqs: BTreeMap<Activity, u64>,
     unattributed: Accounted,
     waiting: Waiting,
     /// What the samples of its processes stand for, at a period each.
@@ -181,9 +184,14 @@ impl CpuAccount {
             .upkeep
             .iter()
             .map(|(what, samples)| (*what, samples.saturating_sub(earlier.upkeep(*what))));
+        let timed = self.timed_softirqs.iter().map(|(activity, samples)| {
+            let before = earlier.timed_softirqs(*activity);
+            (*activity, samples.saturating_sub(before))
+        });
         Self {
             parts: parts.collect(),
             upkeep: upkeep.collect(),
+            timed_softirqs: timed.collect(),
             cipher_alone: self.cipher_alone.saturating_sub(earlier.cipher_alone),
             unclassified: self.unclassified.saturating_sub(earlier.unclassified),
             sampled: self.sampled.saturating_sub(earlier.sampled),

@@ -4,18 +4,37 @@ use crate::evidence::activity::{Activity, Mode};
 use crate::ledger::interval::of_share;
 use crate::ledger::{self, Ledger, ServiceAccount};
 
-use super::model::{ActivityCpu, CpuSamples, Sampling, UnitCost};
+use super::model::{ActivityCpu, CpuSamples, Sampling, SoftirqDivision, UnitCost};
 
 pub(in crate::outlet) fn sampling(ledger: &Ledger) -> Sampling {
     match ledger.sampling() {
         ledger::Sampling::Every(period) => Sampling {
             period_seconds: Some(period.as_secs_f64()),
             unavailable: None,
+            softirqs: softirqs(ledger.softirq_division()),
         },
         ledger::Sampling::Off(reason) => Sampling {
             period_seconds: None,
             unavailable: Some(reason.to_string()),
+            softirqs: None,
         },
+    }
+}
+
+fn softirqs(division: &ledger::SoftirqDivision) -> Option<SoftirqDivision> {
+    match division {
+        ledger::SoftirqDivision::Off => None,
+        ledger::SoftirqDivision::Events(reason) => Some(SoftirqDivision {
+            method: "events".to_owned(),
+            reason: Some(reason.clone()),
+            ..SoftirqDivision::default()
+        }),
+        ledger::SoftirqDivision::Timed(packets) => Some(SoftirqDivision {
+            method: "timed".to_owned(),
+            reason: (!packets.missing.is_empty()).then(|| packets.missing.join("; ")),
+            packets: Some(packets.all),
+            packets_timed: Some(packets.timed),
+        }),
     }
 }
 
@@ -53,6 +72,7 @@ pub(super) fn activities(account: &ServiceAccount) -> Vec<ActivityCpu> {
             share_high: limits.high.min(1.0),
             samples,
             softirq_samples: softirq.samples,
+            softirq_timed_samples: activities.timed_softirqs(activity),
         }
     };
     Activity::ALL.into_iter().map(of).collect()

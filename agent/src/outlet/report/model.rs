@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use accept_queue::{AcceptQueue, AcceptWait, ListeningQueues, QueueLength};
 pub use connections::{ClosedConnections, Connections, EphemeralPorts, TurnCount};
-pub use cpu::{ActivityCpu, CpuSamples, Sampling, UnitCost};
+pub use cpu::{ActivityCpu, CpuSamples, Sampling, SoftirqDivision, UnitCost};
 pub use findings::{Finding, Prediction, Range, Remedy, Variant};
 pub use tls::{
     Agreement, AlertCount, ApplicationBytes, AttemptCount, Hellos, NameCount, SocketHandshakes,

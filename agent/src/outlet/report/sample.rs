@@ -14,7 +14,7 @@ use crate::evidence::{
     Carries, Closer, Comparison, Connection, Evidence, Handshake, Outcome, Resumption, Role,
     Source, Whole, hello,
 };
-use crate::ledger::{Ledger, Sampling, SharedLedger};
+use crate::ledger::{Ledger, Sampling, SharedLedger, SoftirqDivision, TimedPackets};
 use crate::outlet::metrics::Metrics;
 
 use super::model::{AgentCost, Command, Host, Loss, Report, TlsLibrary};
@@ -140,6 +140,13 @@ fn book_samples(ledger: &mut Ledger) {
             ledger.add_samples("nginx.service", activity, mode, count);
         }
     }
+    ledger.set_softirq_division(SoftirqDivision::Timed(TimedPackets {
+        all: 480_000,
+        timed: 30_011,
+        missing: Vec::new(),
+    }));
+    ledger.note_timed_softirqs("nginx.service", Activity::TcpOpen, 18);
+    ledger.note_timed_softirqs("nginx.service", Activity::TcpClose, 38);
     ledger.note_unclassified("nginx.service", 11);
     ledger.add_samples("domino.service", Activity::Handshake, Mode::User, 60);
     ledger.add_samples("domino.service", Activity::Encryption, Mode::User, 4);

@@ -184,6 +184,12 @@ impl SampleDesk {
         }
     }
 
+    /// Whether softirqs are in the time of the threads that they interrupt: so where that
+    /// is not known, as in most kernels.
+    pub(super) fn softirqs_are_in_threads(&self) -> bool {
+        self.interrupts != InterruptTime::Apart
+    }
+
     /// Whether it is not known if a thread's time has the interrupts that hit it.
     pub(in crate::session) fn interrupts_unknown(&self) -> bool {
         self.interrupts == InterruptTime::Unknown

@@ -6,25 +6,62 @@ use std::collections::BTreeMap;
 use crate::evidence::activity::{Activity, Packets, Verdict};
 use crate::ledger::NetworkEvents;
 
+use super::division::{Measured, Name, Owed, parts};
+
 /// Divisions, about one a second, that samples wait for events.
 const MOST_WAITED: u32 = 60;
 
 /// Samples of softirqs that hit no thread of a profiled service, or whose time no thread
 /// is charged with, until they are divided.
 ///
-/// The packet that a softirq was at work on is not known. So opening is divided by the
-/// connections that were opened meanwhile, closing by those that ended, sending and
-/// receiving by the payload of those that ended; what is neither stays out. Of work on
-/// packets whose protocol does not show yet, as much is TCP's as of the rest. What cannot
-/// be divided yet waits for a minute: later events were not what it was for. Docs: accounting.md, "Whose work".
+/// The packet that a softirq was at work on is not known. So its samples are divided by
+/// the time that packets of each service took meanwhile, where packets are timed. Else, and
+/// for packets whose owner is not known, by events: opening by the connections that were
+/// opened, closing by those that ended, sending and receiving by the payload of those that
+/// ended. What is none of the three stays out. Of work on packets whose protocol does not
+/// show yet, as much is TCP's as of the rest. What cannot be divided yet waits for a
+/// minute: later events were not what it was for. Docs: accounting.md, "Whose work".
 #[derive(Debug, Default)]
 pub(super) struct Softirqs {
-    waiting: BTreeMap<Activity, u64>,
+    waiting: BTreeMap<Pool, u64>,
     passed: Passed,
     /// For how many divisions.
-    waited: BTreeMap<Activity, u32>,
+    waited: BTreeMap<Pool, u32>,
     /// How many events were accounted for: of each service, and of the rest of the host.
-    seen: BTreeMap<Activity, BTreeMap<Option<String>, u64>>,
+    seen: BTreeMap<Pool, BTreeMap<Name, u64>>,
+    /// Since the last division.
+    measured: BTreeMap<Pool, Measured>,
+    owed: BTreeMap<Pool, Owed>,
+}
+
+/// Samples that are divided together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Pool {
+    /// Of an activity.
+    Of(Activity),
+    /// Of packets before it shows what they are: they are [`Activity::SocketIo`], but
+    /// those that open and close pass there, too. To the driver and to IP one packet is
+    /// like another, so it is their number that divides these, where it is known.
+    Passing,
+}
+
+impl Pool {
+    const fn activity(self) -> Activity {
+        match self {
+            Self::Of(activity) => activity,
+            Self::Passing => Activity::SocketIo,
+        }
+    }
+}
+
+/// Samples of a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Share {
+    pub service: String,
+    pub activity: Activity,
+    pub samples: u64,
+    /// Those of them that are its by the time of its packets, and not by events.
+    pub timed: u64,
 }
 
 /// Samples of work on packets since the last division.
@@ -67,7 +104,7 @@ impl Softirqs {
         }
         let activity = verdict.activity;
         if weight(activity, NetworkEvents::default()).is_some() {
-            let waiting = self.waiting.entry(activity).or_default();
+            let waiting = self.waiting.entry(Pool::Of(activity)).or_default();
             *waiting = waiting.saturating_add(count);
         }
     }
@@ -76,57 +113,84 @@ impl Softirqs {
     pub(super) fn waiting(&self) -> impl Iterator<Item = (Activity, u64)> {
         self.waiting
             .iter()
-            .map(|(activity, count)| (*activity, *count))
+            .map(|(pool, count)| (pool.activity(), *count))
     }
 
-    /// Divides what waits by the events of each service since the last division;
-    /// `services` has all events so far, None for services that are not profiled.
-    pub(super) fn divide(
+    /// Adds so many packets for connections of a service, and their time; `owner` is None
+    /// if it is not known whose these are.
+    pub(super) fn measure(
         &mut self,
-        services: &BTreeMap<Option<String>, NetworkEvents>,
-    ) -> Vec<(String, Activity, u64)> {
-        let passed = std::mem::take(&mut self.passed);
-        let waiting = self.waiting.entry(Activity::SocketIo).or_default();
-        *waiting = waiting.saturating_add(passed.tcp_of_any());
-        let mut shares = Vec::new();
-        for (&activity, waiting) in &mut self.waiting {
-            let seen = self.seen.entry(activity).or_default();
-            let new: BTreeMap<_, _> = services
-                .iter()
-                .map(|(name, events)| {
-                    let before = seen.get(name).copied().unwrap_or_default();
-                    let now = weight(activity, *events).unwrap_or_default();
-                    (name, now.saturating_sub(before))
-                })
-                .collect();
-            let total: u64 = new.values().fold(0, |sum, one| sum.saturating_add(*one));
-            let waited = self.waited.entry(activity).or_default();
-            if total == 0 || *waiting == 0 {
-                *waited += 1;
-                if *waited > MOST_WAITED {
-                    (*waiting, *waited) = (0, 0);
-                }
-                continue;
-            }
-            *waited = 0;
-            let mut left = *waiting;
-            for (name, events) in new {
-                let share = u128::from(*waiting) * u128::from(events) / u128::from(total);
-                let share = u64::try_from(share).unwrap_or(*waiting);
-                left = left.saturating_sub(share);
-                if let (Some(name), 1..) = (name, share) {
-                    shares.push((name.clone(), activity, share));
-                }
-            }
-            // Less than one sample a service: it waits with the next ones.
-            *waiting = left;
-            *seen = services
-                .iter()
-                .map(|(name, events)| (name.clone(), weight(activity, *events).unwrap_or(0)))
-                .collect();
-        }
-        shares
+        activity: Activity,
+        owner: Option<Name>,
+        count: u64,
+        nanos: u64,
+    ) {
+        let passing = self.measured.entry(Pool::Passing).or_default();
+        passing.add(owner.clone(), count);
+        let measured = self.measured.entry(Pool::Of(activity)).or_default();
+        measured.add(owner, nanos);
     }
+
+    /// Divides what waits by what was measured, and by the events of each service, since
+    /// the last division; `services` has all events so far, None for services that are not
+    /// profiled.
+    pub(super) fn divide(&mut self, services: &BTreeMap<Name, NetworkEvents>) -> Vec<Share> {
+        let passed = std::mem::take(&mut self.passed);
+        let waiting = self.waiting.entry(Pool::Passing).or_default();
+        *waiting = waiting.saturating_add(passed.tcp_of_any());
+        let pools: Vec<Pool> = self.waiting.keys().copied().collect();
+        let shares = pools
+            .into_iter()
+            .flat_map(|pool| self.divide_one(pool, services));
+        shares.collect()
+    }
+
+    fn divide_one(&mut self, pool: Pool, services: &BTreeMap<Name, NetworkEvents>) -> Vec<Share> {
+        let waiting = self.waiting.entry(pool).or_default();
+        let waited = self.waited.entry(pool).or_default();
+        let measured = self.measured.entry(pool).or_default();
+        let seen = self.seen.entry(pool).or_default();
+        let new = new_events(pool.activity(), services, seen);
+        let parts = parts(measured, &new).filter(|_| *waiting > 0);
+        let Some(parts) = parts else {
+            *waited += 1;
+            if *waited > MOST_WAITED {
+                (*waiting, *waited) = (0, 0);
+            }
+            return Vec::new();
+        };
+        *waited = 0;
+        *measured = Measured::default();
+        *seen = services
+            .iter()
+            .map(|(name, events)| (name.clone(), weight(pool.activity(), *events).unwrap_or(0)))
+            .collect();
+        let owed = self.owed.entry(pool).or_default();
+        let paid = owed.pay(std::mem::take(waiting), &parts).into_iter();
+        paid.filter_map(|paid| {
+            Some(Share {
+                service: paid.service.filter(|_| paid.samples > 0)?,
+                activity: pool.activity(),
+                samples: paid.samples,
+                timed: paid.timed,
+            })
+        })
+        .collect()
+    }
+}
+
+/// Events of each since those that were seen.
+fn new_events(
+    activity: Activity,
+    services: &BTreeMap<Name, NetworkEvents>,
+    seen: &BTreeMap<Name, u64>,
+) -> BTreeMap<Name, u64> {
+    let new = services.iter().map(|(name, events)| {
+        let before = seen.get(name).copied().unwrap_or_default();
+        let now = weight(activity, *events).unwrap_or_default();
+        (name.clone(), now.saturating_sub(before))
+    });
+    new.collect()
 }
 
 /// The events that an activity's work is for.
@@ -140,163 +204,4 @@ const fn weight(activity: Activity, events: NetworkEvents) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::evidence::activity::{Basis, Mode};
-
-    fn network(activity: Activity) -> Verdict {
-        Verdict {
-            activity,
-            mode: Mode::Softirq,
-            basis: Basis::KernelFunction,
-            traced: false,
-            upkeep: None,
-            packets: None,
-        }
-    }
-
-    fn passing(packets: Packets) -> Verdict {
-        Verdict {
-            packets: Some(packets),
-            ..network(match packets {
-                Packets::Any => Activity::SocketIo,
-                Packets::NotTcp => Activity::Application,
-            })
-        }
-    }
-
-    fn events(opened: u64, closed: u64, bytes: u64) -> NetworkEvents {
-        NetworkEvents {
-            opened,
-            closed,
-            bytes,
-        }
-    }
-
-    fn host(all: [(&str, NetworkEvents); 3]) -> BTreeMap<Option<String>, NetworkEvents> {
-        let name = |name: &str| (!name.is_empty()).then(|| name.to_owned());
-        all.into_iter().map(|(n, e)| (name(n), e)).collect()
-    }
-
-    #[test]
-    fn each_activity_is_divided_by_its_own_events() {
-        let mut softirqs = Softirqs::default();
-        softirqs.add(network(Activity::TcpOpen), 10);
-        softirqs.add(network(Activity::TcpClose), 10);
-        softirqs.add(network(Activity::SocketIo), 10);
-        let shares = softirqs.divide(&host([
-            ("", events(0, 0, 0)),
-            ("a", events(3, 1, 500)),
-            ("b", events(1, 1, 500)),
-        ]));
-        let expected = [
-            ("a", Activity::TcpOpen, 7),
-            ("b", Activity::TcpOpen, 2),
-            ("a", Activity::TcpClose, 5),
-            ("b", Activity::TcpClose, 5),
-            ("a", Activity::SocketIo, 5),
-            ("b", Activity::SocketIo, 5),
-        ];
-        assert_eq!(
-            shares,
-            expected.map(|(name, activity, count)| (name.to_owned(), activity, count))
-        );
-    }
-
-    #[test]
-    fn as_much_of_unknown_packets_is_tcp_as_of_known_ones() {
-        let all = |opened| {
-            host([
-                ("", events(0, 0, 0)),
-                ("a", events(0, 0, opened)),
-                ("b", events(0, 0, 0)),
-            ])
-        };
-        for (tcp, other, expected) in [(10, 30, 10 + 25), (10, 0, 10 + 100), (0, 0, 100)] {
-            let mut softirqs = Softirqs::default();
-            softirqs.add(network(Activity::SocketIo), tcp);
-            softirqs.add(passing(Packets::NotTcp), other);
-            softirqs.add(passing(Packets::Any), 100);
-            // Upkeep of the kernel says nothing about packets.
-            softirqs.add(network(Activity::Application), 1000);
-            let shares = softirqs.divide(&all(1));
-            assert_eq!(shares, [("a".to_owned(), Activity::SocketIo, expected)]);
-        }
-        let mut softirqs = Softirqs::default();
-        softirqs.add(passing(Packets::NotTcp), 30);
-        softirqs.add(passing(Packets::Any), 100);
-        assert_eq!(
-            softirqs.divide(&all(1)),
-            [],
-            "a flood of UDP is no connection's"
-        );
-    }
-
-    #[test]
-    fn what_cannot_be_divided_waits_and_nothing_is_counted_twice() {
-        let mut softirqs = Softirqs::default();
-        let idle = host([
-            ("", events(0, 0, 0)),
-            ("a", events(0, 0, 0)),
-            ("b", events(0, 0, 0)),
-        ]);
-        softirqs.add(network(Activity::TcpClose), 4);
-        assert_eq!(softirqs.divide(&idle), []);
-        let busy = host([
-            ("", events(0, 0, 0)),
-            ("a", events(0, 1, 0)),
-            ("b", events(0, 0, 0)),
-        ]);
-        assert_eq!(
-            softirqs.divide(&busy),
-            [("a".to_owned(), Activity::TcpClose, 4)]
-        );
-        softirqs.add(network(Activity::TcpClose), 4);
-        assert_eq!(softirqs.divide(&busy), [], "no event since");
-    }
-
-    #[test]
-    fn what_waited_long_is_nobodys() {
-        let idle = host([
-            ("", events(0, 0, 0)),
-            ("a", events(0, 0, 0)),
-            ("b", events(0, 0, 0)),
-        ]);
-        let busy = host([
-            ("", events(0, 0, 0)),
-            ("a", events(1, 0, 0)),
-            ("b", events(0, 0, 0)),
-        ]);
-        for (divisions, expected) in [(MOST_WAITED, 1), (MOST_WAITED + 1, 0)] {
-            let mut softirqs = Softirqs::default();
-            softirqs.add(network(Activity::TcpOpen), 100);
-            for _ in 0..divisions {
-                assert_eq!(softirqs.divide(&idle), []);
-            }
-            assert_eq!(softirqs.divide(&busy).len(), expected);
-        }
-    }
-
-    #[test]
-    fn the_work_of_services_that_are_not_profiled_is_not_given_to_others() {
-        let mut softirqs = Softirqs::default();
-        softirqs.add(network(Activity::TcpOpen), 100);
-        let shares = softirqs.divide(&host([
-            ("", events(9, 0, 0)),
-            ("a", events(1, 0, 0)),
-            ("b", events(0, 0, 0)),
-        ]));
-        assert_eq!(shares, [("a".to_owned(), Activity::TcpOpen, 10)]);
-    }
-
-    #[test]
-    fn work_that_belongs_to_no_connection_stays_out() {
-        let mut softirqs = Softirqs::default();
-        softirqs.add(network(Activity::Application), 100);
-        let all = events(1, 1, 1);
-        assert_eq!(
-            softirqs.divide(&host([("", all), ("a", all), ("b", all)])),
-            []
-        );
-    }
-}
+mod tests;

@@ -10,6 +10,26 @@ pub struct Sampling {
     pub period_seconds: Option<f64>,
     /// Why none were taken; null where they were.
     pub unavailable: Option<String>,
+    /// How samples of the kernel's work outside of processes were divided among
+    /// services; null where none were taken, and in reports from before this was told.
+    #[serde(default)]
+    pub softirqs: Option<SoftirqDivision>,
+}
+
+/// How samples of softirqs were divided among services.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct SoftirqDivision {
+    /// `timed`: by the time that packets of each service took, as far as it is known whose
+    /// they are, the rest by events. `events`: by connections that were opened and closed,
+    /// and by the bytes of those that ended, taken for equally dear.
+    pub method: String,
+    /// Why packets were not timed, or which were not; null where all were.
+    pub reason: Option<String>,
+    /// Packets of TCP, and expiries of its timers, on this host since the profile was set
+    /// up; null with `events`.
+    pub packets: Option<u64>,
+    /// Those of them that were timed, chosen at random; null with `events`.
+    pub packets_timed: Option<u64>,
 }
 
 /// CPU time of a service in one activity. The shares of all activities and
@@ -38,6 +58,10 @@ pub struct ActivityCpu {
     pub samples: u64,
     /// Samples that `softirq_seconds` rests on.
     pub softirq_samples: u64,
+    /// Those of them that are the service's by the time of its packets; the others are by
+    /// its connections and bytes.
+    #[serde(default)]
+    pub softirq_timed_samples: u64,
 }
 
 /// The samples of a service.

@@ -1,7 +1,8 @@
 //! What the CPU time of a service went on, and what a unit of its work costs.
 
+use crate::ledger::interval::of_count;
 use crate::outlet::report::model::{
-    ActivityCpu, Connections, CpuSamples, Report, Service, UnitCost,
+    ActivityCpu, Connections, CpuSamples, Report, Service, SoftirqDivision, UnitCost,
 };
 use crate::outlet::terminal::table::{Align, Table};
 use crate::outlet::terminal::units::{count, counted, percent, time};
@@ -102,11 +103,34 @@ pub(in crate::outlet::report) fn softirq_in_words(service: &Service) -> String {
         .iter()
         .map(|one| format!("{} {}", words(&one.activity), time(one.softirq_seconds)))
         .collect();
+    let samples = parts.iter().map(|one| one.softirq_samples).sum();
+    let timed = parts.iter().map(|one| one.softirq_timed_samples).sum();
+    let limits = of_count(samples).scaled(total / samples.max(1) as f64);
     format!(
-        "Besides, the kernel worked {} for its connections outside its processes (softirq): {}.",
+        "Besides, the kernel worked {} ({}, 95% range {} to {}) for its connections outside its \
+         processes (softirq): {}. This is its share {}.",
         time(total),
-        named.join(", ")
+        counted(samples, "sample", "samples"),
+        time(limits.low),
+        time(limits.high),
+        named.join(", "),
+        division_in_words(samples, timed)
     )
+}
+
+/// By what samples of softirqs are this service's, and what that leaves open.
+fn division_in_words(samples: u64, timed: u64) -> String {
+    if timed == 0 {
+        return "by connections and bytes, as if each cost the same".to_owned();
+    }
+    let by_events = samples.saturating_sub(timed);
+    let rest = if by_events == 0 {
+        String::new()
+    } else {
+        let share = percent(by_events as f64 / samples.max(1) as f64);
+        format!(", and of {share} of it by connections and bytes")
+    };
+    format!("by the time that its packets took{rest}")
 }
 
 fn softirq(service: &Service, style: Style) -> String {
@@ -242,6 +266,26 @@ const fn rounded(count: f64) -> u64 {
     count.round() as u64
 }
 
+/// How the kernel's work outside of processes was divided.
+fn softirq_note(division: &SoftirqDivision) -> String {
+    let reason = division.reason.as_ref();
+    match (division.packets, division.packets_timed) {
+        (Some(all), Some(timed)) => format!(
+            "The kernel's work outside of processes (softirq) is divided among services by the \
+             time that their packets took: {} of {} were timed.{}",
+            count(timed),
+            counted(all, "packet", "packets"),
+            reason.map_or_else(String::new, |what| format!(" Not timed: {what}.")),
+        ),
+        _ => format!(
+            "The kernel's work outside of processes (softirq) is divided among services by \
+             connections opened and closed and by bytes, as if each cost the same: packets are \
+             not timed ({}).",
+            reason.map_or("", String::as_str)
+        ),
+    }
+}
+
 /// What to know of samples in this report.
 pub(super) fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
@@ -258,5 +302,6 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
             time(period)
         ));
     }
+    notes.extend(report.sampling.softirqs.as_ref().map(softirq_note));
     notes
 }

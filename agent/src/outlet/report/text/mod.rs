@@ -19,7 +19,12 @@ use super::model::{Finding, Loss, Report, Service};
 
 /// Reasons of losses that do not make the figures of the profile's own time
 /// wrong: they are told at the end.
-const HARMLESS: [&str; 3] = ["began_before_attach", "hello_gap", "hello_table_full"];
+const HARMLESS: [&str; 4] = [
+    "began_before_attach",
+    "hello_gap",
+    "hello_table_full",
+    "packet_table_full",
+];
 
 /// Services in the overview; the JSON has all.
 const OVERVIEW: usize = 15;
@@ -252,6 +257,9 @@ fn loss_in_words(reason: &str) -> String {
         "sample_without_stack" => {
             "CPU samples in the kernel have no stack; what they show is in no activity".to_owned()
         }
+        "packet_table_full" => "timed packets found no room: too many processes and ports in a \
+                                second; softirqs are divided by the others"
+            .to_owned(),
         "connection_no_memory" => "TCP connections found no room for their state".to_owned(),
         "program_skipped" => "times the kernel left a program out, because a thread had been \
                               preempted inside it on the same CPU"
