@@ -150,11 +150,21 @@ struct sock {
 	int sk_err;
 };
 
+struct minmax_sample {
+	__u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
+};
+
 struct tcp_sock {
 	__u64 bytes_sent; /* retransmissions included */
 	__u64 bytes_retrans;
 	__u64 bytes_received;
 	int linger2;
+	__u32 mss_cache;
+	struct minmax rtt_min; /* microseconds, ~0 until there is one */
 };
 
 #pragma clang attribute pop

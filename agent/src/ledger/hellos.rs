@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::evidence::hello::{Attempt, Direction, Facts, Upgrade};
 use crate::evidence::{Handshake, Role};
 
-use super::Consequences;
+use super::{Chains, Consequences};
 
 /// How often each name came.
 pub type Counts = BTreeMap<&'static str, u64>;
@@ -34,6 +34,8 @@ pub struct HelloAccount {
     pub upgrades: Counts,
     /// Alerts in clear: true for those that the service sent, and what they say.
     pub alerts: BTreeMap<(bool, &'static str), u64>,
+    /// Certificates of the service that were seen.
+    pub chains: Chains,
     /// What came of them.
     pub consequences: Consequences,
 }
@@ -55,6 +57,7 @@ impl HelloAccount {
             return;
         };
         self.consequences.record(handshake, facts);
+        self.chains.record(handshake, facts);
         let server = handshake.role == Role::Server;
         for (direction, _, alert) in &facts.alerts {
             let sent = (*direction == Direction::FromServer) == server;

@@ -4,6 +4,7 @@
 //! setting by its place in the user interface. Where a server has none for it, or is not
 //! known, the advice is general.
 
+mod chain;
 mod ciphers;
 mod connections;
 mod handshakes;
@@ -35,6 +36,7 @@ pub fn remedy(id: Id, role: Role, server: Server) -> Remedy {
         Id::CostlyCertificate => handshakes::costly_certificate(server),
         Id::CostlyCipher => ciphers::costly(server),
         Id::CertificateVerification => handshakes::verification(server),
+        Id::LongCertificateChain => chain::long(server),
         Id::PostQuantumCost => handshakes::post_quantum(server),
         Id::ResumptionRefused => resumption::refused(server),
         Id::ResumptionNotOffered if role == Role::Client => resumption::as_client(server),

@@ -3,7 +3,7 @@
 use super::codes::{Alert, AlertLevel, Group, Version};
 use super::opening::Opening;
 use super::server::{Choice, KeyExchange, Signature};
-use super::{ALERTS, Direction, Offer};
+use super::{ALERTS, Chain, Direction, Offer};
 use crate::evidence::{Handshake, Resumption, Role};
 
 /// What a connection said in clear.
@@ -17,6 +17,8 @@ pub struct Facts {
     pub choice: Option<Choice>,
     /// A HelloRetryRequest was seen; the group that it asked for, if any.
     pub retry: Option<Option<Group>>,
+    /// The server's certificates (up to TLS 1.2).
+    pub server_chain: Option<Chain>,
     /// The server's signature of its key exchange (up to TLS 1.2).
     pub server_signature: Option<Signature>,
     /// The signature of a client that authenticated itself (up to TLS 1.2).

@@ -5,6 +5,7 @@ use tls_parser::{
     parse_ecdh_params, parse_tls_handshake_server_hello,
 };
 
+use super::chain::Chain;
 use super::client::extensions;
 use super::codes::{CipherSuite, Group, SignatureScheme, Version, protocol};
 use super::cursor::Cursor;
@@ -124,7 +125,13 @@ pub(super) fn note(facts: &mut Facts, message: &Message) -> Result<(), GaveUp> {
         (_, HELLO_REQUEST) => {}
         (None, message::SERVER_HELLO) => hello(facts, &message.body).ok_or(GaveUp::Malformed)?,
         (None, _) => return Err(GaveUp::Underway),
-        (Some(_), message::CERTIFICATE) => facts.seen.full_flight = true,
+        (Some(_), message::CERTIFICATE) => {
+            facts.seen.full_flight = true;
+            facts.server_chain = Some(Chain {
+                length: message.length,
+                certificates: None,
+            });
+        }
         (Some(_), message::SERVER_HELLO_DONE) => {
             facts.seen.full_flight = true;
             facts.seen.server_flight_ended = true;
