@@ -8,6 +8,7 @@ mod connections;
 mod costs;
 mod handshakes;
 mod others;
+mod refusal;
 mod upkeep;
 
 use std::time::Duration;

@@ -9,10 +9,12 @@ mod ciphers;
 mod connections;
 mod handshakes;
 mod others;
+mod refusal;
 mod resumption;
 
 use crate::evidence::Role;
 
+use super::cause::Cause;
 use super::{Id, Server};
 
 /// What to change.
@@ -54,6 +56,16 @@ pub fn remedy(id: Id, role: Role, server: Server) -> Remedy {
         Id::HandshakeFailures => others::failures(server),
         Id::TlsIsNotTheBottleneck => others::elsewhere(server),
     };
+    Remedy {
+        server,
+        change,
+        directive,
+    }
+}
+
+/// The remedy for sessions that a server refuses for that cause.
+pub(super) fn refused_since(cause: Cause, server: Server) -> Remedy {
+    let (change, directive) = refusal::since(cause, server);
     Remedy {
         server,
         change,

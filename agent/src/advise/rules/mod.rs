@@ -10,6 +10,7 @@ mod failures;
 mod key_exchange;
 mod ports;
 mod processes;
+mod refusal;
 mod resumption;
 mod waits;
 

@@ -17,6 +17,7 @@ mod late;
 mod opening;
 mod records;
 mod server;
+mod session;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -28,6 +29,7 @@ pub use facts::{Attempt, Facts, Offered};
 pub use late::Late;
 pub use opening::{Opening, Upgrade};
 pub use server::{Choice, KeyExchange, Signature};
+pub use session::{Giver, Origin, Token};
 
 use opening::Beginning;
 use records::{Item, Records};

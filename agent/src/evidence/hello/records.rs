@@ -25,6 +25,7 @@ pub(super) mod content {
 pub(super) mod message {
     pub const CLIENT_HELLO: u8 = 1;
     pub const SERVER_HELLO: u8 = 2;
+    pub const NEW_SESSION_TICKET: u8 = 4;
     pub const CERTIFICATE: u8 = 11;
     pub const SERVER_KEY_EXCHANGE: u8 = 12;
     pub const SERVER_HELLO_DONE: u8 = 14;
@@ -36,7 +37,11 @@ pub(super) mod message {
     pub fn is_read(kind: u8) -> bool {
         matches!(
             kind,
-            CLIENT_HELLO | SERVER_HELLO | SERVER_KEY_EXCHANGE | CERTIFICATE_VERIFY
+            CLIENT_HELLO
+                | SERVER_HELLO
+                | NEW_SESSION_TICKET
+                | SERVER_KEY_EXCHANGE
+                | CERTIFICATE_VERIFY
         )
     }
 }
