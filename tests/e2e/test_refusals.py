@@ -59,9 +59,9 @@ def profiled(folder: Path, server: Server) -> Iterator[Trial]:
 
 
 NGINX = {
-    "shared": ("ssl_session_cache shared:refusals:1m;", None, ""),
-    "builtin": ("ssl_session_cache builtin:1000;", "its processes do not share them", "shared:"),
-    "none": ("ssl_session_cache none;", "it keeps none", "shared:"),
+    "shared": ("shared:refusals:1m", None, ""),
+    "builtin": ("builtin:1000", "its processes do not share them", "shared:"),
+    "none": ("none", "it keeps none", "shared:"),
 }
 """Session cache of two workers, the cause that is expected, and what the directive holds."""
 
@@ -69,8 +69,9 @@ NGINX = {
 @pytest.mark.parametrize("cache", NGINX)
 def test_the_session_cache_of_nginx(cache, rsa, tmp_path):
     """With a socket for each worker the kernel spreads connections over them evenly."""
-    extra, cause, directive = NGINX[cache]
-    with nginx(tmp_path, rsa, extra=extra + NO_TICKETS, parameters=" reuseport") as server:
+    sessions, cause, directive = NGINX[cache]
+    options = dict(extra=NO_TICKETS, parameters=" reuseport", sessions=sessions)
+    with nginx(tmp_path, rsa, **options) as server:
         with profiled(tmp_path, server) as trial:
             taken = resumed(run(client(server, rsa, "TLSv1_2"), timeout=CLIENT_SECONDS))
     finding = trial.finding
@@ -92,7 +93,7 @@ def test_the_session_cache_of_nginx(cache, rsa, tmp_path):
 def test_a_time_out_of_apache(rsa, tmp_path):
     """One client comes back at once, and one after the time-out."""
     extra = "SSLSessionCacheTimeout 4\nSSLSessionTickets off"
-    with apache(tmp_path, rsa, "event", extra) as server:
+    with apache(tmp_path, rsa, "event", extra, name="apache2") as server:
         with profiled(tmp_path, server) as trial:
             at_once = resumed(run(client(server, rsa, "TLSv1_2"), timeout=CLIENT_SECONDS))
             later = resumed(run(client(server, rsa, "TLSv1_2", 6), timeout=CLIENT_SECONDS))
@@ -107,7 +108,7 @@ def test_a_time_out_of_apache(rsa, tmp_path):
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 @pytest.mark.parametrize("keys", ["own", "shared"])
 def test_ticket_keys_of_a_node_cluster(keys, version, rsa, tmp_path):
-    with servers.node_cluster(tmp_path, rsa, 2, keys) as server:
+    with servers.node_cluster(tmp_path, rsa, 2, keys, "node") as server:
         with profiled(tmp_path, server) as trial:
             taken = resumed(run(client(server, rsa, version), timeout=CLIENT_SECONDS))
     finding = trial.finding
@@ -120,7 +121,7 @@ def test_ticket_keys_of_a_node_cluster(keys, version, rsa, tmp_path):
 
 
 def test_ticket_keys_that_a_reload_of_nginx_replaces(rsa, tmp_path):
-    with nginx(tmp_path, rsa, extra="ssl_session_cache none;") as server:
+    with nginx(tmp_path, rsa, sessions="none") as server:
         with profiled(tmp_path, server) as trial:
             with Process(client(server, rsa, "TLSv1_2", "word")) as bringing:
                 bringing.wait_for_line("has a session")

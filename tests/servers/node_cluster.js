@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// HTTPS with a cluster of Node.js processes on one port, which get its connections in turn. With
-// `shared` all have the same ticket keys, else each has its own.
+// HTTPS with a cluster of Node.js processes on one port, which get its connections in turn. A
+// cluster has the same ticket keys in all of them; with `own` each takes some of its own.
 "use strict";
 
 const cluster = require("cluster");
@@ -16,19 +16,20 @@ function serve() {
     response.setHeader("Connection", "close");
     response.end("ok\n");
   });
-  if (process.env.TICKET_KEYS) server.setTicketKeys(Buffer.from(process.env.TICKET_KEYS, "hex"));
-  server.listen(0, "127.0.0.1");
+  server.listen(0, "127.0.0.1", () => {
+    if (keys === "own") server.setTicketKeys(crypto.randomBytes(48));
+    process.send(server.address().port);
+  });
 }
 
 if (cluster.isPrimary) {
   cluster.schedulingPolicy = cluster.SCHED_RR;
-  const env = keys === "shared" ? { TICKET_KEYS: crypto.randomBytes(48).toString("hex") } : {};
   let waiting = Number(workers);
-  cluster.on("listening", (_worker, address) => {
+  cluster.on("message", (_worker, port) => {
     waiting -= 1;
-    if (waiting === 0) console.log(`port ${address.port}`);
+    if (waiting === 0) console.log(`port ${port}`);
   });
-  for (let started = 0; started < Number(workers); started += 1) cluster.fork(env);
+  for (let started = 0; started < Number(workers); started += 1) cluster.fork();
 } else {
   serve();
 }

@@ -132,9 +132,12 @@ def node(folder: Path, certificate: Certificate) -> Iterator[Server]:
 
 
 @contextmanager
-def node_cluster(folder: Path, certificate: Certificate, workers: int, keys: str) -> Iterator[Server]:
-    """Processes that share a port; `keys` of tickets are `shared` or `own`."""
-    command = [private_copy("node", folder), SERVERS / "node_cluster.js"]
+def node_cluster(
+    folder: Path, certificate: Certificate, workers: int, keys: str, name: str
+) -> Iterator[Server]:
+    """Processes that share a port; `keys` of tickets are `shared` or `own`. The program is a copy of
+    that name."""
+    command = [private_copy("node", folder, name), SERVERS / "node_cluster.js"]
     with announcing([*command, certificate.cert, certificate.key, workers, keys]) as server:
         yield server
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::advise::cause::Cause;
 use crate::evidence::hello::Giver;
-use crate::ledger::Origins;
+use crate::ledger::{Brought, Distribution, Origins};
 use crate::units::{count, time};
 
 /// Share of the refused sessions that a cause must explain.
@@ -33,7 +33,7 @@ struct Tried {
 
 impl Tried {
     fn of(origins: &Origins, giver: Giver) -> Self {
-        let count = |brought: Option<&crate::ledger::Brought>| brought.map_or(0, |it| it.count);
+        let count = |brought: Option<&Brought>| brought.map_or(0, |it| it.count);
         Self {
             accepted: count(origins.accepted(giver)),
             refused: count(origins.refused(giver)),
@@ -80,7 +80,7 @@ pub(super) fn cause(origins: &Origins, refused: u64, by_ticket: bool) -> Option<
     }
 }
 
-fn ages(origins: &Origins, accepted: bool) -> impl Iterator<Item = &crate::ledger::Distribution> {
+fn ages(origins: &Origins, accepted: bool) -> impl Iterator<Item = &Distribution> {
     let brought = [Giver::Same, Giver::Sibling].map(|giver| match accepted {
         true => origins.accepted(giver),
         false => origins.refused(giver),
@@ -97,7 +97,11 @@ fn youngest_refused(origins: &Origins) -> Option<Duration> {
 /// The age up to which sessions were accepted and that from which they were refused, but
 /// for a few of each, if there are such.
 fn age_limit(origins: &Origins) -> Option<(Duration, Duration)> {
-    let counted = |accepted| ages(origins, accepted).map(|it| it.count()).sum::<u64>();
+    let counted = |accepted| {
+        ages(origins, accepted)
+            .map(Distribution::count)
+            .sum::<u64>()
+    };
     let oldest = ages(origins, true).map(|ages| ages.quantile(0.95)).max()?;
     let youngest = youngest_refused(origins)?;
     let apart = oldest <= youngest && counted(true) >= AGES && counted(false) >= AGES;
