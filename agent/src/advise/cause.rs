@@ -5,6 +5,8 @@
 pub enum Cause {
     /// It takes up none, not even those that it gave a moment ago.
     Off,
+    /// It takes up none that are as old as those that came.
+    OffOrTimeOut,
     /// Processes take up their own sessions, not those of others.
     NotShared,
     /// They were given by processes that have ended, or with their keys.
@@ -20,8 +22,9 @@ pub enum Cause {
 impl Cause {
     /// All of them, in the order of the page.
     #[cfg(test)]
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Off,
+        Self::OffOrTimeOut,
         Self::NotShared,
         Self::Restarted,
         Self::OtherService,
@@ -33,6 +36,7 @@ impl Cause {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Off => "it keeps none",
+            Self::OffOrTimeOut => "it keeps none, or not so long",
             Self::NotShared => "its processes do not share them",
             Self::Restarted => "they are of processes that have ended",
             Self::OtherService => "they are of another service",

@@ -53,14 +53,17 @@ fn remedies(id: Id) -> String {
 fn by_cause() -> String {
     let mut text = String::new();
     for cause in Cause::ALL {
-        let _ = writeln!(text, "If {}:\n", cause.words());
+        let mut remedies = String::new();
         for server in Server::ALL {
             let remedy = refused_since(cause, server);
             if remedy.directive.is_empty() || remedy == super::remedy(ID, Role::Server, server) {
                 continue;
             }
-            let _ = writeln!(text, "**{}.** {}\n", server.name(), remedy.change);
-            let _ = writeln!(text, "```\n{}\n```\n", remedy.directive);
+            let _ = writeln!(remedies, "**{}.** {}\n", server.name(), remedy.change);
+            let _ = writeln!(remedies, "```\n{}\n```\n", remedy.directive);
+        }
+        if !remedies.is_empty() {
+            let _ = write!(text, "If {}:\n\n{remedies}", cause.words());
         }
     }
     text

@@ -5,6 +5,7 @@ use super::{Advice, Cause, Server, resumption};
 pub(super) const fn since(cause: Cause, server: Server) -> Advice {
     match cause {
         Cause::Off => off(server),
+        Cause::OffOrTimeOut => resumption::refused(server),
         Cause::NotShared => not_shared(server),
         Cause::Restarted => restarted(server),
         Cause::OtherService => other_service(server),

@@ -14,8 +14,8 @@ const MOST: f64 = 0.5;
 const NONE: f64 = 0.1;
 /// Sessions of known age on which an age limit must rest.
 const AGES: u64 = 10;
-/// No server has so short a time-out on purpose.
-const YOUNG: Duration = Duration::from_secs(60);
+/// Time-outs are whole seconds: what is younger than one has met none.
+const SHORTEST_TIME_OUT: Duration = Duration::from_secs(1);
 
 const GIVERS: [(Giver, &str); 4] = [
     (Giver::Same, "the process that they were brought to"),
@@ -74,7 +74,7 @@ pub(super) fn cause(origins: &Origins, refused: u64, by_ticket: bool) -> Option<
         });
     }
     match youngest {
-        Some(age) if age >= YOUNG => Some(Cause::TimeOut),
+        Some(age) if age >= SHORTEST_TIME_OUT => Some(Cause::OffOrTimeOut),
         Some(_) if own.refused > 0 => Some(Cause::Off),
         _ => None,
     }

@@ -153,14 +153,12 @@ fn sessions_that_are_refused_by_their_age_meet_a_time_out() {
         dropped,
         "ssl_session_cache shared",
     );
-    // None was accepted: no time-out is that short.
+    // None was accepted: no time-out is shorter than a second.
     let none = |age| [refused(100, Giver::Same, age)];
-    check(&none(60 * SECOND), title, "ssl_session_timeout");
-    check(
-        &none(59 * SECOND),
-        "it keeps none",
-        "ssl_session_tickets on",
-    );
+    let either = "refuses them: it keeps none, or not so long";
+    check(&none(SECOND), either, "ssl_session_timeout");
+    let off = "refuses them: it keeps none";
+    check(&none(SECOND - 1), off, "ssl_session_tickets on");
 }
 
 #[test]
