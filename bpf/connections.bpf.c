@@ -154,6 +154,8 @@ static __always_inline void send_closed(struct sock *sk, struct connection *conn
 	event.bytes_received =
 		payload_received(BPF_CORE_READ(tcp, bytes_received), sk->__sk_common.skc_flags);
 	event.bytes_sent = BPF_CORE_READ(tcp, bytes_sent) - BPF_CORE_READ(tcp, bytes_retrans);
+	event.segment = BPF_CORE_READ(tcp, mss_cache);
+	event.round_trip = round_trip(BPF_CORE_READ(tcp, rtt_min.s[0].v));
 	if (connection->tls == TLSPROF_TLS_ESTABLISHED) {
 		event.application_received =
 			bytes_after(event.bytes_received, connection->handshake_received);

@@ -85,6 +85,12 @@ static inline __u64 payload_received(__u64 bytes_received, unsigned long flags)
 	return bytes_received && (flags & SOCK_DONE_BIT) ? bytes_received - 1 : bytes_received;
 }
 
+/* Nanoseconds of what tcp_min_rtt() has: microseconds, and ~0 where it has none. */
+static inline __u64 round_trip(__u32 least)
+{
+	return least == ~0U ? 0 : least * 1000ULL;
+}
+
 /* Bytes after the first `part`. Where the kernel has left out runs of programs, what is
  * known of a connection may belong to another one. */
 static inline __u64 bytes_after(__u64 all, __u64 part)

@@ -254,16 +254,19 @@ struct tlsprof_connection_event {
 	/* Parts of the two that moved after the TLS handshake, 0 without TLS. */
 	__u64 application_received;
 	__u64 application_sent;
+	__u64 round_trip;  /* least that TCP has measured, 0 if it has not */
 	__u64 remote;      /* CLIENT: tells remote endpoints apart, a keyed hash; else 0 */
 	__u32 local_ports; /* CLIENT: how many ephemeral ports its network namespace has */
 	__u32 turns;       /* requests with their answers, see connection_data() */
-	__u16 port;        /* local port, 0 if its opening was not seen */
-	__u8 role;         /* enum tlsprof_role, 0 if its opening was not seen */
-	__u8 closed_by;    /* enum tlsprof_closer */
-	__u8 reset;        /* 1: ended by RST, from either side */
-	__u8 time_wait;    /* 1: left a TIME_WAIT bucket on this side */
-	__u8 seen_open;    /* 0: it was open before the watch began */
-	__u8 tls;          /* enum tlsprof_tls */
+	__u32 segment;     /* payload of a full segment on the way to the peer, in bytes */
+	__u32 reserved;
+	__u16 port;     /* local port, 0 if its opening was not seen */
+	__u8 role;      /* enum tlsprof_role, 0 if its opening was not seen */
+	__u8 closed_by; /* enum tlsprof_closer */
+	__u8 reset;     /* 1: ended by RST, from either side */
+	__u8 time_wait; /* 1: left a TIME_WAIT bucket on this side */
+	__u8 seen_open; /* 0: it was open before the watch began */
+	__u8 tls;       /* enum tlsprof_tls */
 	char comm[TLSPROF_COMM_LEN];
 };
 

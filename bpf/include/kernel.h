@@ -170,11 +170,21 @@ struct sk_buff {
 	__u16 transport_header;
 };
 
+struct minmax_sample {
+	__u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
+};
+
 struct tcp_sock {
 	__u64 bytes_sent; /* retransmissions included */
 	__u64 bytes_retrans;
 	__u64 bytes_received;
 	int linger2;
+	__u32 mss_cache;
+	struct minmax rtt_min; /* microseconds, ~0 until there is one */
 };
 
 #pragma clang attribute pop

@@ -144,6 +144,13 @@ static void a_fin_is_not_payload(void)
 	CHECK_EQUAL(payload_received(0, SOCK_DONE_BIT), 0);
 }
 
+static void a_round_trip_that_tcp_has_not_measured_is_none(void)
+{
+	CHECK_EQUAL(round_trip(40), 40000);
+	CHECK_EQUAL(round_trip(~0U), 0);
+	CHECK_EQUAL(round_trip(5000000), 5000000000ULL);
+}
+
 static void application_data_is_never_less_than_nothing(void)
 {
 	CHECK_EQUAL(bytes_after(1000, 600), 400);
@@ -180,6 +187,7 @@ int main(void)
 	RUN(the_kernel_waits_on_for_a_socket_that_is_closed);
 	RUN(a_peer_that_no_longer_answers_is_a_timeout);
 	RUN(a_fin_is_not_payload);
+	RUN(a_round_trip_that_tcp_has_not_measured_is_none);
 	RUN(application_data_is_never_less_than_nothing);
 	return summary();
 }

@@ -1,6 +1,7 @@
 """The directives of remedies, as the pages in docs/findings tell them, pass the servers' own checks."""
 
 import re
+from base64 import b64encode
 from pathlib import Path
 from typing import Iterator
 
@@ -81,6 +82,12 @@ def directives(server: str) -> Iterator[tuple[str, str]]:
 
 def on_this_machine(directive: str, certificate: Certificate) -> str:
     """With files that are there, in place of those of the examples."""
+    tickets = certificate.key.with_name("ticket.key")
+    tickets.write_bytes(bytes(48))
+    several = tickets.with_suffix(".keys")
+    several.write_text(3 * (b64encode(bytes(48)).decode() + "\n"))
+    directive = re.sub(r"/etc/\S*?ticket\.keys", str(several), directive)
+    directive = re.sub(r"/etc/\S*?ticket\.key(?=[;\s]|$)", str(tickets), directive)
     directive = re.sub(r"/etc/\S*?\.key(?=[;\s]|$)", str(certificate.key), directive)
     directive = re.sub(r"/etc/\S*?\.pem(?=[;\s]|$)", str(certificate.both), directive)
     return directive.replace("/run/apache2/ssl_scache", "/tmp/tlsprof-remedies-scache")

@@ -1,10 +1,11 @@
 """Gets a session from one server and brings it to another, again and again.
 
-usage: session_client.py GIVER TAKER CONNECTIONS VERSION CERTIFICATE [SECONDS]
+usage: session_client.py GIVER TAKER CONNECTIONS VERSION CERTIFICATE [SECONDS|word]
 
 GIVER and TAKER are ports of this host, VERSION is TLSv1_2 or TLSv1_3. Prints how many
 connections resumed the session, as JSON. With SECONDS it stays away so long before it brings the
-session, as a client does that comes back.
+session, as a client does that comes back; with `word` it says that it has the session, and waits
+for a line.
 """
 
 import json
@@ -37,7 +38,11 @@ def main() -> None:
     context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
     session, _ = ask(context, int(giver), None)
     assert session, "the server gave no session"
-    time.sleep(float(*away))
+    if away == ["word"]:
+        print("has a session", flush=True)
+        sys.stdin.readline()
+    else:
+        time.sleep(float(*away))
     resumed = sum(ask(context, int(taker), session)[1] for _ in range(int(connections)))
     print(json.dumps({"connections": int(connections), "resumed": resumed}))
 

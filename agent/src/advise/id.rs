@@ -11,6 +11,8 @@ pub enum Id {
     CostlyCipher,
     /// Verification of certificates inside the server's handshakes.
     CertificateVerification,
+    /// A certificate chain that takes much of the wire.
+    LongCertificateChain,
     /// Sessions that clients brought, refused.
     ResumptionRefused,
     /// Clients, or the service as a client, bring no session.
@@ -45,11 +47,12 @@ pub enum Id {
 
 impl Id {
     /// All findings, in the order of their pages.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::SlowKeyExchange,
         Self::CostlyCertificate,
         Self::CostlyCipher,
         Self::CertificateVerification,
+        Self::LongCertificateChain,
         Self::ResumptionRefused,
         Self::ResumptionNotOffered,
         Self::ConnectionsClosedAfterNTurns,
@@ -74,6 +77,7 @@ impl Id {
             Self::CostlyCertificate => "costly-certificate",
             Self::CostlyCipher => "costly-cipher",
             Self::CertificateVerification => "certificate-verification",
+            Self::LongCertificateChain => "long-certificate-chain",
             Self::ResumptionRefused => "resumption-refused",
             Self::ResumptionNotOffered => "resumption-not-offered",
             Self::ConnectionsClosedAfterNTurns => "connections-closed-after-n-turns",
@@ -117,6 +121,9 @@ impl Id {
             Self::CertificateVerification => {
                 "Resumed sessions are not verified again: a certificate revoked meanwhile is \
                  noticed when its session ends."
+            }
+            Self::LongCertificateChain => {
+                "A client that finds no way to a root that it knows turns away: try old clients,                  and those that are no browsers, which do not fetch missing intermediates."
             }
             Self::ResumptionRefused => {
                 "Who gets a ticket key can read the sessions of TLS 1.2 that it protects: change \

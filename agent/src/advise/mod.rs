@@ -7,6 +7,7 @@
 //! `rules` says what is found, `costs` what the alternative would cost, `remedies`
 //! what to change in the server at hand.
 
+mod cause;
 mod costs;
 mod finding;
 mod id;

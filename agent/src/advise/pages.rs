@@ -6,12 +6,17 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::cause::Cause;
+use super::remedies::refused_since;
 use super::{Id, Server, remedy};
 use crate::evidence::Role;
 use crate::outlet::terminal::golden;
 
 const BEGIN: &str = "<!-- from agent/src/advise/remedies -->\n";
 const END: &str = "<!-- end -->\n";
+
+/// The finding whose cause may be known.
+const ID: Id = Id::ResumptionRefused;
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
@@ -37,7 +42,30 @@ fn remedies(id: Id) -> String {
             }
         }
     }
+    if id == ID {
+        text.push_str(&by_cause());
+    }
     let _ = writeln!(text, "**Risk.** {}\n", id.risk());
+    text
+}
+
+/// Where the cause is known: the servers that have a remedy of their own for it.
+fn by_cause() -> String {
+    let mut text = String::new();
+    for cause in Cause::ALL {
+        let mut remedies = String::new();
+        for server in Server::ALL {
+            let remedy = refused_since(cause, server);
+            if remedy.directive.is_empty() || remedy == super::remedy(ID, Role::Server, server) {
+                continue;
+            }
+            let _ = writeln!(remedies, "**{}.** {}\n", server.name(), remedy.change);
+            let _ = writeln!(remedies, "```\n{}\n```\n", remedy.directive);
+        }
+        if !remedies.is_empty() {
+            let _ = write!(text, "If {}:\n\n{remedies}", cause.words());
+        }
+    }
     text
 }
 

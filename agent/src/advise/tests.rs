@@ -2,16 +2,19 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod accept_queue;
+mod chain;
 mod cipher;
 mod connections;
 mod costs;
 mod handshakes;
 mod others;
+mod refusal;
 mod upkeep;
 
 use std::time::Duration;
 
 use super::{Calibration, Calibrations, Finding, Id, Prediction, Setting, Thresholds, advise};
+use crate::evidence::hello::tests::fixture;
 use crate::evidence::hello::{CipherSuite, Facts, Group, Offer, SignatureScheme, Version};
 use crate::evidence::{Handshake, sample};
 use crate::ledger::Ledger;
@@ -32,6 +35,13 @@ pub(super) fn hello(groups: &[u16], signatures: &[u16]) -> Option<Box<Facts>> {
         ..Offer::default()
     });
     Some(Box::new(facts))
+}
+
+/// What the fixture of this name says.
+pub(super) fn of_fixture(name: &str) -> Option<Box<Facts>> {
+    let mut all = fixture::all().iter();
+    let one = all.find(|one| one.name == name)?;
+    fixture::fed(one.whole()).into_facts()
 }
 
 /// A full handshake of a server with TLS 1.3, whose key exchange and signature take so

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ConnectionId, Pid, Role};
+use super::{ConnectionId, Pid, Resumption, Role};
 
 /// Who ended a connection: who sent FIN or RST first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,12 +103,30 @@ pub struct Connection {
     pub application_sent: u64,
     /// Cipher suite by its TLS registry name, or `unknown`.
     pub cipher: &'static str,
+    /// Whether its TLS handshake took up an earlier session.
+    pub resumption: Resumption,
+    /// Payload of a full segment on the way to the peer, in bytes.
+    pub segment: u32,
+    /// Least round trip that TCP has measured.
+    pub round_trip: Option<Duration>,
     /// Who ended it.
     pub closed_by: Closer,
     /// True if it ended by a reset, from either side.
     pub reset: bool,
     /// True if it left a TIME_WAIT bucket on this side.
     pub time_wait: bool,
+}
+
+impl Connection {
+    /// Payload that was sent up to the end of its TLS handshake, in bytes: all of the
+    /// handshake but session tickets, and what came before TLS. 0 without TLS, or where
+    /// the handshake did not complete.
+    pub const fn handshake_sent(&self) -> u64 {
+        match self.carries {
+            Carries::Tls => self.bytes_sent.saturating_sub(self.application_sent),
+            Carries::Plain | Carries::Handshake => 0,
+        }
+    }
 }
 
 /// What is known of a connection whose whole life was seen.

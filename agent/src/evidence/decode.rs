@@ -113,6 +113,9 @@ fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
         application_received: event.application_received,
         application_sent: event.application_sent,
         cipher: "unknown",
+        resumption: Resumption::Unknown,
+        segment: event.segment,
+        round_trip: (event.round_trip != 0).then(|| Duration::from_nanos(event.round_trip)),
         closed_by: match u32::from(event.closed_by) {
             TLSPROF_CLOSER_REMOTE => Closer::Remote,
             TLSPROF_CLOSER_TIMEOUT => Closer::Timeout,

@@ -117,6 +117,7 @@ impl Ledger {
                 if connection.carries == Carries::Tls {
                     let role = account.roles.entry(whole.role).or_default();
                     record_application(&mut role.application, connection, limit);
+                    role.flights.record(connection);
                 }
             }
             None => account.connections_from_before += 1,

@@ -8,8 +8,8 @@ use crate::evidence::{Handshake, Outcome, Resumption, Role, Source, Step};
 use super::distribution::bounded_nanos;
 use super::steps::Class;
 use super::{
-    Agreement, Application, Distribution, HelloAccount, Limits, Moments, OTHER, SocketAccount,
-    StepAccount, bounded,
+    Agreement, Application, Distribution, Flights, HelloAccount, Limits, Moments, OTHER,
+    SocketAccount, StepAccount, bounded,
 };
 
 /// The library's reasons kept apart for each label set; the rest count under
@@ -112,6 +112,8 @@ pub struct RoleAccount {
     pub agreement: Agreement,
     /// What TLS connections that ended carried after their handshakes.
     pub application: Application,
+    /// What was sent in full handshakes.
+    pub flights: Flights,
 }
 
 impl HandshakeSum {

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::evidence::hello::{Attempt, Direction, Facts, Upgrade};
 use crate::evidence::{Handshake, Role};
 
-use super::Consequences;
+use super::{Chains, Consequences, Origins};
 
 /// How often each name came.
 pub type Counts = BTreeMap<&'static str, u64>;
 
 /// The hellos of one service in one role.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct HelloAccount {
     /// Handshakes of which the ClientHello was read.
     pub hellos: u64,
@@ -22,6 +22,8 @@ pub struct HelloAccount {
     /// was accepted, or else that which was offered (`none`, `session_id`,
     /// `ticket`, `psk`).
     pub attempts: BTreeMap<(Attempt, &'static str), u64>,
+    /// Where the sessions came from that clients brought to the service.
+    pub origins: Origins,
     /// ClientHellos that offered a version.
     pub versions: Counts,
     /// ClientHellos that offered a key exchange group.
@@ -34,6 +36,8 @@ pub struct HelloAccount {
     pub upgrades: Counts,
     /// Alerts in clear: true for those that the service sent, and what they say.
     pub alerts: BTreeMap<(bool, &'static str), u64>,
+    /// Certificates of the service that were seen.
+    pub chains: Chains,
     /// What came of them.
     pub consequences: Consequences,
 }
@@ -55,6 +59,7 @@ impl HelloAccount {
             return;
         };
         self.consequences.record(handshake, facts);
+        self.chains.record(handshake, facts);
         let server = handshake.role == Role::Server;
         for (direction, _, alert) in &facts.alerts {
             let sent = (*direction == Direction::FromServer) == server;
@@ -76,6 +81,7 @@ impl HelloAccount {
             return;
         };
         self.hellos += 1;
+        self.origins.record(facts);
         let attempt = facts.attempt();
         let means = match attempt {
             Attempt::NotOffered => "none",

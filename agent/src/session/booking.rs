@@ -12,6 +12,7 @@ use crate::discover::process::CpuTime;
 use crate::discover::service::ServiceName;
 use crate::discover::table::{ProcessTable, ServiceView};
 use crate::evidence::decode::decode;
+use crate::evidence::hello::Giver;
 use crate::evidence::join::Joiner;
 use crate::evidence::{Evidence, Pid, ProcessEvent, Source};
 use crate::kernel::load::Loaded;
@@ -98,8 +99,24 @@ impl Desk<'_> {
                 }
                 asking.take(&mut evidence, self.table, self.ledger.now());
             }
+            tell_strangers(self.table, &mut evidence);
             book(self.table, self.ledger, &evidence, see);
         }
+    }
+}
+
+/// Who gave the session that a client brought may be of another service.
+fn tell_strangers(table: &ProcessTable<ProcRoot>, evidence: &mut Evidence) {
+    let Evidence::Handshake(handshake) = evidence else {
+        return;
+    };
+    let process = handshake.process;
+    let origin = handshake.hello.as_mut().and_then(|it| it.origin.as_mut());
+    if let Some(origin) = origin
+        && origin.giver == Giver::Sibling
+        && table.service_of(origin.process) != table.service_of(process)
+    {
+        origin.giver = Giver::Stranger;
     }
 }
 

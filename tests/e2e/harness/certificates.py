@@ -59,3 +59,31 @@ def make_issued(folder: Path) -> Issued:
         subprocess.run([*new, *map(str, command)], check=True, capture_output=True)
     made.both.write_text(made.cert.read_text() + made.key.read_text())
     return Issued(made, authority)
+
+
+def make_chain(folder: Path, intermediates: int) -> Certificate:
+    """A certificate with an RSA-2048 key for localhost, and so many that lead to a root, all with
+    one RSA-4096 key. `cert` holds what a server is to send: not the root."""
+    made = Certificate(folder / "chain.crt", folder / "chain.key", folder / "chain.pem")
+    key = folder / "issuers.key"
+    _openssl("genrsa", "-out", key, 4096)
+    issuers = [folder / f"issuer{number}.crt" for number in range(intermediates + 1)]
+    for number, issuer in enumerate(issuers):
+        by = ["-CA", issuers[number - 1], "-CAkey", key] if number else []
+        subject = f"/O=tlsprof tests/CN=Issuer {number}"
+        _openssl("req", "-x509", "-key", key, "-subj", subject, "-days", 2, *by, "-out", issuer)
+    leaf = folder / "leaf.crt"
+    _openssl(
+        *["req", "-x509", *_KEYS["rsa2048"], "-noenc", "-days", 2, "-subj", "/CN=localhost"],
+        *["-addext", "subjectAltName=DNS:localhost", "-CA", issuers[-1], "-CAkey", key],
+        *["-out", leaf, "-keyout", made.key],
+    )
+    made.cert.write_text("".join(one.read_text() for one in [leaf, *reversed(issuers[1:])]))
+    made.both.write_text(made.cert.read_text() + made.key.read_text())
+    made.key.chmod(0o644)
+    return made
+
+
+def _openssl(*arguments: object) -> None:
+    command = ["openssl", *map(str, arguments)]
+    subprocess.run(command, check=True, capture_output=True)

@@ -205,12 +205,13 @@ def predicted_saving(
     return profiled.saving(name)
 
 
-def wait_closed(port: int) -> None:
+def wait_closed(port: int, pid: Argument = "self") -> None:
     """Waits until the kernel is done with all connections of a port, TIME_WAIT excepted: on a busy
-    machine it may still be at it when the client has gone."""
+    machine it may still be at it when the client has gone. `pid` is a process in the network
+    namespace of that port."""
 
     def open_connections() -> int:
-        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
         local = [row[3] for row in rows if int(row[1].rpartition(":")[2], 16) == port]
         return sum(state not in (LISTEN, TIME_WAIT) for state in local)
 

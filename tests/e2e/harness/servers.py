@@ -132,6 +132,17 @@ def node(folder: Path, certificate: Certificate) -> Iterator[Server]:
 
 
 @contextmanager
+def node_cluster(
+    folder: Path, certificate: Certificate, workers: int, keys: str, name: str
+) -> Iterator[Server]:
+    """Processes that share a port; `keys` of tickets are `shared` or `own`. The program is a copy of
+    that name."""
+    command = [private_copy("node", folder, name), SERVERS / "node_cluster.js"]
+    with announcing([*command, certificate.cert, certificate.key, workers, keys]) as server:
+        yield server
+
+
+@contextmanager
 def node_http2(
     folder: Path,
     certificate: Certificate,

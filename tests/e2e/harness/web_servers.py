@@ -25,7 +25,7 @@ http {{
     fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
-    ssl_session_cache shared:tests:1m;
+    ssl_session_cache {sessions};
     server {{
         listen 127.0.0.1:{port} ssl{parameters};
         ssl_certificate {cert};
@@ -141,14 +141,16 @@ def nginx(
     parameters: str = "",
     connections: int = 512,
     program: Optional[Path] = None,
+    sessions: str = "shared:tests:1m",
 ) -> Iterator[Server]:
     """nginx with a master and workers; `extra` goes into its server block, `parameters` to its
-    listen directive. `connections` is what each worker takes at a time. `program` is a copy under
+    listen directive, `sessions` is its session cache. `connections` is what each worker takes at a time. `program` is a copy under
     a name that the test chose."""
 
     def start(port: int) -> Process:
         values = {"port": port, "workers": workers, "extra": extra}
         values |= {"parameters": parameters, "connections": connections, "protocols": protocols}
+        values |= {"sessions": sessions}
         config = _write(folder / "nginx.conf", NGINX_CONFIG, certificate, **values)
         return Process([program or private_copy("nginx", folder), "-e", "stderr", "-c", config], cpu=cpu, env=env)
 

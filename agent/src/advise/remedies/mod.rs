@@ -4,14 +4,17 @@
 //! setting by its place in the user interface. Where a server has none for it, or is not
 //! known, the advice is general.
 
+mod chain;
 mod ciphers;
 mod connections;
 mod handshakes;
 mod others;
+mod refusal;
 mod resumption;
 
 use crate::evidence::Role;
 
+use super::cause::Cause;
 use super::{Id, Server};
 
 /// What to change.
@@ -35,6 +38,7 @@ pub fn remedy(id: Id, role: Role, server: Server) -> Remedy {
         Id::CostlyCertificate => handshakes::costly_certificate(server),
         Id::CostlyCipher => ciphers::costly(server),
         Id::CertificateVerification => handshakes::verification(server),
+        Id::LongCertificateChain => chain::long(server),
         Id::PostQuantumCost => handshakes::post_quantum(server),
         Id::ResumptionRefused => resumption::refused(server),
         Id::ResumptionNotOffered if role == Role::Client => resumption::as_client(server),
@@ -52,6 +56,16 @@ pub fn remedy(id: Id, role: Role, server: Server) -> Remedy {
         Id::HandshakeFailures => others::failures(server),
         Id::TlsIsNotTheBottleneck => others::elsewhere(server),
     };
+    Remedy {
+        server,
+        change,
+        directive,
+    }
+}
+
+/// The remedy for sessions that a server refuses for that cause.
+pub(super) fn refused_since(cause: Cause, server: Server) -> Remedy {
+    let (change, directive) = refusal::since(cause, server);
     Remedy {
         server,
         change,

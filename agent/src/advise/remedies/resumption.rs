@@ -28,8 +28,8 @@ pub(super) const fn refused(server: Server) -> Advice {
              # several hosts: bind ... tls-ticket-keys /etc/haproxy/ticket.keys",
         ),
         Server::NodeJs => (
-            "Workers and hosts that share a port need the same ticket keys: each process makes its \
-             own otherwise. Change them in all at once.",
+            "Processes and hosts that share an address need the same ticket keys: only the workers \
+             of one cluster get them by themselves. Change them in all at once.",
             "server.setTicketKeys(sharedKeys)  // 48 bytes, the same everywhere",
         ),
         Server::Envoy => (

@@ -3,12 +3,14 @@
 mod accept_queue;
 mod bottleneck;
 mod certificate;
+mod chain;
 mod cipher;
 mod connections;
 mod failures;
 mod key_exchange;
 mod ports;
 mod processes;
+mod refusal;
 mod resumption;
 mod waits;
 
@@ -17,11 +19,12 @@ use super::{Finding, subject::Subject};
 /// A rule.
 type Rule = fn(&Subject<'_>) -> Option<Finding>;
 
-const RULES: [Rule; 19] = [
+const RULES: [Rule; 20] = [
     key_exchange::slow,
     certificate::costly,
     cipher::costly,
     certificate::verification,
+    chain::long,
     resumption::refused,
     resumption::not_offered_by_clients,
     resumption::not_offered_by_service,

@@ -1,6 +1,8 @@
 //! Session resumption: refused by the server, or not asked for.
 
+use super::refusal;
 use crate::advise::costs::range;
+use crate::advise::remedies::refused_since;
 use crate::advise::subject::{Subject, Tally};
 use crate::advise::{
     CostSource, Evidence, Finding, Id, Observed, Prediction, Range, Saving, Severity,
@@ -174,7 +176,7 @@ pub(super) fn refused(subject: &Subject<'_>) -> Option<Finding> {
         .map(|(means, number)| format!("{} by {}", count(*number), means_in_words(means)))
         .collect();
     let full = all_full(subject, Role::Server);
-    let statements = vec![
+    let mut statements = vec![
         format!(
             "{} clients brought a session, and {} ({}) were refused: {}.",
             count(offered),
@@ -187,18 +189,33 @@ pub(super) fn refused(subject: &Subject<'_>) -> Option<Finding> {
             time(full.each())
         ),
     ];
+    let origins = &role.hellos.origins;
+    let by_id = by_means.iter().filter(|(means, _)| *means == "session_id");
+    let by_id: u64 = by_id.map(|(_, number)| number).sum();
+    let cause = refusal::cause(origins, number, by_id < number - by_id);
+    statements.extend(refusal::statements(origins, number, cause));
+    let mut figures = vec![
+        ("refused_handshakes", number as f64),
+        ("accepted_handshakes", accepted as f64),
+        ("full_handshake_seconds", full.each()),
+    ];
+    figures.extend(refusal::figures(origins));
     let evidence = Evidence {
         basis: subject.basis(Observed::Handshakes, offered),
         statements,
-        figures: vec![
-            ("refused_handshakes", number as f64),
-            ("accepted_handshakes", accepted as f64),
-            ("full_handshake_seconds", full.each()),
-        ],
+        figures,
     };
-    let title = "Clients bring sessions to resume, and the server refuses them".to_owned();
+    let mut title = "Clients bring sessions to resume, and the server refuses them".to_owned();
+    if let Some(cause) = cause {
+        title.push_str(": ");
+        title.push_str(cause.words());
+    }
     let kind = (Id::ResumptionRefused, Role::Server);
-    Some(subject.finding(kind, Severity::Medium, title, evidence, prediction))
+    let mut finding = subject.finding(kind, Severity::Medium, title, evidence, prediction);
+    if let Some(cause) = cause {
+        finding.remedy = refused_since(cause, subject.server);
+    }
+    Some(finding)
 }
 
 fn means_in_words(means: &str) -> &str {

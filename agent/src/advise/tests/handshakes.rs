@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{
     ENOUGH, SERVICE, check, find, found, handshake, hello, is_unknown, ledger, likely_seconds,
+    of_fixture,
 };
 use crate::advise::{Calibration, CostSource, Id, Operation, Prediction, Range, Severity};
 use crate::evidence::hello::Facts;
@@ -187,12 +188,6 @@ fn verification_at_its_thresholds() {
         })
     };
     check(Id::CertificateVerification, 2.0, of);
-}
-
-fn of_fixture(name: &str) -> Option<Box<Facts>> {
-    let mut all = fixture::all().iter();
-    let one = all.find(|one| one.name == name)?;
-    fixture::fed(one.whole()).into_facts()
 }
 
 fn refused(number: u64) -> Ledger {

@@ -9,6 +9,7 @@ use super::codes::{CipherSuite, Group, SignatureScheme, Version, is_grease, prot
 use super::cursor::{Cursor, numbers};
 use super::records::{Message, message};
 use super::server::signature;
+use super::session::Ticket;
 use super::{Facts, GaveUp};
 
 /// Entries that are kept of one list of an offer. OpenSSL's longest list of
@@ -76,9 +77,10 @@ impl Offer {
 pub(super) fn note(facts: &mut Facts, message: &Message) -> Result<(), GaveUp> {
     match (&facts.offer, message.kind) {
         (None, message::CLIENT_HELLO) => {
-            let (offer, session_id) = hello(&message.body).ok_or(GaveUp::Malformed)?;
+            let (offer, session_id, ticket) = hello(&message.body).ok_or(GaveUp::Malformed)?;
             facts.offer = Some(offer);
             facts.seen.offered_session = session_id;
+            facts.seen.offered_ticket = ticket;
         }
         (None, _) => return Err(GaveUp::Underway),
         (_, message::CLIENT_KEY_EXCHANGE) => {
@@ -96,8 +98,8 @@ pub(super) fn note(facts: &mut Facts, message: &Message) -> Result<(), GaveUp> {
     Ok(())
 }
 
-/// The offer, and the session id.
-fn hello(body: &[u8]) -> Option<(Offer, Vec<u8>)> {
+/// The offer, the session id and the ticket.
+fn hello(body: &[u8]) -> Option<(Offer, Vec<u8>, Ticket)> {
     let (_, hello) = parse_tls_handshake_client_hello(body).ok()?;
     let session_id = hello.session_id.unwrap_or_default().to_vec();
     let mut offer = Offer {
@@ -112,10 +114,22 @@ fn hello(body: &[u8]) -> Option<(Offer, Vec<u8>)> {
         session_id: !session_id.is_empty(),
         ..Offer::default()
     };
+    let mut ticket = Ticket::default();
     for (kind, content) in extensions(hello.ext.unwrap_or_default())? {
         extension(&mut offer, kind, content)?;
+        match kind {
+            Type::SessionTicketTLS if !offer.psk => ticket = Ticket::of(content),
+            Type::PreSharedKey => ticket = first_identity(content).unwrap_or_default(),
+            _ => {}
+        }
     }
-    Some((offer, session_id))
+    Some((offer, session_id, ticket))
+}
+
+/// Of the pre-shared keys (RFC 8446, 4.2.11).
+fn first_identity(content: &[u8]) -> Option<Ticket> {
+    let identities = Cursor(content).vector16()?;
+    Some(Ticket::of(Cursor(identities).vector16()?))
 }
 
 fn extension(offer: &mut Offer, kind: Type, content: &[u8]) -> Option<()> {

@@ -3,7 +3,8 @@
 use super::codes::{Alert, AlertLevel, Group, Version};
 use super::opening::Opening;
 use super::server::{Choice, KeyExchange, Signature};
-use super::{ALERTS, Direction, Offer};
+use super::session::{Origin, Ticket};
+use super::{ALERTS, Chain, Direction, Offer};
 use crate::evidence::{Handshake, Resumption, Role};
 
 /// What a connection said in clear.
@@ -17,12 +18,17 @@ pub struct Facts {
     pub choice: Option<Choice>,
     /// A HelloRetryRequest was seen; the group that it asked for, if any.
     pub retry: Option<Option<Group>>,
+    /// The server's certificates (up to TLS 1.2).
+    pub server_chain: Option<Chain>,
     /// The server's signature of its key exchange (up to TLS 1.2).
     pub server_signature: Option<Signature>,
     /// The signature of a client that authenticated itself (up to TLS 1.2).
     pub client_signature: Option<Signature>,
     /// The first alerts in clear, with who sent them.
     pub alerts: Vec<(Direction, AlertLevel, Alert)>,
+    /// Where the session came from that the client brought; not told by one connection,
+    /// but by what was seen of others.
+    pub origin: Option<Origin>,
     pub(super) seen: Seen,
 }
 
@@ -33,6 +39,10 @@ pub(super) struct Seen {
     pub offered_session: Vec<u8>,
     /// The server's, where it is another; at most 32 bytes.
     pub issued_session: Vec<u8>,
+    /// The client's ticket, or its first pre-shared key.
+    pub offered_ticket: Ticket,
+    /// Up to TLS 1.2: the ticket that the server gave.
+    pub issued_ticket: Ticket,
     /// Up to TLS 1.2: the server sent what it sends in full handshakes only.
     pub full_flight: bool,
     /// Up to TLS 1.2: the server's flight ended, whatever it held.
@@ -206,33 +216,6 @@ impl Facts {
             (Resumption::None, _) => Attempt::Refused,
             _ => Attempt::Accepted,
         }
-    }
-
-    /// The session id that the client sent and the server did not take up,
-    /// where [`Facts::attempt`] cannot tell whether it stood for a session. It
-    /// did if the server had issued it: see [`Facts::issued_session`]. To be
-    /// compared in memory, never to be shown.
-    pub fn refused_session(&self) -> Option<&[u8]> {
-        let unclear = self.resumption() == Resumption::None
-            && self.attempt() == Attempt::Unknown
-            && self.offered() == Offered::SessionId
-            && !self.seen.offered_session.is_empty();
-        unclear.then_some(self.seen.offered_session.as_slice())
-    }
-
-    /// The session id that the server gave to a new session (up to TLS 1.2).
-    /// To be compared in memory, never to be shown.
-    pub fn issued_session(&self) -> Option<&[u8]> {
-        let session = self.seen.issued_session.as_slice();
-        (!session.is_empty()).then_some(session)
-    }
-
-    /// Drops the session ids. `refused` says what the one of
-    /// [`Facts::refused_session`] stood for: a session, or nothing that is known.
-    pub fn forget_sessions(&mut self, refused: bool) {
-        self.seen.refused_known_session = refused;
-        self.seen.offered_session = Vec::new();
-        self.seen.issued_session = Vec::new();
     }
 
     /// Whether an alert in clear ended the connection.

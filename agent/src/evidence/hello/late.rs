@@ -26,7 +26,8 @@ impl Late {
             match records.next(&mut rest) {
                 Ok(Some(Item::Alert(level, alert))) => facts.note_alert(direction, level, alert),
                 Ok(Some(Item::ChangeCipherSpec)) => {}
-                Ok(Some(Item::Message(_) | Item::ApplicationData)) | Err(_) => self.over = true,
+                Ok(Some(Item::Message(_) | Item::Certificates(_) | Item::ApplicationData))
+                | Err(_) => self.over = true,
                 Ok(None) => break,
             }
         }

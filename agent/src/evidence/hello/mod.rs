@@ -8,6 +8,7 @@
 //! together, `client` and `server` read the messages, `facts` draws
 //! the conclusions. TLS over TCP only: no DTLS, no SSL 2.0.
 
+mod chain;
 mod client;
 mod codes;
 mod cursor;
@@ -16,16 +17,19 @@ mod late;
 mod opening;
 mod records;
 mod server;
+mod session;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use chain::Chain;
 pub use client::{LISTED, Offer};
 pub use codes::{Alert, AlertLevel, CipherSuite, Group, SignatureScheme, Version};
 pub use facts::{Attempt, Facts, Offered};
 pub use late::Late;
 pub use opening::{Opening, Upgrade};
 pub use server::{Choice, KeyExchange, Signature};
+pub use session::{Giver, Origin, Token};
 
 use opening::Beginning;
 use records::{Item, Records};
@@ -259,6 +263,12 @@ impl Exchange {
         match (item, direction) {
             (Item::Message(message), Direction::FromClient) => client::note(facts, &message)?,
             (Item::Message(message), Direction::FromServer) => server::note(facts, &message)?,
+            (Item::Certificates(number), Direction::FromServer) => {
+                if let Some(chain) = &mut facts.server_chain {
+                    chain.certificates = Some(number);
+                }
+            }
+            (Item::Certificates(_), Direction::FromClient) => {}
             (Item::Alert(level, alert), _) => facts.note_alert(direction, level, alert),
             // In TLS 1.3 a compatibility message without meaning; after it the
             // client has nothing more to say in clear but a second hello.

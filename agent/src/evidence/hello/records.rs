@@ -1,5 +1,6 @@
 //! Records and handshake messages of one direction, put together from chunks.
 
+use super::chain::Counter;
 use super::codes::{Alert, AlertLevel};
 use super::{GaveUp, TLS_LIMIT};
 
@@ -24,6 +25,7 @@ pub(super) mod content {
 pub(super) mod message {
     pub const CLIENT_HELLO: u8 = 1;
     pub const SERVER_HELLO: u8 = 2;
+    pub const NEW_SESSION_TICKET: u8 = 4;
     pub const CERTIFICATE: u8 = 11;
     pub const SERVER_KEY_EXCHANGE: u8 = 12;
     pub const SERVER_HELLO_DONE: u8 = 14;
@@ -35,7 +37,11 @@ pub(super) mod message {
     pub fn is_read(kind: u8) -> bool {
         matches!(
             kind,
-            CLIENT_HELLO | SERVER_HELLO | SERVER_KEY_EXCHANGE | CERTIFICATE_VERIFY
+            CLIENT_HELLO
+                | SERVER_HELLO
+                | NEW_SESSION_TICKET
+                | SERVER_KEY_EXCHANGE
+                | CERTIFICATE_VERIFY
         )
     }
 }
@@ -55,6 +61,8 @@ pub(super) struct Message {
 #[derive(Debug)]
 pub(super) enum Item {
     Message(Message),
+    /// A Certificate message, reported before, is over: how many it held.
+    Certificates(u32),
     Alert(AlertLevel, Alert),
     ChangeCipherSpec,
     ApplicationData,
@@ -115,7 +123,7 @@ impl Records {
         let (mut body, beyond) = input.split_at(self.rest.min(input.len()));
         let before = body.len();
         let item = match self.content {
-            content::HANDSHAKE => self.messages.next(&mut body)?.map(Item::Message),
+            content::HANDSHAKE => self.messages.next(&mut body)?,
             content::ALERT => self.alert(&mut body),
             _ => {
                 body = &[];
@@ -161,13 +169,23 @@ struct Messages {
     open: Option<Message>,
     /// Bytes to pass over: the body of a message that is not read.
     skip: usize,
+    /// Of a Certificate message that is passed over.
+    certificates: Option<Counter>,
 }
 
 impl Messages {
-    fn next(&mut self, input: &mut &[u8]) -> Result<Option<Message>, GaveUp> {
+    fn next(&mut self, input: &mut &[u8]) -> Result<Option<Item>, GaveUp> {
         let (skipped, rest) = input.split_at(self.skip.min(input.len()));
         self.skip -= skipped.len();
         *input = rest;
+        if let Some(counter) = &mut self.certificates {
+            counter.pass(skipped);
+        }
+        if self.skip == 0
+            && let Some(counter) = self.certificates.take()
+        {
+            return Ok(Some(Item::Certificates(counter.count())));
+        }
         if self.open.is_none() {
             if !fill(&mut self.header, MESSAGE_HEADER, input) {
                 return Ok(None);
@@ -175,13 +193,14 @@ impl Messages {
             let message = self.begin()?;
             if !message::is_read(message.kind) {
                 self.skip = message.length;
-                return Ok(Some(message));
+                let passes = message.kind == message::CERTIFICATE;
+                self.certificates = passes.then(Counter::default);
+                return Ok(Some(Item::Message(message)));
             }
             self.open = Some(message);
         }
-        Ok(self
-            .open
-            .take_if(|message| fill(&mut message.body, message.length, input)))
+        let whole = |message: &mut Message| fill(&mut message.body, message.length, input);
+        Ok(self.open.take_if(whole).map(Item::Message))
     }
 
     fn begin(&mut self) -> Result<Message, GaveUp> {

@@ -5,10 +5,12 @@ use tls_parser::{
     parse_ecdh_params, parse_tls_handshake_server_hello,
 };
 
+use super::chain::Chain;
 use super::client::extensions;
 use super::codes::{CipherSuite, Group, SignatureScheme, Version, protocol};
 use super::cursor::Cursor;
 use super::records::{Message, message};
+use super::session::Ticket;
 use super::{Facts, GaveUp};
 
 /// The random of a ServerHello that is a HelloRetryRequest (RFC 8446, 4.1.3).
@@ -124,10 +126,22 @@ pub(super) fn note(facts: &mut Facts, message: &Message) -> Result<(), GaveUp> {
         (_, HELLO_REQUEST) => {}
         (None, message::SERVER_HELLO) => hello(facts, &message.body).ok_or(GaveUp::Malformed)?,
         (None, _) => return Err(GaveUp::Underway),
-        (Some(_), message::CERTIFICATE) => facts.seen.full_flight = true,
+        (Some(_), message::CERTIFICATE) => {
+            facts.seen.full_flight = true;
+            facts.server_chain = Some(Chain {
+                length: message.length,
+                certificates: None,
+            });
+        }
         (Some(_), message::SERVER_HELLO_DONE) => {
             facts.seen.full_flight = true;
             facts.seen.server_flight_ended = true;
+        }
+        (Some(_), message::NEW_SESSION_TICKET) => {
+            // Lifetime and ticket (RFC 5077, 3.3).
+            let mut body = Cursor(&message.body);
+            let ticket = body.take(4).and_then(|_| body.vector16());
+            facts.seen.issued_ticket = Ticket::of(ticket.unwrap_or_default());
         }
         (Some(choice), message::SERVER_KEY_EXCHANGE) => {
             facts.seen.full_flight = true;

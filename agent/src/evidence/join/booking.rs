@@ -68,7 +68,8 @@ impl Joiner {
 
     pub(super) fn book(&mut self, mut handshake: Box<Handshake>, facts: Option<Box<Facts>>) {
         if let Some(mut facts) = facts {
-            self.sessions.judge(&mut facts);
+            let Handshake { role, process, .. } = *handshake;
+            self.sessions.judge(&mut facts, role, process, self.now);
             facts.apply_to(&mut handshake);
             let socket = handshake.source == Source::Socket;
             if socket && facts.has_fatal_alert() {

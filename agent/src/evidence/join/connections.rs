@@ -63,8 +63,10 @@ impl Joiner {
         let settled = self.settled.remove(id);
         if let Some(settled) = settled {
             connection.cipher = settled.cipher;
+            connection.resumption = settled.resumption;
         } else if let Some(facts) = self.dialogues.get(id).and_then(Dialogue::facts) {
             connection.cipher = facts.cipher();
+            connection.resumption = facts.resumption();
         }
         let waiting = self.sockets.get(&id).and_then(|it| self.held.get_mut(it));
         match waiting {

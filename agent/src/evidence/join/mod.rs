@@ -201,13 +201,24 @@ impl Joiner {
             Evidence::Handshake(handshake) => self.handshake(handshake, at, probed),
             Evidence::Closed(connection) => self.closed(connection),
             other => {
-                if let Evidence::Process(ProcessEvent::Exit { process, .. }) = &other {
-                    self.exited.push_back((self.now, *process));
+                if let Evidence::Process(event) = &other {
+                    self.process_event(event);
                 }
                 self.ready.push(other);
             }
         }
         std::mem::take(&mut self.ready)
+    }
+
+    fn process_event(&mut self, event: &ProcessEvent) {
+        match event {
+            ProcessEvent::Fork { child, .. } => self.sessions.process_began(*child),
+            ProcessEvent::Exec { .. } => {}
+            ProcessEvent::Exit { process, .. } => {
+                self.sessions.process_ended(*process);
+                self.exited.push_back((self.now, *process));
+            }
+        }
     }
 
     /// Says that all evidence up to `now` was taken; gives what waited too long.

@@ -10,6 +10,7 @@ mod any_order;
 mod hellos;
 mod memory;
 mod rules;
+mod sessions;
 
 use std::time::Duration;
 

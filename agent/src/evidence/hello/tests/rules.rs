@@ -38,6 +38,16 @@ fn the_wire_fills_in_what_is_unknown() {
 }
 
 #[test]
+fn certificates_are_counted_where_they_are_in_clear() {
+    let chain = facts("openssl30-tls12-full").server_chain.unwrap();
+    assert_eq!(chain.certificates, Some(1));
+    assert!((500..1500).contains(&chain.length), "{chain:?}");
+    for without in ["openssl30-tls13-full", "openssl30-tls12-ticket"] {
+        assert_eq!(facts(without).server_chain, None, "{without}");
+    }
+}
+
+#[test]
 fn a_signature_that_is_encrypted_is_left_to_the_library() {
     let mut handshake = unknown(Role::Server);
     handshake.signature = "ecdsa_p256";

@@ -62,6 +62,7 @@ fn without_probes_the_socket_is_booked_at_once() {
         panic!("a closed connection");
     };
     assert_eq!(connection.cipher, "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384");
+    assert_eq!(connection.resumption, Resumption::None);
 }
 
 #[test]

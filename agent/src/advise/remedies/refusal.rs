@@ -1,0 +1,141 @@
+//! What to change so that sessions are taken up, where it is known why they are not.
+
+use super::{Advice, Cause, Server, resumption};
+
+pub(super) const fn since(cause: Cause, server: Server) -> Advice {
+    match cause {
+        Cause::Off => off(server),
+        Cause::OffOrTimeOut => resumption::refused(server),
+        Cause::NotShared => not_shared(server),
+        Cause::Restarted => restarted(server),
+        Cause::OtherService => other_service(server),
+        Cause::TimeOut => time_out(server),
+        Cause::TooSmall => too_small(server),
+    }
+}
+
+const fn off(server: Server) -> Advice {
+    match server {
+        Server::Nginx => (
+            "Switch the session cache and tickets on. Without a cache, which is the default, nginx \
+             gives session ids that it does not keep.",
+            "ssl_session_cache shared:TLS:10m;\nssl_session_tickets on;",
+        ),
+        Server::Apache => (
+            "Switch the session cache and tickets on.",
+            "SSLSessionCache shmcb:/run/apache2/ssl_scache(2097152)\nSSLSessionTickets on",
+        ),
+        Server::HaProxy => (
+            "Remove `no-tls-tickets` from bind lines, and see that the cache is not 0.",
+            "tune.ssl.cachesize 100000",
+        ),
+        Server::Envoy => (
+            "Do not disable resumption.",
+            "disable_stateless_session_resumption: false\n\
+             disable_stateful_session_resumption: false",
+        ),
+        Server::Domino => (
+            "See that the session cache is not 0 in notes.ini, then restart the HTTP task.",
+            "SSL_RESUMABLE_SESSIONS=5000",
+        ),
+        Server::Stunnel => ("Switch resumption on.", "sessionResume = yes"),
+        Server::NodeJs | Server::Unknown => ("Switch on the session cache and tickets.", ""),
+    }
+}
+
+const fn not_shared(server: Server) -> Advice {
+    match server {
+        Server::Nginx => (
+            "Share the session cache among the workers: `builtin` is one for each.",
+            "ssl_session_cache shared:TLS:10m;",
+        ),
+        Server::Apache => (
+            "Keep the session cache in memory that all processes share.",
+            "SSLSessionCache shmcb:/run/apache2/ssl_scache(2097152)",
+        ),
+        Server::HaProxy => (
+            "Run one process with threads (`nbthread`), which share the cache and ticket keys; \
+             several processes need the same keys.",
+            "",
+        ),
+        other => resumption::refused(other),
+    }
+}
+
+const fn restarted(server: Server) -> Advice {
+    match server {
+        Server::Nginx => (
+            "Keep ticket keys in a file (`openssl rand 80`): nginx makes new ones when it is started \
+             or reloaded. A shared cache outlives a reload.",
+            "ssl_session_ticket_key /etc/nginx/ticket.key;\nssl_session_cache shared:TLS:10m;",
+        ),
+        Server::Apache => (
+            "Keep ticket keys in a file (`openssl rand 48`): Apache makes new ones when it is started \
+             or reloaded.",
+            "SSLSessionTicketKeyFile /etc/apache2/ticket.key",
+        ),
+        Server::HaProxy => (
+            "Keep ticket keys in a file: HAProxy makes new ones when it is started or reloaded.",
+            "bind :443 ssl crt /etc/haproxy/site.pem tls-ticket-keys /etc/haproxy/ticket.keys",
+        ),
+        other => resumption::refused(other),
+    }
+}
+
+const fn other_service(server: Server) -> Advice {
+    match server {
+        Server::Nginx | Server::Apache | Server::HaProxy => restarted(server),
+        other => resumption::refused(other),
+    }
+}
+
+const fn time_out(server: Server) -> Advice {
+    match server {
+        Server::Nginx => (
+            "Let sessions live as long as clients stay away; the default is 5 minutes.",
+            "ssl_session_timeout 1h;",
+        ),
+        Server::Apache => (
+            "Let sessions live as long as clients stay away; the default is 5 minutes.",
+            "SSLSessionCacheTimeout 3600",
+        ),
+        Server::HaProxy => (
+            "Let sessions live as long as clients stay away; the default is 5 minutes.",
+            "tune.ssl.lifetime 3600",
+        ),
+        Server::NodeJs => (
+            "Let sessions live as long as clients stay away; the default is 5 minutes.",
+            "sessionTimeout: 3600",
+        ),
+        Server::Envoy => (
+            "Let sessions live as long as clients stay away, in the listener's \
+             DownstreamTlsContext.",
+            "session_timeout: 3600s",
+        ),
+        Server::Stunnel => (
+            "Let sessions live as long as clients stay away; the default is 5 minutes.",
+            "sessionCacheTimeout = 3600",
+        ),
+        Server::Domino | Server::Unknown => ("Let sessions live as long as clients stay away.", ""),
+    }
+}
+
+const fn too_small(server: Server) -> Advice {
+    match server {
+        Server::Nginx => (
+            "Make the session cache larger: 1 MB holds about 4,000 sessions. With tickets the server \
+             need not keep any.",
+            "ssl_session_cache shared:TLS:50m;\nssl_session_tickets on;",
+        ),
+        Server::Apache => (
+            "Make the session cache larger. With tickets the server need not keep any.",
+            "SSLSessionCache shmcb:/run/apache2/ssl_scache(8388608)\nSSLSessionTickets on",
+        ),
+        Server::HaProxy => (
+            "Make the session cache larger. With tickets the server need not keep any.",
+            "tune.ssl.cachesize 100000",
+        ),
+        Server::Stunnel => ("Make the session cache larger.", "sessionCacheSize = 10000"),
+        other => resumption::refused(other),
+    }
+}
