@@ -239,7 +239,8 @@ static __always_inline struct exchange *follow_tail(struct exchange *exchange, s
 	struct clock *clock = &timed->at_work.clock;
 	__u64 now = clock_now(clock, call->time);
 	__u8 before = exchange->tail;
-	bool goes_on = exchange_tail(exchange, call->direction, call->length, is_one_record(call));
+	bool one_record = before == TAIL_NONE && is_one_record(call);
+	bool goes_on = exchange_tail(exchange, call->direction, call->length, one_record);
 
 	/* What was done until now belongs to the state before. */
 	exchange_add(exchange, clock, before, now);
@@ -269,8 +270,9 @@ leave_work(const struct socket_call *call, struct timed *timed, const struct con
 		return follow_tail(exchange, timed, call);
 	if (nothing && exchange->unanswered && exchange->stage == STAGE_HANDSHAKE)
 		return exchange;
-	if (call->direction == TLSPROF_DIRECTION_OUT && exchange->stage == STAGE_ENDING)
-		exchange_refusal(exchange, call->length, is_one_record(call));
+	if (call->direction == TLSPROF_DIRECTION_OUT && exchange->stage == STAGE_ENDING &&
+	    exchange_may_refuse(exchange, call->length) && is_one_record(call))
+		exchange->event.outcome = TLSPROF_OUTCOME_FAILED;
 	return leave_phase(timed, exchange, nothing, call->time);
 }
 

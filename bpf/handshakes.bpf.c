@@ -97,6 +97,8 @@ static __always_inline void handle_enter(struct pt_regs *ctx, __u8 role)
 		return;
 	}
 	clock_begin(&call.clock, bpf_ktime_get_ns());
+	if (!library_calls)
+		library_calls = true;
 	if (bpf_map_update_elem(&calls, &tid, &call, BPF_ANY)) {
 		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
 		return;

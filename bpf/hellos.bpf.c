@@ -37,22 +37,41 @@ static __always_inline void send_hello(struct transfer *transfer)
 	transfer->used = 0;
 }
 
-/* Copies `take` bytes to the end of what is put together; `offset`: where they stand in
- * TLS. */
-static __always_inline bool copy_out(struct transfer *transfer, __u32 take, __u32 offset)
+/* Room for `length` bytes at the end of what is put together; `offset`: where they stand
+ * in TLS. */
+static __always_inline __u8 *place(struct transfer *transfer, __u32 length, __u32 offset)
 {
-	__u64 used, length;
-
-	if (transfer->used + take > TLSPROF_HELLO_LEN)
+	if (transfer->used + length > TLSPROF_HELLO_LEN)
 		send_hello(transfer);
 	if (!transfer->used)
 		transfer->event.offset = offset;
-	used = at_most(transfer->used, TLSPROF_HELLO_LEN);
-	length = at_most(take, TLSPROF_HELLO_LEN);
-	if (bpf_probe_read_user(transfer->event.bytes + used, length,
+	return transfer->event.bytes + at_most(transfer->used, TLSPROF_HELLO_LEN);
+}
+
+/* Copies the header of a record that is copied: it was read before, and is sent together
+ * with the first bytes of the body, not as an event of its own. */
+static __always_inline void copy_header(struct transfer *transfer, const struct records *records)
+{
+	__u8 *to = place(transfer, RECORD_HEADER, records_offset(records) - RECORD_HEADER);
+
+	for (int i = 0; i < RECORD_HEADER; i++)
+		to[i] = records->header >> 8 * (RECORD_HEADER - 1 - i);
+	transfer->used += RECORD_HEADER;
+}
+
+/* Copies the next `take` bytes of a body. */
+static __always_inline bool copy_body(struct transfer *transfer, const struct records *records,
+				      __u32 take)
+{
+	__u8 *to;
+
+	if (records->left == records->length)
+		copy_header(transfer, records);
+	to = place(transfer, take, records_offset(records));
+	if (bpf_probe_read_user(to, at_most(take, TLSPROF_HELLO_LEN),
 				(void *)transfer->payload.base))
 		return false;
-	transfer->used = used + take;
+	transfer->used += take;
 	return true;
 }
 
@@ -69,7 +88,20 @@ static __always_inline bool take_header(struct transfer *transfer, struct record
 		if (i < take)
 			records_header_byte(records, bytes[i]);
 	}
-	return records->opaque || copy_out(transfer, take, records_offset(records));
+	return true;
+}
+
+/* The header of a record is there. */
+static __always_inline __u8 end_header(struct transfer *transfer, struct exchange *exchange,
+				       struct records *records)
+{
+	bool in_clear = !records->opaque;
+
+	if (!exchange_header(exchange, records, transfer->event.header.time))
+		return FOLLOWED_NOT_TLS;
+	if (in_clear && records->opaque && exchange_falls_silent(exchange, transfer->direction))
+		copy_header(transfer, records);
+	return FOLLOWED_ON;
 }
 
 /* An alert in clear is the last that was copied, as far as it came at once. One that
@@ -100,24 +132,18 @@ static __always_inline __u8 take_unit(struct transfer *transfer, struct exchange
 	if (!records->in_body) {
 		if (!take_header(transfer, records, take))
 			return FOLLOWED_LOST;
-	} else if (!records->opaque) {
+	} else if (exchange_copies(exchange, records)) {
 		if (take > TLSPROF_HELLO_LEN)
 			take = TLSPROF_HELLO_LEN;
-		if (!copy_out(transfer, take, records_offset(records)))
+		if (!copy_body(transfer, records, take))
 			return FOLLOWED_LOST;
 	}
 	pass(transfer, records, take);
 	records->left -= take;
 	if (records->left)
 		return FOLLOWED_ON;
-	if (!records->in_body) {
-		if (exchange_header(exchange, records, transfer->event.header.time))
-			return FOLLOWED_ON;
-		/* It is none: what was copied of it is not sent. */
-		if (!records->opaque)
-			transfer->used = transfer->used > take ? transfer->used - take : 0;
-		return FOLLOWED_NOT_TLS;
-	}
+	if (!records->in_body)
+		return end_header(transfer, exchange, records);
 	if (take == ALERT_BODY && records->type == CONTENT_ALERT && records->length == ALERT_BODY)
 		take_alert(transfer, exchange);
 	exchange_record(exchange, transfer->direction);
@@ -127,7 +153,7 @@ static __always_inline __u8 take_unit(struct transfer *transfer, struct exchange
 
 /*
  * The same as a function of its own, that the verifier goes through once and not
- * at every turn of a loop. Such functions take numbers only.
+ * at every turn of a loop. Such functions take numbers only, and look up the rest.
  */
 __noinline int follow_unit(__u64 connection)
 {
@@ -141,7 +167,7 @@ __noinline int follow_unit(__u64 connection)
 static __always_inline __u8 follow_records(struct transfer *transfer, struct exchange *exchange)
 {
 	struct records *records = exchange_side(exchange, transfer->direction);
-	__u8 followed = FOLLOWED_ON;
+	__u8 followed;
 
 	if (exchange_skips(exchange, transfer->direction)) {
 		exchange_skip(exchange, transfer->length);
@@ -149,14 +175,16 @@ static __always_inline __u8 follow_records(struct transfer *transfer, struct exc
 		transfer->length = 0;
 		return FOLLOWED_ON;
 	}
-	for (int i = 0; i < UNITS_A_CALL && transfer->length && !exchange->event.outcome; i++) {
-		followed = follow_unit(transfer->event.connection);
-		if (followed != FOLLOWED_ON)
+	/* A library that reads header and body apart moves one unit a call. */
+	followed = take_unit(transfer, exchange);
+	for (int i = 0; i < UNITS_A_CALL && followed == FOLLOWED_ON && transfer->length; i++) {
+		if (exchange->event.outcome)
 			break;
 		if (exchange_skips(exchange, transfer->direction)) {
 			pass(transfer, records, transfer->length);
 			break;
 		}
+		followed = follow_unit(transfer->event.connection);
 	}
 	send_hello(transfer);
 	if (followed == FOLLOWED_ON && transfer->length && !exchange->event.outcome)
@@ -293,11 +321,11 @@ static __always_inline void finish(struct connection *connection, struct exchang
 	begin_phase(connection->id, now);
 }
 
-static __always_inline void describe_exchange(struct exchange *exchange)
+static __always_inline void describe_exchange(struct exchange *exchange, __u32 pid)
 {
 	struct tlsprof_handshake_event *event = &exchange->event;
 
-	event->header.pid = bpf_get_current_pid_tgid() >> 32;
+	event->header.pid = pid;
 	event->process_start = process_start();
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 }
@@ -309,10 +337,13 @@ static __always_inline void advance(struct connection *connection, struct exchan
 {
 	__u8 direction = call->direction;
 	bool first = connection->tls == TLSPROF_TLS_NONE;
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 
+	if (first || pid != exchange->event.header.pid)
+		note_process_with_phase(pid);
 	if (first) {
 		connection->tls = TLSPROF_TLS_HANDSHAKE;
-		describe_exchange(exchange);
+		describe_exchange(exchange, pid);
 	}
 	if (!exchange->object)
 		join_exchange(exchange, connection->id,

@@ -36,11 +36,14 @@ struct {
 	__type(value, __u64);
 } hellos_made SEC(".maps");
 
+/* Whether any call of a library was ever entered: without probes no thread is looked up. */
+bool library_calls = false;
+
 static __always_inline struct call *current_call(void)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 
-	return bpf_map_lookup_elem(&calls, &tid);
+	return library_calls ? bpf_map_lookup_elem(&calls, &tid) : NULL;
 }
 
 /* The call of the library that a socket call is inside, if any, learns which connection
@@ -104,7 +107,7 @@ static __always_inline void join_exchange(struct exchange *exchange, __u64 conne
 			call->connection = connection;
 		return;
 	}
-	object = is_own_hello ? bpf_map_lookup_elem(&hellos_made, &tid) : NULL;
+	object = is_own_hello && library_calls ? bpf_map_lookup_elem(&hellos_made, &tid) : NULL;
 	if (!object)
 		return;
 	key.object = *object;

@@ -160,5 +160,4 @@ static __always_inline void begin_phase(__u64 connection, __u64 now)
 	phase->connection = connection;
 	clock_begin(&phase->clock, now - timed->since <= LEAD_NS ? timed->since : now);
 	claim_sample(phase->clock.began);
-	note_process_with_phase();
 }

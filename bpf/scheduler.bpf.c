@@ -110,11 +110,11 @@ static __always_inline void unpark_phase(struct timed *timed, __u32 tid, __u64 n
 static __always_inline void handle_switch_out(struct task_struct *prev, bool preempt,
 					      struct timed *timed, __u64 now)
 {
-	__u32 tid = BPF_CORE_READ(prev, pid);
+	__u32 tid = prev->pid;
 	/* One that is preempted on its way to sleep has its state already. */
 	long state = preempt ? 0 : task_state(prev);
-	__u8 reason = wait_reason(state, BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait),
-				  task_syscall(prev));
+	__u8 reason =
+		wait_reason(state, BPF_CORE_READ_BITFIELD(prev, in_iowait), task_syscall(prev));
 
 	if (timed->call == tid) {
 		struct call *call = bpf_map_lookup_elem(&calls, &tid);
@@ -134,8 +134,8 @@ static __always_inline void handle_switch_out(struct task_struct *prev, bool pre
 static __always_inline void handle_switch_in(struct task_struct *next, struct timed *timed,
 					     __u64 now)
 {
-	__u32 tid = BPF_CORE_READ(next, pid);
-	struct call *call = bpf_map_lookup_elem(&calls, &tid);
+	__u32 tid = next->pid;
+	struct call *call = library_calls ? bpf_map_lookup_elem(&calls, &tid) : NULL;
 
 	if (call) {
 		unpark(&call->clock, now);
@@ -155,10 +155,12 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 		handle_thread_end(prev);
 	if (!timed)
 		return 0;
-	keep_up(timed);
-	if (!timed->call && !timed->phase && !threads_parked)
+	if (!timed->call && !timed->phase && !threads_parked) {
+		keep_up(timed);
 		return 0;
+	}
 	now = bpf_ktime_get_ns();
+	keep_up_at(timed, now);
 	count_hit(TLSPROF_HIT_SWITCH);
 	if (timed->call || timed->phase)
 		handle_switch_out(prev, preempt, timed, now);

@@ -220,6 +220,23 @@ static inline bool exchange_skips(const struct exchange *exchange, __u8 directio
 	return !is_from_client(exchange, direction) && has_seen(exchange, SEEN_SERVER_ENCRYPTED);
 }
 
+/* Whether the agent is to read this record. Once the server encrypts without having
+ * changed ciphers up to TLS 1.2, it is TLS 1.3, and only alerts mean anything. */
+static inline bool exchange_copies(const struct exchange *exchange, const struct records *records)
+{
+	return !records->opaque && (records->type != CONTENT_CHANGE_CIPHER_SPEC ||
+				    !has_seen(exchange, SEEN_SERVER_ENCRYPTED));
+}
+
+/* This is the first header after which a direction says nothing more in clear: whether
+ * the agent cannot know that without it. */
+static inline bool exchange_falls_silent(const struct exchange *exchange, __u8 direction)
+{
+	const __u16 told = SEEN_SERVER_ENCRYPTED | SEEN_CLIENT_CHANGE_CIPHER;
+
+	return is_from_client(exchange, direction) && !(exchange->seen & told);
+}
+
 /* So many such bytes have moved. */
 static inline void exchange_skip(struct exchange *exchange, __u32 length)
 {
@@ -233,13 +250,12 @@ static inline void exchange_skip(struct exchange *exchange, __u32 length)
 /*
  * The server's first word after the client's flight: an alert, if the client sent
  * more than its Finished, is taken for a refusal of its certificate. It may be the
- * end of a connection that nobody used.
+ * end of a connection that nobody used. Whether so many bytes are one, if they are
+ * one record: that is dearer to find out.
  */
-static inline void exchange_refusal(struct exchange *exchange, int length, bool one_record)
+static inline bool exchange_may_refuse(const struct exchange *exchange, int length)
 {
-	if (one_record && has_seen(exchange, SEEN_CLIENT_ENCRYPTED) &&
-	    is_alert_13(length - RECORD_HEADER))
-		exchange->event.outcome = TLSPROF_OUTCOME_FAILED;
+	return has_seen(exchange, SEEN_CLIENT_ENCRYPTED) && is_alert_13(length - RECORD_HEADER);
 }
 
 /* Handshake bytes have moved: which part of it what follows belongs to. */
@@ -268,7 +284,7 @@ static inline void exchange_idle(struct exchange *exchange)
 
 /*
  * The next socket call of the thread in this state moved `length` bytes on the
- * same connection; `one_record`: all of them one record. Returns whether what
+ * same connection; `one_record`: all of them one record, asked for the first one. Returns whether what
  * comes after it matters too.
  *
  * What was sent is a ticket, and so still handshake, if the same length is sent

@@ -211,54 +211,54 @@ static __always_inline __u64 at_most(__u64 value, const __u64 most)
 	return value;
 }
 
-/* The system call that a task is in, by its saved registers. */
+/* The system call that a task is in, by its saved registers. The verifier knows what these
+ * pointers point to: they are read without a helper. */
 #if defined(__TARGET_ARCH_x86)
 #define __USER32_CS 0x23 /* arch/x86/include/asm/segment.h */
 
 static __always_inline long syscall_number(struct pt_regs *regs)
 {
-	return BPF_CORE_READ(regs, orig_ax);
+	return regs->orig_ax;
 }
 
 static __always_inline bool is_compat(struct pt_regs *regs)
 {
-	return (__u16)BPF_CORE_READ(regs, cs) == __USER32_CS;
+	return (__u16)regs->cs == __USER32_CS;
 }
 
 static __always_inline __u64 instruction_of(struct pt_regs *regs)
 {
-	return BPF_CORE_READ(regs, ip);
+	return regs->ip;
 }
 
-/* By a pointer that the verifier trusts. */
 #define SYSCALL_NUMBER(regs) ((long)(regs)->orig_ax)
 #define SYSCALL_PARM1(regs) ((regs)->di)
-#define SYSCALL_PARM2(regs) BPF_CORE_READ(regs, si)
-#define SYSCALL_PARM3(regs) BPF_CORE_READ(regs, dx)
-#define SYSCALL_PARM4(regs) BPF_CORE_READ(regs, r10)
+#define SYSCALL_PARM2(regs) ((regs)->si)
+#define SYSCALL_PARM3(regs) ((regs)->dx)
+#define SYSCALL_PARM4(regs) ((regs)->r10)
 #else
 #define PSR_MODE32_BIT 0x10 /* arch/arm64/include/uapi/asm/ptrace.h */
 
 static __always_inline long syscall_number(struct pt_regs *regs)
 {
-	return BPF_CORE_READ(regs, syscallno);
+	return regs->syscallno;
 }
 
 static __always_inline bool is_compat(struct pt_regs *regs)
 {
-	return BPF_CORE_READ(regs, pstate) & PSR_MODE32_BIT;
+	return regs->pstate & PSR_MODE32_BIT;
 }
 
 static __always_inline __u64 instruction_of(struct pt_regs *regs)
 {
-	return BPF_CORE_READ(regs, pc);
+	return regs->pc;
 }
 
 #define SYSCALL_NUMBER(regs) ((long)(regs)->syscallno)
 #define SYSCALL_PARM1(regs) ((regs)->orig_x0)
-#define SYSCALL_PARM2(regs) BPF_CORE_READ(regs, regs[1])
-#define SYSCALL_PARM3(regs) BPF_CORE_READ(regs, regs[2])
-#define SYSCALL_PARM4(regs) BPF_CORE_READ(regs, regs[3])
+#define SYSCALL_PARM2(regs) ((regs)->regs[1])
+#define SYSCALL_PARM3(regs) ((regs)->regs[2])
+#define SYSCALL_PARM4(regs) ((regs)->regs[3])
 #endif
 
 #endif /* TLSPROF_NATIVE */

@@ -81,14 +81,17 @@ static __always_inline struct timed *timed_here(void)
 	return bpf_map_lookup_elem(&timed_threads, &zero);
 }
 
+static __always_inline void keep_up_at(struct timed *timed, __u64 now)
+{
+	timed->since = timed->keep_up ? now : 0;
+	if (timed->keep_up)
+		timed->keep_up--;
+}
+
+/* The same where the time is asked for by nothing else. */
 static __always_inline void keep_up(struct timed *timed)
 {
-	if (!timed->keep_up) {
-		timed->since = 0;
-		return;
-	}
-	timed->keep_up--;
-	timed->since = bpf_ktime_get_ns();
+	keep_up_at(timed, timed->keep_up ? bpf_ktime_get_ns() : 0);
 }
 
 static __always_inline void mark_call(__u32 tid)

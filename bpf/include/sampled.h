@@ -41,9 +41,8 @@ struct {
 	__type(value, __u8);
 } processes_with_phases SEC(".maps");
 
-static __always_inline void note_process_with_phase(void)
+static __always_inline void note_process_with_phase(__u32 pid)
 {
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	__u8 one = 1;
 
 	if (!bpf_map_lookup_elem(&processes_with_phases, &pid))

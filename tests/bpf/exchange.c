@@ -284,13 +284,12 @@ static void a_refused_client_certificate_is_a_failure(void)
 	CHECK_EQUAL(FEED(&exchange, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
 			 C(APPLICATION_DATA, 800), C(APPLICATION_DATA, 69)),
 		    5);
-	exchange_refusal(&exchange, RECORD_HEADER + 19, true);
-	CHECK_EQUAL(exchange.event.outcome, TLSPROF_OUTCOME_FAILED);
+	CHECK_EQUAL(exchange_may_refuse(&exchange, RECORD_HEADER + 19), true);
+	CHECK_EQUAL(exchange_may_refuse(&exchange, RECORD_HEADER + 250), false);
 	CHECK_EQUAL(FEED(&used, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
 			 C(APPLICATION_DATA, 69)),
 		    4);
-	exchange_refusal(&used, RECORD_HEADER + 19, true);
-	CHECK_EQUAL(used.event.outcome, TLSPROF_OUTCOME_COMPLETED);
+	CHECK_EQUAL(exchange_may_refuse(&used, RECORD_HEADER + 19), false);
 }
 
 static void work_on_the_request_is_not_handshake(void)
@@ -323,6 +322,39 @@ static void an_answer_in_two_writes_is_no_ticket(void)
 	CHECK_EQUAL(event.finish_and_answer, 50);
 }
 
+static void in_tls13_only_alerts_are_copied_after_the_hellos(void)
+{
+	struct exchange exchange = fresh(TLSPROF_ROLE_SERVER);
+	struct records change = { .type = CONTENT_CHANGE_CIPHER_SPEC },
+		       alert = { .type = CONTENT_ALERT };
+
+	/* Up to TLS 1.2 it tells a resumption. */
+	CHECK_EQUAL(FEED(&exchange, C(HANDSHAKE, 220), S(HANDSHAKE, 122)), 0);
+	CHECK_EQUAL(exchange_copies(&exchange, &change), true);
+	CHECK_EQUAL(FEED(&exchange, S(APPLICATION_DATA, 900)), 0);
+	CHECK_EQUAL(exchange_copies(&exchange, &change), false);
+	CHECK_EQUAL(exchange_copies(&exchange, &alert), true);
+	alert.opaque = 1;
+	CHECK_EQUAL(exchange_copies(&exchange, &alert), false);
+}
+
+static void the_agent_learns_that_a_client_falls_silent(void)
+{
+	struct exchange early = fresh(TLSPROF_ROLE_SERVER), later = fresh(TLSPROF_ROLE_SERVER);
+	struct exchange changed = fresh(TLSPROF_ROLE_SERVER);
+
+	CHECK_EQUAL(FEED(&early, C(HANDSHAKE, 500), C(CHANGE_CIPHER_SPEC, 1)), 0);
+	CHECK_EQUAL(exchange_falls_silent(&early, IN), true);
+	CHECK_EQUAL(exchange_falls_silent(&early, OUT), false);
+	CHECK_EQUAL(FEED(&later, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900)),
+		    0);
+	CHECK_EQUAL(exchange_falls_silent(&later, IN), false);
+	CHECK_EQUAL(FEED(&changed, C(HANDSHAKE, 200), S(HANDSHAKE, 80), C(HANDSHAKE, 37),
+			 C(CHANGE_CIPHER_SPEC, 1)),
+		    0);
+	CHECK_EQUAL(exchange_falls_silent(&changed, IN), false);
+}
+
 int main(void)
 {
 	RUN(tls12_full_ends_with_the_servers_finished);
@@ -343,5 +375,7 @@ int main(void)
 	RUN(an_answer_in_two_writes_is_no_ticket);
 	RUN(a_refused_client_certificate_is_a_failure);
 	RUN(work_on_the_request_is_not_handshake);
+	RUN(in_tls13_only_alerts_are_copied_after_the_hellos);
+	RUN(the_agent_learns_that_a_client_falls_silent);
 	return summary();
 }

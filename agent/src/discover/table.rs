@@ -159,15 +159,15 @@ impl<S: ProcessSource> ProcessTable<S> {
         self.replace_images(pid, images);
     }
 
-    /// Reads the CPU time of the selected live processes. Do so before asking
-    /// for [`cpu_since_start`](Self::cpu_since_start), and now and then: the
+    /// Reads the CPU time of those selected live processes for which `wanted` holds. Do so
+    /// before asking for [`cpu_since_start`](Self::cpu_since_start), and now and then: the
     /// final value of a process comes as a sum, and is divided into user and
     /// system as they stood here last (all user, if it was never read).
-    pub fn read_cpu(&mut self) {
+    pub fn read_cpu(&mut self, wanted: impl Fn(Pid) -> bool) {
         let selected = self
             .entries
             .iter()
-            .filter(|(_, entry)| entry.alive && entry.selected);
+            .filter(|(pid, entry)| entry.alive && entry.selected && wanted(**pid));
         let pids: Vec<Pid> = selected.map(|(&pid, _)| pid).collect();
         for pid in pids {
             // Gone or unreadable: its exit is still to come.

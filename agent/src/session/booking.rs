@@ -192,7 +192,7 @@ impl Session {
     /// CPU time counts from here on: what services used while probes were being attached
     /// was neither probed nor sampled.
     pub(super) fn begin_cpu(&mut self) {
-        self.table.read_cpu();
+        self.table.read_cpu(|_| true);
         let services = self.table.services();
         let names = services.iter().map(|service| service.name.as_str());
         self.cpu_before = names
@@ -201,10 +201,24 @@ impl Session {
         self.cpu_read = Instant::now();
     }
 
-    /// Books what the kernel accounted to the services since the last time.
+    /// Books what the kernel accounted to the services since the last time, but for
+    /// processes that hardly ran: these follow within seconds, or at the end.
     pub(super) fn book_cpu(&mut self) {
+        let wanted = self.readings.begin();
+        // Without samples nothing tells who ran.
+        let all = self.loaded.samples.is_err();
+        self.table.read_cpu(|pid| all || wanted(pid));
+        self.book_cpu_as_read();
+    }
+
+    /// Books all that the kernel accounted to the services: nothing is to follow.
+    pub(super) fn book_all_cpu(&mut self) {
+        self.table.read_cpu(|_| true);
+        self.book_cpu_as_read();
+    }
+
+    fn book_cpu_as_read(&mut self) {
         self.cpu_read = Instant::now();
-        self.table.read_cpu();
         let mut names = self.services_worth_booking();
         // Services without live processes may have ended since the last time, or have come
         // and gone since then.

@@ -10,6 +10,7 @@ pub mod governor;
 mod images;
 mod listening;
 mod queues;
+mod readings;
 mod sampling;
 mod silence;
 pub mod spots;
@@ -48,6 +49,7 @@ use asking::Asking;
 use budget::Budget;
 use listening::Listening;
 use queues::Queues;
+use readings::Readings;
 use sampling::SampleDesk;
 use silence::Silence;
 use spots::Spots;
@@ -117,6 +119,7 @@ pub struct Session {
     trap: TrapCost,
     began: Instant,
     cpu_read: Instant,
+    readings: Readings,
     /// What services had used when the profile began.
     cpu_before: BTreeMap<String, CpuTime>,
     cpu_booked: BTreeMap<String, CpuTime>,
@@ -183,6 +186,7 @@ impl Session {
             trap,
             began: now,
             cpu_read: now,
+            readings: Readings::default(),
             cpu_before: BTreeMap::new(),
             cpu_booked: BTreeMap::new(),
             spots: options.spots.then(Spots::default),
@@ -254,7 +258,7 @@ impl Session {
         self.flush(&mut see);
         self.take_samples();
         self.take_packets();
-        self.book_cpu();
+        self.book_all_cpu();
         self.settle_cpu();
         self.bound_time_wait();
         self.read_accept_queues(true);

@@ -53,6 +53,7 @@ impl Session {
             proc,
             undecodable,
             ledger,
+            readings,
             ..
         } = self;
         let ledger = ledger.read().unwrap_or_else(PoisonError::into_inner);
@@ -66,6 +67,7 @@ impl Session {
                 *undecodable += 1;
                 return;
             };
+            readings.note_sample(sample.process);
             let shown = samples.take(&scene, &sample);
             if let (Some(spots), Some(shown)) = (spots.as_mut(), shown) {
                 keep_spot(spots, proc, table, &sample, shown);

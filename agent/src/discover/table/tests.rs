@@ -359,7 +359,7 @@ fn cpu_time_counts_from_the_scan_or_the_fork() {
     fake.run(12, 10, 70, "/usr/sbin/nginx", &[]);
     fake.use_cpu(10, 1030, 1010);
     fake.use_cpu(12, 200, 100);
-    table.read_cpu();
+    table.read_cpu(|_| true);
     assert_eq!(table.cpu_since_start("nginx"), cpu(230, 110));
 
     fake.end(12);
@@ -387,7 +387,7 @@ fn cpu_time_before_an_exec_stays_with_the_old_service() {
     fake.use_cpu(12, 10, 0);
     table.apply(&exec(12, "/usr/bin/node"));
     fake.use_cpu(12, 15, 5);
-    table.read_cpu();
+    table.read_cpu(|_| true);
     assert_eq!(table.cpu_since_start("init"), cpu(10, 0));
     assert_eq!(table.cpu_since_start("node"), cpu(5, 5));
 }
@@ -396,7 +396,7 @@ fn cpu_time_before_an_exec_stays_with_the_old_service() {
 fn an_exit_that_comes_after_the_scan_counts_only_the_rest() {
     let (fake, mut table) = nginx();
     fake.use_cpu(11, 40, 0);
-    table.read_cpu();
+    table.read_cpu(|_| true);
     fake.end(11);
     table.scan().unwrap();
     assert_eq!(table.cpu_since_start("nginx"), cpu(40, 0));
@@ -425,7 +425,7 @@ fn a_pid_selects_the_process_and_its_descendants() {
 
     fake.use_cpu(20, 100, 100);
     fake.use_cpu(10, 10, 0);
-    table.read_cpu();
+    table.read_cpu(|_| true);
     assert_eq!(table.cpu_since_start("nginx"), cpu(10, 0));
 }
 
