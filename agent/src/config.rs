@@ -462,7 +462,7 @@ mod tests {
         assert_eq!(parsed, Config::default());
         // It shows every key, so that none is undocumented.
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 21);
+        assert_eq!(keys, 22);
     }
 
     #[test]

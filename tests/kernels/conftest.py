@@ -35,7 +35,7 @@ SCENARIOS = {
 }
 """By the fixture that has the guest."""
 
-GUESTS = pytest.StashKey[list[tuple[str, Guest]]]()
+GUESTS = pytest.StashKey[dict[tuple[str, str], Guest]]()
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +80,7 @@ def finished(request, guests) -> Guest:
         guest = guests[scenario, name].result()
     except Unobtainable as why:
         pytest.skip(f"kernel {name} cannot be had: {why}")
-    request.config.stash.setdefault(GUESTS, []).append((scenario, guest))
+    request.config.stash.setdefault(GUESTS, {})[scenario, name] = guest
     return guest
 
 
@@ -109,7 +109,8 @@ def locked(request, guests) -> Guest:
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    for scenario, guest in config.stash.get(GUESTS, []):
+    for (scenario, name), guest in config.stash.get(GUESTS, {}).items():
         version = guest.checks["kernel"].text
-        name = f"kernel {guest.kernel.name} ({scenario})"
-        terminalreporter.write_line(f"{name}: {version}, {guest.seconds:.0f} s")
+        terminalreporter.write_line(
+            f"kernel {name} ({scenario}): {version}, {guest.seconds:.0f} s"
+        )
