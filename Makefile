@@ -146,7 +146,7 @@ lint: ## Check formatting, clippy, C style and shell scripts
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	clang-format --dry-run --Werror $(C_SOURCES)
-	shellcheck $(SCRIPTS)
+	shellcheck -x $(SCRIPTS)
 
 .PHONY: fmt
 fmt: ## Format the Rust and C sources
