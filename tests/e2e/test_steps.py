@@ -17,6 +17,9 @@ from harness.profiler import Profiling
 from harness.settling import measure_until
 
 TOLERANCE = 0.20
+COLDER = 0.30
+"""How much more a step may take than in a loop: in a server its code and tables have left the
+caches by the time of the next handshake, and on a busy machine more of them."""
 REPEATS = dict(least=5, most=15)
 CPU = 0
 
@@ -94,8 +97,10 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        ratios = (self.derivation, self.exchange, self.signing)
-        return all(ratio == pytest.approx(1.0, abs=TOLERANCE) for ratio in ratios)
+        steps = (self.exchange, self.signing)
+        return self.derivation == pytest.approx(1.0, abs=TOLERANCE) and all(
+            1.0 - TOLERANCE <= ratio <= 1.0 + COLDER for ratio in steps
+        )
 
 
 @pytest.mark.parametrize("group", SPEED_ALGORITHM)
