@@ -69,6 +69,22 @@ static __always_inline __u64 process_cpu(struct task_struct *task)
 }
 
 /*
+ * How often clock ticks found it in user and in system mode: by these the kernel divides
+ * the CPU time that wait4(2) tells (cputime_adjust, kernel/sched/cputime.c). A thread that
+ * is released in between may be missed or count twice: one share of many.
+ */
+static __always_inline void read_ticks(struct tlsprof_process_event *event,
+				       struct task_struct *task)
+{
+	event->user = BPF_CORE_READ(task, signal, utime);
+	event->system = BPF_CORE_READ(task, signal, stime);
+	if (!BPF_CORE_READ(task, signal, nr_threads))
+		return;
+	event->user += BPF_CORE_READ(task, group_leader, utime);
+	event->system += BPF_CORE_READ(task, group_leader, stime);
+}
+
+/*
  * A thread has left its last CPU for good. Only now does the kernel know what it used:
  * at sched_process_exit the time since its last tick is not accounted yet, and it has
  * still to give back its memory and its files.
@@ -89,6 +105,7 @@ static __always_inline void handle_thread_end(struct task_struct *task)
 		return;
 	describe(&event, TLSPROF_EVENT_EXIT, task);
 	event.cpu = process_cpu(task);
+	read_ticks(&event, task);
 	bpf_map_delete_elem(&processes_with_phases, &event.header.pid);
 	send_event(&event, sizeof(event));
 }

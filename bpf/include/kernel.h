@@ -52,6 +52,8 @@ typedef struct {
 struct signal_struct {
 	atomic_t live;
 	int nr_threads;
+	__u64 utime;
+	__u64 stime;
 	unsigned long long sum_sched_runtime;
 };
 
@@ -59,6 +61,8 @@ struct task_struct {
 	unsigned int __state; /* `state` up to 5.13, see task_state() */
 	unsigned int flags;
 	struct sched_entity se;
+	__u64 utime;
+	__u64 stime;
 	unsigned int in_iowait : 1;
 	int pid;
 	int tgid;

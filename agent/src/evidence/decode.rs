@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::hello::{Direction, Opening, Upgrade};
 use super::{
-    Carries, Chunk, Closer, Connection, Evidence, Handshake, Outcome, Owner, ProcessEvent, Remote,
-    Resumption, Role, Source, Step, Steps, Whole,
+    Carries, Chunk, Closer, Connection, Evidence, Handshake, LifetimeCpu, Outcome, Owner,
+    ProcessEvent, Remote, Resumption, Role, Source, Step, Steps, Whole,
 };
 use crate::kernel::contract::{
     TLSPROF_CLOSER_REMOTE, TLSPROF_CLOSER_TIMEOUT, TLSPROF_DIRECTION_IN,
@@ -141,7 +141,11 @@ fn process(event: &tlsprof_process_event) -> Option<ProcessEvent> {
         }),
         TLSPROF_EVENT_EXIT => Some(ProcessEvent::Exit {
             process,
-            cpu: Duration::from_nanos(event.cpu),
+            cpu: LifetimeCpu {
+                total: Duration::from_nanos(event.cpu),
+                user_ticks: Duration::from_nanos(event.user),
+                system_ticks: Duration::from_nanos(event.system),
+            },
         }),
         _ => None,
     }

@@ -279,8 +279,33 @@ pub enum ProcessEvent {
         /// The process.
         process: Pid,
         /// CPU time of all its threads over its whole life.
-        cpu: Duration,
+        cpu: LifetimeCpu,
     },
+}
+
+/// CPU time that a process used until its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LifetimeCpu {
+    /// Of all its threads, exact.
+    pub total: Duration,
+    /// What clock ticks found in user mode: good for a share of the total only.
+    pub user_ticks: Duration,
+    /// What clock ticks found in system mode, likewise.
+    pub system_ticks: Duration,
+}
+
+impl LifetimeCpu {
+    /// The part of the total in system mode, as the kernel tells it to who waits for the
+    /// process: divided like its ticks, and all user time if no tick hit it
+    /// (`cputime_adjust` in kernel/sched/cputime.c).
+    pub fn system(self) -> Duration {
+        let ticks = self.user_ticks.saturating_add(self.system_ticks);
+        if ticks.is_zero() {
+            return Duration::ZERO;
+        }
+        self.total
+            .mul_f64(self.system_ticks.div_duration_f64(ticks))
+    }
 }
 
 /// One report of the kernel side.

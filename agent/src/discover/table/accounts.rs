@@ -1,10 +1,10 @@
 //! CPU time of services since the profile began.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use crate::discover::process::CpuTime;
 use crate::discover::service::ServiceName;
+use crate::evidence::LifetimeCpu;
 
 /// Services with an account of their own; what the rest used is under `other`.
 const MAX_ACCOUNTS: usize = 1024;
@@ -36,22 +36,14 @@ impl ProcessCpu {
         self.last.system = self.last.system.max(now.system);
     }
 
-    /// Takes note of the final total. How it divides into user and system is not
-    /// known any more: what was used since the last reading is divided as all
-    /// before it was, or is all user if nothing was seen before.
-    pub(super) fn ended(&mut self, total: Duration) {
-        let seen = self.last.total();
-        let unseen = total.saturating_sub(seen);
-        let user = if seen.is_zero() {
-            unseen
-        } else {
-            unseen
-                .mul_f64(self.last.user.as_secs_f64() / seen.as_secs_f64())
-                .min(unseen)
-        };
+    /// Takes note of what it used until its end. As in [`read`](Self::read), neither part
+    /// becomes less; what was not seen yet adds up to the total.
+    pub(super) fn ended(&mut self, cpu: LifetimeCpu) {
+        let unseen = cpu.total.saturating_sub(self.last.total());
+        let system = cpu.system().saturating_sub(self.last.system).min(unseen);
         self.last += CpuTime {
-            user,
-            system: unseen.saturating_sub(user),
+            user: unseen.saturating_sub(system),
+            system,
         };
     }
 
@@ -105,6 +97,8 @@ impl Accounts {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn cpu(user: u64, system: u64) -> CpuTime {
@@ -114,20 +108,37 @@ mod tests {
         }
     }
 
+    fn lifetime(total: u64, user_ticks: u64, system_ticks: u64) -> LifetimeCpu {
+        LifetimeCpu {
+            total: Duration::from_millis(total),
+            user_ticks: Duration::from_millis(user_ticks),
+            system_ticks: Duration::from_millis(system_ticks),
+        }
+    }
+
     #[test]
-    fn final_total_is_divided_as_seen_before() {
+    fn final_total_is_divided_like_the_ticks() {
         let mut process = ProcessCpu::since(cpu(100, 100));
         process.read(cpu(300, 100));
-        process.ended(Duration::from_millis(800));
+        process.ended(lifetime(800, 600, 200));
         assert_eq!(process.settle(), cpu(500, 100));
         assert_eq!(process.settle(), cpu(0, 0));
     }
 
     #[test]
-    fn final_total_of_an_unseen_process_is_user_time() {
-        let mut process = ProcessCpu::default();
-        process.ended(Duration::from_millis(7));
-        assert_eq!(process.settle(), cpu(7, 0));
+    fn final_total_of_an_unseen_process_is_divided_as_the_kernel_does() {
+        for (ticks, expected) in [
+            ((0, 0), cpu(7, 0)),
+            ((4, 0), cpu(7, 0)),
+            ((0, 4), cpu(0, 7)),
+            ((4, 4), cpu(3, 4)),
+        ] {
+            let mut process = ProcessCpu::default();
+            process.ended(lifetime(7, ticks.0, ticks.1));
+            let used = process.settle();
+            assert_eq!(used.total(), expected.total());
+            assert!(used.system.abs_diff(expected.system) < Duration::from_millis(1));
+        }
     }
 
     #[test]
@@ -135,8 +146,10 @@ mod tests {
         let mut process = ProcessCpu::default();
         process.read(cpu(50, 50));
         process.read(cpu(40, 60));
-        process.ended(Duration::from_millis(1));
+        process.ended(lifetime(1, 1, 0));
         assert_eq!(process.settle(), cpu(50, 60));
+        process.ended(lifetime(120, 100, 20));
+        assert_eq!(process.settle(), cpu(10, 0));
     }
 
     #[test]

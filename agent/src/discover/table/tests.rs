@@ -16,6 +16,7 @@ use crate::discover::image::Device;
 use crate::discover::ports::ListeningPorts;
 use crate::discover::process::Stat;
 use crate::discover::selection::{Selection, SelectionError};
+use crate::evidence::LifetimeCpu;
 
 const LIBSSL: u64 = 100;
 const OTHER: u64 = 200;
@@ -122,7 +123,10 @@ fn exec(process: Pid, path: &str) -> ProcessEvent {
 fn exit(process: Pid, milliseconds: u64) -> ProcessEvent {
     ProcessEvent::Exit {
         process,
-        cpu: Duration::from_millis(milliseconds),
+        cpu: LifetimeCpu {
+            total: Duration::from_millis(milliseconds),
+            ..LifetimeCpu::default()
+        },
     }
 }
 
@@ -366,15 +370,15 @@ fn cpu_time_counts_from_the_scan_or_the_fork() {
     table.apply(&exit(12, 330));
     assert_eq!(
         table.cpu_since_start("nginx"),
-        cpu(250, 120),
-        "divided as last seen"
+        cpu(260, 110),
+        "no tick in system mode: all user, and nothing is taken back"
     );
     table.apply(&fork(10, 13));
     table.apply(&exit(13, 4));
     assert_eq!(
         table.cpu_since_start("nginx"),
-        cpu(254, 120),
-        "never seen: all user"
+        cpu(264, 110),
+        "never seen and not hit by a tick: all user"
     );
     assert_eq!(table.cpu_since_start("unknown"), cpu(0, 0));
 }

@@ -1,7 +1,5 @@
 //! Keeps processes, images in use and accounts in step.
 
-use std::time::Duration;
-
 use tracing::debug;
 
 use super::accounts::ProcessCpu;
@@ -11,7 +9,7 @@ use super::{Entry, MAX_DEAD, MAX_PROCESSES, ProcessSource, ProcessTable};
 use crate::causes::one_line;
 use crate::discover::image::Mapping;
 use crate::discover::process::{CpuTime, Process};
-use crate::evidence::Pid;
+use crate::evidence::{LifetimeCpu, Pid};
 
 impl<S: ProcessSource> ProcessTable<S> {
     /// A process that is new to the table.
@@ -127,7 +125,7 @@ impl<S: ProcessSource> ProcessTable<S> {
 
     /// The process ended: with this CPU time, or unseen. If its end is reported
     /// after it was noticed, what it used in between still counts.
-    pub(super) fn end(&mut self, pid: Pid, cpu: Option<Duration>) {
+    pub(super) fn end(&mut self, pid: Pid, cpu: Option<LifetimeCpu>) {
         let Some(mut entry) = self.entries.remove(&pid) else {
             return;
         };

@@ -10,9 +10,8 @@
 //! (`sum_exec_runtime`) is exact, but unless it accounts at each entry and exit
 //! (`VIRT_CPU_ACCOUNTING`), it divides the total by what ran at clock ticks
 //! (`cputime_adjust` in kernel/sched/cputime.c). A process that lives for less than a
-//! tick, as in a server that forks for each connection, is user time in whole, and of
-//! a process that ended between two readings only the total is known. Scaling mode by
-//! mode would give that time to the wrong activities.
+//! tick, as in a server that forks for each connection, is user time in whole. Scaling mode
+//! by mode would give that time to the wrong activities.
 //!
 //! **What no sample speaks for waits** for the next one: a service that runs for 3 ms
 //! in a second has none in most intervals. Time that waited long, although it stands

@@ -1,6 +1,7 @@
 //! Each rule of the module's page.
 
 use super::*;
+use crate::evidence::LifetimeCpu;
 
 #[test]
 fn a_named_connection_is_booked_at_once_and_the_socket_compared() {
@@ -208,7 +209,7 @@ fn the_last_handshakes_of_a_process_that_ended_are_twins_too() {
     bench.hears_first(PROBED, 7, FULL, 1);
     let exit = ProcessEvent::Exit {
         process: PROBED,
-        cpu: Duration::ZERO,
+        cpu: LifetimeCpu::default(),
     };
     bench.take(Evidence::Process(exit));
     let abandoned = |handshake| Handshake {

@@ -1,6 +1,7 @@
 //! Where sessions came from that clients bring, and how old they are.
 
 use super::*;
+use crate::evidence::LifetimeCpu;
 use crate::evidence::hello::{Attempt, Giver};
 
 const ISSUED: &str = "openssl30-tls12-session-id-refused";
@@ -41,7 +42,7 @@ impl Bench {
 fn exit(process: Pid) -> ProcessEvent {
     ProcessEvent::Exit {
         process,
-        cpu: Duration::ZERO,
+        cpu: LifetimeCpu::default(),
     }
 }
 
