@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::proc_root::unless_gone;
 use super::{Error, ProcRoot};
@@ -11,8 +11,10 @@ use crate::evidence::Pid;
 
 mod addresses;
 mod holders;
+mod reader;
 
 pub use addresses::{Listening, listening_addresses};
+pub use reader::{Life, PortReader};
 
 /// `TCP_LISTEN` of include/net/tcp_states.h.
 const LISTEN: &str = "0A";
@@ -95,31 +97,7 @@ impl ListeningPorts {
     /// Reads the sockets of the given processes, each in its own network
     /// namespace. A process that is gone, or may not be read, has none.
     pub fn read(proc: &ProcRoot, pids: impl IntoIterator<Item = Pid>) -> Self {
-        let mut namespaces: HashMap<PathBuf, HashMap<u64, u16>> = HashMap::new();
-        let mut holders: HashMap<(PathBuf, u64), Vec<(Pid, u16)>> = HashMap::new();
-        for pid in pids {
-            let Ok(Some(namespace)) = proc.read_link(pid, "ns/net") else {
-                continue;
-            };
-            if !namespaces.contains_key(&namespace) {
-                let Some(sockets) = listening_sockets(proc, pid) else {
-                    continue;
-                };
-                namespaces.insert(namespace.clone(), sockets);
-            }
-            let Some(ports) = namespaces.get(&namespace) else {
-                continue;
-            };
-            for socket in proc.sockets(pid).unwrap_or_default() {
-                if let Some(&port) = ports.get(&socket) {
-                    holders
-                        .entry((namespace.clone(), socket))
-                        .or_default()
-                        .push((pid, port));
-                }
-            }
-        }
-        Self::of_holders(holders.into_values())
+        PortReader::default().read(proc, pids.into_iter().map(|pid| (pid, 0)))
     }
 
     fn of_holders(sockets: impl Iterator<Item = Vec<(Pid, u16)>>) -> Self {

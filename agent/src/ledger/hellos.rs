@@ -3,7 +3,7 @@
 //! Every key is a name of a registry or `other`, so that the maps are bounded
 //! whatever peers send.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::evidence::hello::{Attempt, Direction, Facts, Upgrade};
 use crate::evidence::{Handshake, Role};
@@ -89,11 +89,10 @@ impl HelloAccount {
             Attempt::Refused | Attempt::Unknown => facts.offered().label(),
         };
         *self.attempts.entry((attempt, means)).or_default() += 1;
-        // A client may say a thing twice.
         let names = offer.versions.iter().map(|version| version.name());
-        count(&mut self.versions, names.collect::<BTreeSet<_>>());
+        count(&mut self.versions, distinct(names));
         let names = offer.groups.iter().map(|group| group.name());
-        count(&mut self.groups, names.collect::<BTreeSet<_>>());
+        count(&mut self.groups, distinct(names));
         let has = [
             offer.server_name,
             offer.post_quantum(),
@@ -107,6 +106,14 @@ impl HelloAccount {
             features.filter(|(_, has)| *has).map(|(name, _)| name),
         );
     }
+}
+
+/// A client may say a thing twice.
+fn distinct(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 fn count(counts: &mut Counts, names: impl IntoIterator<Item = &'static str>) {

@@ -131,7 +131,7 @@ impl Session {
     /// Reads the ports of services now and then, beside the session. To be called about once
     /// a second by who wants [`recent_facts`](Self::recent_facts).
     pub fn follow_ports(&mut self) {
-        self.listening.turn(&self.proc, self.table.live());
+        self.listening.turn(&self.proc, self.table.lives());
     }
 
     fn facts_with(&self, ports: &ListeningPorts) -> BTreeMap<String, ServiceFacts> {

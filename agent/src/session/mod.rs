@@ -27,7 +27,7 @@ use crate::attach::danger::Dangers;
 use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
 use crate::discover::host::Host;
-use crate::discover::ports::ListeningPorts;
+use crate::discover::ports::PortReader;
 use crate::discover::process::CpuTime;
 use crate::discover::selection::Selection;
 use crate::discover::table::ProcessTable;
@@ -154,9 +154,12 @@ impl Session {
             .map_err(privilege::because)?;
         let mut table = ProcessTable::new(proc.clone());
         table.scan()?;
-        let ports = ListeningPorts::read(&proc, table.live());
+        let mut reader = PortReader::default();
+        let began = Instant::now();
+        let ports = reader.read(&proc, table.lives());
+        let listening = Listening::new(reader, ports, began.elapsed());
         table
-            .select(&options.selection, &ports)
+            .select(&options.selection, listening.known())
             .map_err(|error| privilege::because(error.into()))?;
         let asking = match options.ask_certificates {
             true => Some(Asking::start(proc.clone()).context("cannot start a thread")?),
@@ -176,7 +179,7 @@ impl Session {
             joiner: Joiner::default(),
             asking,
             queues: Queues::new(),
-            listening: Listening::new(ports),
+            listening,
             ledger,
             named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),

@@ -1,6 +1,6 @@
 //! When the groups of step probes are attached.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
@@ -9,12 +9,19 @@ use crate::attach::registry::Registry;
 use crate::attach::spec::Group;
 use crate::kernel::load::Loaded;
 
+/// So many times as long as it took to attach and release the probes must pass before that is
+/// done again. They are written into the memory of each process that maps the library: with
+/// hundreds of workers that is what windows cost the agent.
+const REST: u32 = 500;
+
 /// One group's windows.
 struct Windows {
     group: Group,
     duty: Duty,
     open: bool,
     since: Instant,
+    /// To attach and release the probes, last time.
+    took: Duration,
     /// Odd while open: the programs compare it between the beginning and the end
     /// of a handshake.
     generation: u32,
@@ -27,6 +34,7 @@ impl Windows {
             duty,
             open: false,
             since: Instant::now(),
+            took: Duration::ZERO,
             generation: 0,
         }
     }
@@ -48,13 +56,32 @@ impl Windows {
     /// Whether the group should be attached now. The first window opens at once:
     /// a short profile has one too.
     fn wanted(&self, first: bool) -> bool {
-        let Duty { window, period } = self.duty;
+        let Duty { window, period } = self.affordable();
         let elapsed = self.since.elapsed();
         match self.open {
             _ if window.is_zero() => false,
             true => window >= period || elapsed < window,
             false => first || elapsed >= period,
         }
+    }
+
+    /// What was asked for, less often where each window costs much.
+    fn affordable(&self) -> Duty {
+        let Duty { window, period } = self.duty;
+        // Without an end there are no windows to pay for.
+        let period = match window < period {
+            true => period.max(self.took * REST),
+            false => period,
+        };
+        Duty { window, period }
+    }
+
+    /// Notes how long it took to attach the probes, or to release them.
+    fn paid(&mut self, attached: bool, took: Duration) {
+        self.took = match attached {
+            true => took,
+            false => self.took.saturating_add(took),
+        };
     }
 }
 
@@ -87,7 +114,7 @@ impl StepProbes {
 
     /// Share of the time in which the public-key steps are probed.
     pub(super) fn duty_ratio(&self) -> f64 {
-        self.steps.duty.ratio()
+        self.steps.affordable().ratio()
     }
 
     fn follow(&mut self, loaded: &mut Loaded, registry: &mut Registry, first: bool) -> Result<()> {
@@ -100,13 +127,63 @@ impl StepProbes {
             return Ok(());
         }
         // Attached first, told then; and told first, released then.
-        for (group, _) in changes.iter().filter(|(_, attached)| *attached) {
-            registry.set_attached(loaded, *group, true);
-        }
+        self.set_attached(loaded, registry, &changes, true);
         loaded.set_generations(self.steps.generation, self.key_derivation.generation)?;
-        for (group, _) in changes.iter().filter(|(_, attached)| !attached) {
-            registry.set_attached(loaded, *group, false);
-        }
+        self.set_attached(loaded, registry, &changes, false);
         Ok(())
+    }
+
+    fn set_attached(
+        &mut self,
+        loaded: &mut Loaded,
+        registry: &mut Registry,
+        changes: &[(Group, bool)],
+        attached: bool,
+    ) {
+        for windows in [&mut self.steps, &mut self.key_derivation] {
+            if !changes.contains(&(windows.group, attached)) {
+                continue;
+            }
+            let began = Instant::now();
+            registry.set_attached(loaded, windows.group, attached);
+            windows.paid(attached, began.elapsed());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DUTY: Duty = Duty {
+        window: Duration::from_secs(1),
+        period: Duration::from_secs(10),
+    };
+
+    #[test]
+    fn windows_that_cost_little_are_as_often_as_asked_for() {
+        let mut windows = Windows::new(Group::Steps, DUTY);
+        windows.paid(true, Duration::from_millis(5));
+        windows.paid(false, Duration::from_millis(5));
+        assert_eq!(windows.affordable(), DUTY);
+    }
+
+    #[test]
+    fn dear_windows_are_less_often_and_say_so() {
+        let mut windows = Windows::new(Group::Steps, DUTY);
+        windows.paid(true, Duration::from_millis(60));
+        windows.paid(false, Duration::from_millis(40));
+        assert_eq!(windows.affordable().period, Duration::from_secs(50));
+        // Only the last window counts.
+        windows.paid(true, Duration::from_millis(1));
+        windows.paid(false, Duration::from_millis(1));
+        assert_eq!(windows.affordable(), DUTY);
+    }
+
+    #[test]
+    fn probes_that_stay_stay() {
+        let mut windows = Windows::new(Group::Steps, Duty::ALWAYS);
+        windows.paid(true, Duration::from_secs(5));
+        assert_eq!(windows.affordable(), Duty::ALWAYS);
     }
 }

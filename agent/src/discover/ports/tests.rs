@@ -17,7 +17,7 @@ const TCP6: &[u8] = include_bytes!("../../../tests/fixtures/proc/net_tcp6");
 
 /// A process with sockets, in a network namespace. The kernel shows the table of
 /// the namespace under each of its processes.
-fn add_process(tree: &Path, pid: Pid, namespace: u32, sockets: &[u64]) {
+pub(super) fn add_process(tree: &Path, pid: Pid, namespace: u32, sockets: &[u64]) {
     let dir = tree.join(pid.to_string());
     for part in ["fd", "net", "ns"] {
         fs::create_dir_all(dir.join(part)).unwrap();

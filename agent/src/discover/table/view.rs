@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::{Entry, ProcessSource, ProcessTable};
 use crate::discover::image::{ImageId, Mapping};
+use crate::discover::ports::Life;
 use crate::discover::process::CpuTime;
 use crate::discover::selection::Wanted;
 use crate::discover::service::ServiceName;
@@ -51,6 +52,12 @@ impl<S: ProcessSource> ProcessTable<S> {
             .iter()
             .filter(|(_, entry)| entry.alive)
             .map(|(&pid, _)| pid)
+    }
+
+    /// The same, each with a number that tells users of one id apart.
+    pub fn lives(&self) -> impl Iterator<Item = Life> {
+        self.live()
+            .filter_map(|pid| Some((pid, self.entries.get(&pid)?.life)))
     }
 
     /// Selected services that have live processes, by name.

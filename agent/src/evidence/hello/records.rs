@@ -1,5 +1,7 @@
 //! Records and handshake messages of one direction, put together from chunks.
 
+use arrayvec::ArrayVec;
+
 use super::chain::Counter;
 use super::codes::{Alert, AlertLevel};
 use super::{GaveUp, TLS_LIMIT};
@@ -8,6 +10,11 @@ use super::{GaveUp, TLS_LIMIT};
 pub(super) const RECORD_HEADER: usize = 5;
 /// Type and length.
 const MESSAGE_HEADER: usize = 4;
+/// Level and description.
+const ALERT: usize = 2;
+/// Room for the body of a message before any of it has come: most hellos fit, and a length
+/// that lies costs no more.
+const BODY_AT_FIRST: usize = 1024;
 
 /// Longest record body: RFC 5246, 6.2.3.
 const RECORD_LIMIT: usize = (1 << 14) + 2048;
@@ -71,11 +78,11 @@ pub(super) enum Item {
 /// The record layer, without its encryption.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    header: Vec<u8>,
+    header: ArrayVec<u8, RECORD_HEADER>,
     content: u8,
     /// Bytes of the present record that have not come.
     rest: usize,
-    alert: Vec<u8>,
+    alert: ArrayVec<u8, ALERT>,
     messages: Messages,
 }
 
@@ -88,7 +95,7 @@ impl Records {
     pub(super) fn next(&mut self, input: &mut &[u8]) -> Result<Option<Item>, GaveUp> {
         loop {
             if self.rest == 0 {
-                if !fill(&mut self.header, RECORD_HEADER, input) {
+                if !fill_array(&mut self.header, input) {
                     return Ok(None);
                 }
                 if let Some(item) = self.begin()? {
@@ -137,7 +144,7 @@ impl Records {
     }
 
     fn alert(&mut self, body: &mut &[u8]) -> Option<Item> {
-        let whole = fill(&mut self.alert, 2, body);
+        let whole = fill_array(&mut self.alert, body);
         let item = match *self.alert.as_slice() {
             [level, description] if whole => {
                 Some(Item::Alert(AlertLevel::of(level), Alert(description)))
@@ -164,7 +171,7 @@ pub(super) fn header(bytes: &[u8]) -> Option<(u8, usize)> {
 /// Handshake messages, which may span records or share them.
 #[derive(Debug, Default)]
 struct Messages {
-    header: Vec<u8>,
+    header: ArrayVec<u8, MESSAGE_HEADER>,
     /// The message whose body is being read.
     open: Option<Message>,
     /// Bytes to pass over: the body of a message that is not read.
@@ -187,7 +194,7 @@ impl Messages {
             return Ok(Some(Item::Certificates(counter.count())));
         }
         if self.open.is_none() {
-            if !fill(&mut self.header, MESSAGE_HEADER, input) {
+            if !fill_array(&mut self.header, input) {
                 return Ok(None);
             }
             let message = self.begin()?;
@@ -215,7 +222,10 @@ impl Messages {
         Ok(Message {
             kind,
             length,
-            body: Vec::new(),
+            body: Vec::with_capacity(match message::is_read(kind) {
+                true => length.min(BODY_AT_FIRST),
+                false => 0,
+            }),
         })
     }
 }
@@ -228,4 +238,12 @@ fn fill(buffer: &mut Vec<u8>, want: usize, input: &mut &[u8]) -> bool {
     buffer.extend_from_slice(taken);
     *input = rest;
     buffer.len() >= want
+}
+
+/// The same for a buffer of this size.
+fn fill_array<const N: usize>(buffer: &mut ArrayVec<u8, N>, input: &mut &[u8]) -> bool {
+    let (taken, rest) = input.split_at(buffer.remaining_capacity().min(input.len()));
+    buffer.extend(taken.iter().copied());
+    *input = rest;
+    buffer.is_full()
 }

@@ -3,11 +3,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
+/// For keys that the kernel gives out: nobody can choose them so that they collide, and a
+/// handshake is looked up a dozen times.
+pub(super) type NumberMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
 /// At most so many entries; the one that was put in first goes first.
 #[derive(Debug)]
 pub(super) struct Bounded<K, V> {
     room: usize,
-    entries: HashMap<K, (u64, V)>,
+    entries: NumberMap<K, (u64, V)>,
     order: BTreeMap<u64, K>,
     inserted: u64,
 }
@@ -16,7 +20,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     pub(super) fn new(room: usize) -> Self {
         Self {
             room,
-            entries: HashMap::new(),
+            entries: NumberMap::default(),
             order: BTreeMap::new(),
             inserted: 0,
         }

@@ -64,12 +64,12 @@ mod tests;
 mod twins;
 mod waits;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::{ConnectionId, Evidence, Pid, ProcessEvent};
 use booking::Settled;
-use bounded::Bounded;
+use bounded::{Bounded, NumberMap};
 use dialogue::Dialogue;
 use process::{Number, Process};
 use sessions::Sessions;
@@ -152,8 +152,8 @@ pub struct Joiner {
     arrivals: Number,
     /// Socket handshakes and unfinished library handshakes that are held, by
     /// connection.
-    sockets: HashMap<ConnectionId, Number>,
-    unfinished: HashMap<ConnectionId, Number>,
+    sockets: NumberMap<ConnectionId, Number>,
+    unfinished: NumberMap<ConnectionId, Number>,
     sessions: Sessions,
     losses: [u64; Loss::ALL.len()],
     ready: Vec<Evidence>,
@@ -178,8 +178,8 @@ impl Joiner {
             exited: VecDeque::new(),
             held: BTreeMap::new(),
             arrivals: 0,
-            sockets: HashMap::new(),
-            unfinished: HashMap::new(),
+            sockets: NumberMap::default(),
+            unfinished: NumberMap::default(),
             sessions: Sessions::new(),
             losses: [0; Loss::ALL.len()],
             ready: Vec::new(),
