@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import shutil
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Callable, ContextManager
 
 import pytest
 
-from harness import servers
+from harness import other_stacks, servers
 from harness.certificates import Certificate
 from harness.cipher_suites import NO_LIMITS, TLS_1_3, Suite, installed
 from harness.downloads import MEBIBYTE, download
@@ -39,9 +40,15 @@ PROTECTIONS = {
 }
 """All that a calibration times, by its names for it, with a suite for each."""
 
-CALIBRATED_TOLERANCE = 0.25
-REPORTED_TOLERANCE = 0.25
-"""A quarter, as docs/findings/costly-cipher.md allows for; of medians."""
+CALIBRATED = (0.7, 1.15)
+"""Of what the server measures, as a median. A calibration does nothing else and has warm caches: of what
+the server takes it tells 0.77 to 0.99, least of AES-GCM, which is limited by memory soonest."""
+
+REPORTED = (0.8, 1.25)
+"""The same of the report, which rests on a few hundred samples, and holds what libssl does besides."""
+
+SPEED = (0.85, 1.15)
+"""Of what openssl speed measures: the same loop."""
 
 DOWNLOADS = 2
 CIPHER_SECONDS = 0.25
@@ -92,6 +99,26 @@ def assert_told(service: Service, suites: set[Suite]) -> None:
     assert all(answer < number < (1 + AROUND) * answer for number in sent.values()), sent
 
 
+def test_triple_des_has_its_name_and_its_bytes(rsa, tmp_path):
+    """Which distributions build OpenSSL without, but GnuTLS has."""
+    upload = tmp_path / "upload"
+    upload.write_bytes((b"x" * 63 + b"\n") * (MEBIBYTES * MEBIBYTE // 64))
+    priority = "NORMAL:-VERS-ALL:+VERS-TLS1.2:-CIPHER-ALL:+3DES-CBC:-KX-ALL:+ECDHE-RSA:+SHA1"
+    with other_stacks.gnutls_serv(tmp_path, rsa, priority, "echo") as server:
+        client = ["gnutls-cli", "--insecure", "--priority", priority, "--port", server.port]
+        with Profiling(tmp_path, "--port", server.port) as profiling:
+            done = run(["sh", "-c", 'f=$1; shift; exec "$@" < "$f"', "sh", upload, *client, "127.0.0.1"])
+            assert done.child.returncode == 0, done.describe()
+            profiling.finish()
+    service = profiling.report.on_port(server.port)
+    triple_des = PROTECTIONS["3DES-CBC-HMAC-SHA1"]
+    assert service.count(role="server", outcome="completed", cipher=triple_des) == 1
+    [carried] = service.data["application_bytes"]
+    assert carried["cipher"] == triple_des
+    sent = upload.stat().st_size
+    assert sent < carried["received"] < (1 + AROUND) * sent
+
+
 @dataclass(frozen=True)
 class Cost:
     """CPU seconds of a million bytes."""
@@ -102,11 +129,12 @@ class Cost:
     reported: float
 
 
-def calibrate(pid: int) -> dict[str, float]:
-    """By protection, for records of 16 KiB, in the libcrypto of that process."""
-    maps = Path(f"/proc/{pid}/maps").read_text()
-    library = re.search(r"/\S*/libcrypto\.so\S*", maps)
-    assert library, maps
+def calibrate() -> dict[str, float]:
+    """By protection, for records of 16 KiB, in the libcrypto of the openssl command: the one that test
+    servers are linked to as well."""
+    linked = run(["ldd", shutil.which("openssl")]).stdout
+    library = re.search(r"/\S*/libcrypto\.so\S*", linked)
+    assert library, linked
     lines = run([TLSPROF, "calibrate-internal", library[0], "encryption"]).stdout.splitlines()
     words = [line.replace("/", " ").split() for line in lines]
     return {name: float(likely) / 1e9 for name, length, _, likely, _ in words if length == "16384"}
@@ -125,7 +153,7 @@ def costs(folder: Path, suites: dict[str, Suite], certificate: Certificate) -> d
                 "threads", certificate, *suite.server(), program=program, env=preloaded
             )
             running[name] = stack.enter_context(server)
-        calibrated = calibrate(next(iter(running.values())).pid)
+        calibrated = calibrate()
         each = {name: int(CIPHER_SECONDS / calibrated[name] / DOWNLOADS) for name in suites}
         with Profiling(folder, "--config", config) as profiling:
             for name, suite in suites.items():
@@ -144,6 +172,10 @@ def costs(folder: Path, suites: dict[str, Suite], certificate: Certificate) -> d
             measured = server.finish().record_seconds / megabytes
             found[name] = Cost(calibrated[name], measured, reported["cpu_seconds"])
         return found
+
+
+def within(ratio: float, limits: tuple[float, float]) -> bool:
+    return limits[0] <= ratio <= limits[1]
 
 
 Rounds = Callable[[int], dict[str, Cost]]
@@ -168,10 +200,9 @@ def rounds(rsa, tmp_path_factory) -> Rounds:
 
 @pytest.mark.parametrize("protection", PROTECTIONS)
 def test_a_byte_costs_what_the_server_measures(protection, rounds):
-    """The server times its calls of libcrypto for records: that is what calibrations are to tell. What
-    the report tells holds what libssl does besides, too."""
+    """The server times its calls of libcrypto for records: that is what calibrations are to tell."""
     if PROTECTIONS[protection] not in {suite.name for suite in installed()}:
-        pytest.skip(f"{PROTECTIONS[protection]} is not in the installed libssl")
+        pytest.skip(f"the installed libssl has no {PROTECTIONS[protection]}")
     number = itertools.count()
 
     def ratios(measured: list[Cost]) -> tuple[float, float]:
@@ -180,12 +211,33 @@ def test_a_byte_costs_what_the_server_measures(protection, rounds):
 
     def agree(measured: list[Cost]) -> bool:
         calibrated, reported = ratios(measured)
-        return (
-            abs(calibrated - 1) <= CALIBRATED_TOLERANCE and abs(reported - 1) <= REPORTED_TOLERANCE
-        )
+        return within(calibrated, CALIBRATED) and within(reported, REPORTED)
 
     measured = measure_until(
         agree, lambda: rounds(next(number))[protection], least=1, most=MOST_ROUNDS
     )
     print(protection, *(f"{ratio:.3f}" for ratio in ratios(measured)), measured)
     assert agree(measured), measured
+
+
+def speed(*options: str) -> float:
+    """CPU seconds of a million bytes by `openssl speed`, in pieces of 16 KiB."""
+    done = run(["openssl", "speed", "-mr", "-seconds", "1", "-bytes", "16384", *options])
+    last = done.stdout.split()[-1]
+    assert last.startswith("+F:"), done.describe()
+    return 1e6 / float(last.rpartition(":")[2])
+
+
+def test_triple_des_costs_what_openssl_measures():
+    """The cipher without its suites: libcrypto has it, though libssl makes no use of it."""
+
+    def ratio() -> float:
+        expected = speed("-evp", "des-ede3-cbc") + speed("-hmac", "sha1")
+        return calibrate()["3DES-CBC-HMAC-SHA1"] / expected
+
+    def agree(ratios: list[float]) -> bool:
+        return within(median(ratios), SPEED)
+
+    ratios = measure_until(agree, ratio, least=1, most=MOST_ROUNDS)
+    print(ratios)
+    assert agree(ratios), ratios
