@@ -18,13 +18,48 @@ static __always_inline long task_state(struct task_struct *task)
 	return old->state;
 }
 
-/* Number of the system call that a task is in; -1 where the kernel has no way to
+/* What a thread saved when it entered the kernel; NULL where the kernel has no way to
  * ask (before 5.15, kernel commit dd6e10fbd9fb). */
-static __always_inline long task_syscall(struct task_struct *task)
+static __always_inline struct pt_regs *saved_registers(struct task_struct *task)
 {
 	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return -1;
-	return syscall_number((void *)bpf_task_pt_regs(task));
+		return NULL;
+	return (void *)bpf_task_pt_regs(task);
+}
+
+/* The file that a thread reads or writes. The number was valid when the call began; tables
+ * of files do not shrink. Of a file that another thread has closed meanwhile nothing is told. */
+static __always_inline void read_file(struct task_struct *task, __u32 number,
+				      struct waited_file *told)
+{
+	struct file **slot = task->files->fdt->fd + number, *file = NULL;
+	struct inode *inode;
+
+	if (bpf_probe_read_kernel(&file, sizeof(file), slot))
+		return;
+	inode = BPF_CORE_READ(file, f_inode);
+	told->mode = BPF_CORE_READ(inode, i_mode);
+	if (is_type(told->mode, S_IFCHR))
+		told->device = BPF_CORE_READ(inode, i_rdev);
+	if (is_type(told->mode, S_IFIFO))
+		bpf_probe_read_kernel_str(told->name, sizeof(told->name),
+					  BPF_CORE_READ(file, f_path.dentry, d_name.name));
+}
+
+/* What a thread waits for that leaves the CPU in that state. */
+static __always_inline __u8 reason_of(struct task_struct *task, long state)
+{
+	bool in_iowait = BPF_CORE_READ_BITFIELD(task, in_iowait);
+	struct pt_regs *regs = saved_registers(task);
+	struct waited_file file = {};
+	long nr = -1;
+
+	/* Numbers of calls mean others in 32-bit processes. */
+	if (regs && !is_compat(regs))
+		nr = syscall_number(regs);
+	if (regs && asks_file(state, in_iowait, nr))
+		read_file(task, SYSCALL_PARM1(regs), &file);
+	return wait_reason(state, in_iowait, nr, &file);
 }
 
 /* Threads that left the CPU while something of them was timed: while 0, no
@@ -47,12 +82,13 @@ static __always_inline void unpark(struct clock *clock, __u64 now)
 
 /*
  * A thread that waits for a lock, a disk or random numbers is still at work on
- * its handshake; one that waits for the network, or for anything else, may come
- * back for something else.
+ * its handshake; one that waits for the network, for a pipe, by which threads are
+ * given jobs too, or for anything else, may come back for something else.
  */
 static __always_inline bool ends_phase(const struct exchange *exchange, __u8 reason)
 {
-	if (reason == TLSPROF_WAIT_NETWORK || reason == TLSPROF_WAIT_OTHER)
+	if (reason == TLSPROF_WAIT_NETWORK || reason == TLSPROF_WAIT_PIPE ||
+	    reason == TLSPROF_WAIT_OTHER)
 		return true;
 	if (reason != TLSPROF_WAIT_LOCK)
 		return false;
@@ -113,8 +149,7 @@ static __always_inline void handle_switch_out(struct task_struct *prev, bool pre
 	__u32 tid = prev->pid;
 	/* One that is preempted on its way to sleep has its state already. */
 	long state = preempt ? 0 : task_state(prev);
-	__u8 reason =
-		wait_reason(state, BPF_CORE_READ_BITFIELD(prev, in_iowait), task_syscall(prev));
+	__u8 reason = reason_of(prev, state);
 
 	if (timed->call == tid) {
 		struct call *call = bpf_map_lookup_elem(&calls, &tid);

@@ -15,13 +15,12 @@
  */
 #include "include/connection.h"
 #include "include/payload.h"
+#include "include/files.h"
 #include "include/maps.h"
 
 #define SOCK_STREAM 1 /* include/linux/net.h */
 #define MSG_PEEK 2    /* include/linux/socket.h */
 #define MSG_ERRQUEUE 0x2000
-#define S_IFMT 0170000 /* include/uapi/linux/stat.h */
-#define S_IFSOCK 0140000
 #define TLSPROF_EBADF 9 /* asm-generic/errno-base.h */
 
 struct msghdr;
@@ -130,7 +129,7 @@ static __always_inline struct sock *sock_of(__u32 number)
 
 	if (bpf_probe_read_kernel(&file, sizeof(file), slot))
 		return NULL;
-	if ((BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
+	if (!is_type(BPF_CORE_READ(file, f_inode, i_mode), S_IFSOCK))
 		return NULL;
 	socket = BPF_CORE_READ(file, private_data);
 	return BPF_CORE_READ(socket, sk);

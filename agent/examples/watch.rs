@@ -47,7 +47,7 @@ fn handshake(number: usize) -> Handshake {
         flights: None,
         finish_and_answer: Duration::ZERO,
         offloaded: false,
-        waits: [Duration::ZERO; 7],
+        waits: [Duration::ZERO; 8],
         calls: 2,
         probe_hits: 20,
         error_reason: None,

@@ -112,9 +112,10 @@ enum tlsprof_wait {
 	TLSPROF_WAIT_LOCK = 1,      /* in futex */
 	TLSPROF_WAIT_DISK = 2,      /* in_iowait */
 	TLSPROF_WAIT_NETWORK = 3,   /* in a socket or poll system call */
-	TLSPROF_WAIT_RANDOM = 4,    /* in getrandom */
-	TLSPROF_WAIT_OTHER = 5,
-	TLSPROF_WAIT_COUNT = 6,
+	TLSPROF_WAIT_RANDOM = 4,    /* in getrandom, or reading a random source */
+	TLSPROF_WAIT_PIPE = 5,      /* reading or writing another pipe or FIFO */
+	TLSPROF_WAIT_OTHER = 6,
+	TLSPROF_WAIT_COUNT = 7,
 };
 
 /* Data that was lost, by reason: indices of the `losses` per-CPU array. */

@@ -123,13 +123,27 @@ struct fdtable {
 	struct file **fd;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
 struct file {
 	struct inode *f_inode;
+	struct path f_path;
 	void *private_data;
 };
 
 struct inode {
 	unsigned short i_mode;
+	__u32 i_rdev;
 };
 
 struct socket {

@@ -5,7 +5,59 @@
 
 #include "kernel.h"
 #include "contract.h"
+#include "files.h"
 #include "syscalls.h"
+
+/* The file of a read or write that a thread sleeps in; all 0 if it could not be told. */
+struct waited_file {
+	__u16 mode;    /* i_mode */
+	__u32 device;  /* i_rdev, of character devices */
+	__u64 name[2]; /* first bytes of the last part of its path, of FIFOs */
+};
+
+/* Numbers as the kernel keeps them: include/linux/kdev_t.h. */
+#define DEVICE(major, minor) ((major) << 20 | (minor))
+
+/* Documentation/admin-guide/devices.txt: /dev/random, which blocks up to 5.5 (kernel commit
+ * 30c08efec888), /dev/urandom and /dev/hwrng. */
+static inline bool is_random_device(__u32 device)
+{
+	return device == DEVICE(1, 8) || device == DEVICE(1, 9) || device == DEVICE(10, 183);
+}
+
+#define NAME(a, b, c, d, e, f, g)                                                                \
+	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | \
+	 (__u64)(f) << 40 | (__u64)(g) << 48)
+
+/* A FIFO in the place of a random device, as in a chroot: the names that OpenSSL looks for
+ * (DEVRANDOM in its sources). What comes through other FIFOs is not known. */
+static inline bool is_random_name(const __u64 *name)
+{
+	return name[0] == NAME('r', 'a', 'n', 'd', 'o', 'm', 0) ||
+	       name[0] == NAME('u', 'r', 'a', 'n', 'd', 'o', 'm') ||
+	       name[0] == NAME('s', 'r', 'a', 'n', 'd', 'o', 'm') ||
+	       name[0] == NAME('h', 'w', 'r', 'n', 'g', 0, 0);
+}
+
+static inline __u8 wait_of_file(const struct waited_file *file)
+{
+	switch (file->mode & S_IFMT) {
+	case S_IFSOCK:
+		return TLSPROF_WAIT_NETWORK;
+	case S_IFIFO:
+		return is_random_name(file->name) ? TLSPROF_WAIT_RANDOM : TLSPROF_WAIT_PIPE;
+	case S_IFCHR:
+		return is_random_device(file->device) ? TLSPROF_WAIT_RANDOM : TLSPROF_WAIT_OTHER;
+	default:
+		return TLSPROF_WAIT_OTHER;
+	}
+}
+
+/* Calls on any kind of file. */
+static inline bool is_file_syscall(long nr)
+{
+	return nr == NR_READ || nr == NR_WRITE || nr == NR_READV || nr == NR_WRITEV;
+}
 
 static inline __u8 wait_of_syscall(long nr)
 {
@@ -19,10 +71,6 @@ static inline __u8 wait_of_syscall(long nr)
 	case NR_SELECT:
 	case NR_EPOLL_WAIT:
 #endif
-	case NR_READ:
-	case NR_WRITE:
-	case NR_READV:
-	case NR_WRITEV:
 	case NR_SENDTO:
 	case NR_RECVFROM:
 	case NR_SENDMSG:
@@ -38,16 +86,22 @@ static inline __u8 wait_of_syscall(long nr)
 
 /*
  * `state` is the task's state when it is switched out, 0 (TASK_RUNNING) when
- * it was pre-empted. `in_iowait` wins over the system call: a read may be of a
- * file as well as of a socket.
+ * it was pre-empted. `in_iowait` wins over the system call. `file` is that of the
+ * call, where asks_file() says that it decides.
  */
-static inline __u8 wait_reason(long state, bool in_iowait, long syscall)
+static inline __u8 wait_reason(long state, bool in_iowait, long syscall,
+			       const struct waited_file *file)
 {
 	if (state == 0)
 		return TLSPROF_WAIT_RUN_QUEUE;
 	if (in_iowait)
 		return TLSPROF_WAIT_DISK;
-	return wait_of_syscall(syscall);
+	return is_file_syscall(syscall) ? wait_of_file(file) : wait_of_syscall(syscall);
+}
+
+static inline bool asks_file(long state, bool in_iowait, long syscall)
+{
+	return state != 0 && !in_iowait && is_file_syscall(syscall);
 }
 
 #endif

@@ -213,7 +213,7 @@ def _cost() -> Row:
                     " server that does not block.",
                     "between_calls and network only: the way to the client and back.",
                     "run_queue: the host is full. lock, disk: the session cache (shared memory, not files)."
-                    " random: a random source that blocks.",
+                    " random: a random source that blocks. pipe: another process.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,

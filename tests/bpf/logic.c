@@ -196,12 +196,67 @@ static void counts_saturate(void)
 
 static void waits_have_reasons(void)
 {
-	CHECK_EQUAL(wait_reason(0, false, NR_FUTEX), TLSPROF_WAIT_RUN_QUEUE);
-	CHECK_EQUAL(wait_reason(1, false, NR_FUTEX), TLSPROF_WAIT_LOCK);
-	CHECK_EQUAL(wait_reason(2, true, NR_READ), TLSPROF_WAIT_DISK);
-	CHECK_EQUAL(wait_reason(1, false, NR_READ), TLSPROF_WAIT_NETWORK);
-	CHECK_EQUAL(wait_reason(1, false, NR_GETRANDOM), TLSPROF_WAIT_RANDOM);
-	CHECK_EQUAL(wait_reason(1, false, -1), TLSPROF_WAIT_OTHER);
+	struct waited_file pipe = { .mode = S_IFIFO | 0600 };
+
+	CHECK_EQUAL(wait_reason(0, false, NR_FUTEX, &pipe), TLSPROF_WAIT_RUN_QUEUE);
+	CHECK_EQUAL(wait_reason(1, false, NR_FUTEX, &pipe), TLSPROF_WAIT_LOCK);
+	CHECK_EQUAL(wait_reason(2, true, NR_READ, &pipe), TLSPROF_WAIT_DISK);
+	CHECK_EQUAL(wait_reason(1, false, NR_READ, &pipe), TLSPROF_WAIT_PIPE);
+	CHECK_EQUAL(wait_reason(1, false, NR_RECVFROM, &pipe), TLSPROF_WAIT_NETWORK);
+	CHECK_EQUAL(wait_reason(1, false, NR_PPOLL, &pipe), TLSPROF_WAIT_NETWORK);
+	CHECK_EQUAL(wait_reason(1, false, NR_GETRANDOM, &pipe), TLSPROF_WAIT_RANDOM);
+	CHECK_EQUAL(wait_reason(1, false, -1, &pipe), TLSPROF_WAIT_OTHER);
+}
+
+static void only_who_sleeps_in_a_read_or_write_is_asked_for_its_file(void)
+{
+	CHECK_EQUAL(asks_file(1, false, NR_READ), true);
+	CHECK_EQUAL(asks_file(1, false, NR_WRITEV), true);
+	CHECK_EQUAL(asks_file(0, false, NR_READ), false);
+	CHECK_EQUAL(asks_file(2, true, NR_READ), false);
+	CHECK_EQUAL(asks_file(1, false, NR_RECVMSG), false);
+	CHECK_EQUAL(asks_file(1, false, NR_FUTEX), false);
+	CHECK_EQUAL(asks_file(1, false, -1), false);
+}
+
+static __u8 wait_of(__u16 mode, __u32 device, const char *name)
+{
+	struct waited_file file = { .mode = mode | 0644, .device = device };
+
+	strncpy((char *)file.name, name, sizeof(file.name));
+	return wait_of_file(&file);
+}
+
+static void a_read_waits_for_what_its_file_is(void)
+{
+	struct waited_file unknown = {};
+
+	CHECK_EQUAL(wait_of(S_IFSOCK, 0, ""), TLSPROF_WAIT_NETWORK);
+	CHECK_EQUAL(wait_of(S_IFCHR, DEVICE(1, 8), ""), TLSPROF_WAIT_RANDOM);
+	CHECK_EQUAL(wait_of(S_IFCHR, DEVICE(1, 9), ""), TLSPROF_WAIT_RANDOM);
+	CHECK_EQUAL(wait_of(S_IFCHR, DEVICE(10, 183), ""), TLSPROF_WAIT_RANDOM);
+	/* /dev/tpm0 signs as well; a terminal; /dev/zero. */
+	CHECK_EQUAL(wait_of(S_IFCHR, DEVICE(10, 224), ""), TLSPROF_WAIT_OTHER);
+	CHECK_EQUAL(wait_of(S_IFCHR, DEVICE(5, 0), ""), TLSPROF_WAIT_OTHER);
+	CHECK_EQUAL(wait_of(S_IFCHR, DEVICE(1, 5), ""), TLSPROF_WAIT_OTHER);
+	/* A disk with the same numbers; a file of a server in user space. */
+	CHECK_EQUAL(wait_of(0060000, DEVICE(1, 8), "random"), TLSPROF_WAIT_OTHER);
+	CHECK_EQUAL(wait_of(0100000, 0, "random"), TLSPROF_WAIT_OTHER);
+	CHECK_EQUAL(wait_of_file(&unknown), TLSPROF_WAIT_OTHER);
+}
+
+static void a_fifo_is_a_random_source_by_its_whole_name(void)
+{
+	static const char *const sources[] = { "random", "urandom", "srandom", "hwrng" };
+	static const char *const others[] = { "",         "rando",           "random1",
+					      "urandom2", "Random",          "hwrng0",
+					      "log",      "urandom-of-us",   "srandoms",
+					      "xurandom", "random.and.long", "entropy" };
+
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		CHECK_EQUAL(wait_of(S_IFIFO, 0, sources[i]), TLSPROF_WAIT_RANDOM);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		CHECK_EQUAL(wait_of(S_IFIFO, 0, others[i]), TLSPROF_WAIT_PIPE);
 }
 
 int main(void)
@@ -220,5 +275,8 @@ int main(void)
 	RUN(steps_are_observed_only_when_attached_throughout);
 	RUN(counts_saturate);
 	RUN(waits_have_reasons);
+	RUN(only_who_sleeps_in_a_read_or_write_is_asked_for_its_file);
+	RUN(a_read_waits_for_what_its_file_is);
+	RUN(a_fifo_is_a_random_source_by_its_whole_name);
 	return summary();
 }

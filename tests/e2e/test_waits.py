@@ -1,11 +1,20 @@
 """Time off the CPU inside handshakes has its reason."""
 
+import pytest
+
 from harness import servers
 from harness.load import Load
 from harness.network import free_port
 from harness.profiler import profile_load
+from harness.random_source import random_fifo
 from harness.scenarios import find
-from harness.web_servers import apache
+from harness.web_servers import apache, nginx
+
+ENOUGH = 120
+"""Handshakes, over the default threshold of findings, 100."""
+
+IN_READS = 0.1
+"""Tolerance: a read's own CPU time and its way into the kernel and back are no wait."""
 
 LOAD = Load(tls="1.3", full=60, threads=1)
 
@@ -39,3 +48,42 @@ def test_a_process_that_waits_for_its_turn_to_accept_is_in_no_handshake(rsa, tmp
     # Processes of one thread each share no other lock: seven of eight always wait for their turn.
     assert service.wait_seconds("lock") < 0.05 * service.cpu_seconds(role="server")
     assert not find(report, server.port, "lock-wait"), report.data["findings"]
+
+
+@pytest.mark.parametrize(
+    "name, reason, finding",
+    [("random", "random", "random-wait"), ("entropy", "pipe", "pipe-wait")],
+)
+def test_a_late_random_source_is_told_by_its_file(name, reason, finding, rsa, tmp_path):
+    """A FIFO in the place of /dev/random, and one of which nothing is known but that it is a FIFO."""
+    with random_fifo(tmp_path, name, late=True) as source:
+        with servers.selftimed("threads", rsa, env=source.env) as server:
+            before = source.wait_seconds()
+            report, seen = profile_load(tmp_path, server.port, Load(tls="1.3", full=ENOUGH, threads=1))
+            waited = source.wait_seconds() - before
+    service = report.on_port(server.port)
+    assert service.count(role="server", outcome="completed") == seen.completed == ENOUGH
+    assert service.wait_seconds(reason) == pytest.approx(waited, rel=IN_READS)
+    assert waited > service.cpu_seconds(role="server"), "the source was not late"
+    others = {"random", "pipe", "other", "disk"} - {reason}
+    assert sum(service.wait_seconds(other) for other in others) < IN_READS * waited
+    told = [one["id"] for one in report.data["findings"] if one["service_name"] == service.name]
+    assert {"random-wait", "pipe-wait"} & set(told) == {finding}
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_random_numbers_that_come_at_once_are_no_finding(late, rsa, tmp_path):
+    """nginx, whose worker is stopped by the read whatever else it has to do."""
+    with random_fifo(tmp_path, "urandom", late) as source:
+        with nginx(tmp_path, rsa, workers=1, env=source.env) as server:
+            before = source.wait_seconds()
+            load = Load(tls="1.3", full=ENOUGH, threads=2)
+            report, seen = profile_load(tmp_path, server.port, load)
+            waited = source.wait_seconds() - before
+    service = report.on_port(server.port)
+    assert service.count(role="server", outcome="completed") == seen.completed == ENOUGH
+    assert bool(find(report, server.port, "random-wait")) == late, report.data["findings"]
+    if late:
+        assert service.wait_seconds("random") == pytest.approx(waited, rel=IN_READS)
+    else:
+        assert service.wait_seconds("random") < 0.05 * service.cpu_seconds(role="server")

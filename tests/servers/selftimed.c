@@ -278,6 +278,8 @@ static SSL_CTX *context(const struct options *options)
 	    (options->ciphers && SSL_CTX_set_cipher_list(made, options->ciphers) != 1) ||
 	    (options->ciphersuites && SSL_CTX_set_ciphersuites(made, options->ciphersuites) != 1))
 		die("TLS options");
+	/* For suites with DHE, where they are asked for. */
+	SSL_CTX_set_dh_auto(made, 1);
 	if (options->no_tickets)
 		SSL_CTX_set_options(made, SSL_OP_NO_TICKET);
 	return made;

@@ -37,6 +37,8 @@ pub enum Id {
     DiskWait,
     /// Handshakes wait for random numbers.
     RandomWait,
+    /// Handshakes wait for what comes through a pipe.
+    PipeWait,
     /// Handshakes fail.
     HandshakeFailures,
     /// TLS handshakes take little.
@@ -47,7 +49,7 @@ pub enum Id {
 
 impl Id {
     /// All findings, in the order of their pages.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::SlowKeyExchange,
         Self::CostlyCertificate,
         Self::CostlyCipher,
@@ -65,6 +67,7 @@ impl Id {
         Self::LockWait,
         Self::DiskWait,
         Self::RandomWait,
+        Self::PipeWait,
         Self::HandshakeFailures,
         Self::TlsIsNotTheBottleneck,
         Self::PostQuantumCost,
@@ -90,6 +93,7 @@ impl Id {
             Self::LockWait => "lock-wait",
             Self::DiskWait => "disk-wait",
             Self::RandomWait => "random-wait",
+            Self::PipeWait => "pipe-wait",
             Self::HandshakeFailures => "handshake-failures",
             Self::TlsIsNotTheBottleneck => "tls-is-not-the-bottleneck",
             Self::PostQuantumCost => "post-quantum-cost",
@@ -160,6 +164,10 @@ impl Id {
             Self::RandomWait => {
                 "Only a source that the kernel seeds is safe: never one that cannot block because \
                  it has nothing to wait for."
+            }
+            Self::PipeWait => {
+                "Random numbers must come from a source that the kernel seeds. What else came \
+                 through the pipe, keys or a log, must be as safe where it goes then."
             }
             Self::HandshakeFailures => {
                 "To let old clients in may weaken what the server accepts from all: weigh who \

@@ -60,7 +60,7 @@ pub(super) fn handshake(
         steps.cpu = micros;
         steps
     });
-    one.waits = [Duration::ZERO; 7];
+    one.waits = [Duration::ZERO; 8];
     one
 }
 

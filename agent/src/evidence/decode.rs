@@ -332,8 +332,8 @@ fn steps(event: &tlsprof_handshake_event) -> Steps {
     steps
 }
 
-fn waits(event: &tlsprof_handshake_event) -> [Duration; 7] {
-    let mut waits = [Duration::ZERO; 7];
+fn waits(event: &tlsprof_handshake_event) -> [Duration; 8] {
+    let mut waits = [Duration::ZERO; 8];
     for (account, nanoseconds) in waits.iter_mut().zip(event.wait) {
         *account = Duration::from_nanos(nanoseconds);
     }

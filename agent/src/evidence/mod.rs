@@ -113,8 +113,10 @@ pub enum WaitReason {
     Disk,
     /// In a socket or poll system call.
     Network,
-    /// In getrandom.
+    /// In getrandom, or reading a random source.
     Random,
+    /// Reading or writing another pipe or FIFO.
+    Pipe,
     /// Blocked for another reason.
     Other,
     /// Between two calls of a non-blocking handshake: waiting for the peer, or
@@ -136,12 +138,13 @@ impl Step {
 
 impl WaitReason {
     /// All reasons, in the order in which reports show them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::RunQueue,
         Self::Lock,
         Self::Disk,
         Self::Network,
         Self::Random,
+        Self::Pipe,
         Self::Other,
         Self::BetweenCalls,
     ];
@@ -171,7 +174,7 @@ label!(Step {
 });
 label!(WaitReason {
     RunQueue => "run_queue", Lock => "lock", Disk => "disk", Network => "network",
-    Random => "random", Other => "other", BetweenCalls => "between_calls",
+    Random => "random", Pipe => "pipe", Other => "other", BetweenCalls => "between_calls",
 });
 
 /// CPU time of the steps of one handshake.
@@ -232,7 +235,7 @@ pub struct Handshake {
     /// the socket, so that `cpu` is not the whole.
     pub offloaded: bool,
     /// Time off the CPU for each of [`WaitReason::ALL`].
-    pub waits: [Duration; 7],
+    pub waits: [Duration; 8],
     /// Calls into the library that it took, retries included.
     pub calls: u32,
     /// Probes hit inside these calls; their cost is part of `cpu`.

@@ -103,7 +103,7 @@ pub struct RoleAccount {
     /// CPU time by step.
     pub steps: StepAccount,
     /// Time off the CPU for each of [`WaitReason::ALL`].
-    pub waits: [Duration; 7],
+    pub waits: [Duration; 8],
     /// Handshakes that only socket calls showed.
     pub socket: SocketAccount,
     /// What hellos said in clear.

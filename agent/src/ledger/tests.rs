@@ -18,7 +18,7 @@ fn handshake() -> Handshake {
         cpu: Duration::from_micros(1000),
         duration: Duration::from_millis(3),
         steps: None,
-        waits: [Duration::ZERO; 7],
+        waits: [Duration::ZERO; 8],
         ..sample::handshake()
     }
 }
@@ -62,7 +62,7 @@ prop_compose! {
             offloaded: offloaded && socket,
             cpu: total,
             steps: (!unmeasured).then_some(Steps { cpu, key_derivation_observed }),
-            waits: [Duration::from_nanos(wait); 7],
+            waits: [Duration::from_nanos(wait); 8],
             ..handshake()
         }
     }
@@ -316,7 +316,7 @@ fn offloaded_work_is_counted_but_costs_nothing() {
     let mut ledger = Ledger::default();
     let offloaded = Handshake {
         offloaded: true,
-        waits: [Duration::from_millis(1); 7],
+        waits: [Duration::from_millis(1); 8],
         ..socket()
     };
     ledger.record("java", &offloaded);
@@ -326,7 +326,7 @@ fn offloaded_work_is_counted_but_costs_nothing() {
     assert_eq!(account.handshake_cpu(), Duration::ZERO);
     assert_eq!(role.socket.offloaded, 1);
     assert!(role.costs.is_empty());
-    assert_eq!(role.waits, [Duration::ZERO; 7]);
+    assert_eq!(role.waits, [Duration::ZERO; 8]);
     assert_eq!(account.handshakes.values().next().unwrap().offloaded, 1);
 }
 

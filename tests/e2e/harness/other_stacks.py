@@ -88,11 +88,15 @@ def _private_java(folder: Path) -> Path:
 
 
 @contextmanager
-def gnutls_serv(folder: Path, certificate: Certificate) -> Iterator[Server]:
+def gnutls_serv(
+    folder: Path, certificate: Certificate, priority: str = GNUTLS_PRIORITY, answers: str = "http"
+) -> Iterator[Server]:
+    """`answers`: `http`, or `echo` for what it was sent."""
+
     def start(port: int) -> Process:
-        command = [private_copy("gnutls-serv", folder), "--http", "--quiet", "--disable-client-cert"]
-        command += ["--port", port, "--x509certfile", certificate.cert]
-        command += ["--x509keyfile", certificate.key, "--priority", GNUTLS_PRIORITY]
+        command = [private_copy("gnutls-serv", folder), f"--{answers}", "--quiet"]
+        command += ["--disable-client-cert", "--port", port, "--x509certfile", certificate.cert]
+        command += ["--x509keyfile", certificate.key, "--priority", priority]
         return Process(command)
 
     with on_free_port(start) as server:

@@ -9,6 +9,7 @@ mod ciphers;
 mod connections;
 mod handshakes;
 mod others;
+mod random;
 mod refusal;
 mod resumption;
 
@@ -52,7 +53,8 @@ pub fn remedy(id: Id, role: Role, server: Server) -> Remedy {
         Id::AcceptQueueOverflow => connections::accept_queue(server),
         Id::LockWait => others::lock(server),
         Id::DiskWait => others::disk(server),
-        Id::RandomWait => others::random(server),
+        Id::RandomWait => random::blocking(server),
+        Id::PipeWait => random::pipe(server),
         Id::HandshakeFailures => others::failures(server),
         Id::TlsIsNotTheBottleneck => others::elsewhere(server),
     };

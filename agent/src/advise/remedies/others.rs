@@ -63,21 +63,6 @@ pub(super) const fn disk(server: Server) -> Advice {
     }
 }
 
-pub(super) const fn random(server: Server) -> Advice {
-    match server {
-        Server::Apache => (
-            "Seed from a source that does not block once the kernel is up.",
-            "SSLRandomSeed startup file:/dev/urandom 512\nSSLRandomSeed connect builtin",
-        ),
-        Server::Stunnel => ("Let OpenSSL seed itself: remove RNDfile and EGD.", ""),
-        _ => (
-            "Let the TLS library seed itself from getrandom(2) instead of /dev/random or a daemon. \
-             In a virtual machine give the kernel a source (virtio-rng).",
-            "",
-        ),
-    }
-}
-
 pub(super) const fn failures(server: Server) -> Advice {
     match server {
         Server::Nginx => (

@@ -19,7 +19,7 @@ use super::{Finding, subject::Subject};
 /// A rule.
 type Rule = fn(&Subject<'_>) -> Option<Finding>;
 
-const RULES: [Rule; 20] = [
+const RULES: [Rule; 21] = [
     key_exchange::slow,
     certificate::costly,
     cipher::costly,
@@ -37,6 +37,7 @@ const RULES: [Rule; 20] = [
     waits::lock,
     waits::disk,
     waits::random,
+    waits::pipe,
     failures::handshakes,
     bottleneck::not_tls,
     key_exchange::post_quantum,

@@ -21,6 +21,11 @@ pub(super) fn random(subject: &Subject<'_>) -> Option<Finding> {
     wait(subject, WaitReason::Random, Id::RandomWait, title)
 }
 
+pub(super) fn pipe(subject: &Subject<'_>) -> Option<Finding> {
+    let title = "Handshakes wait for another process, through a pipe";
+    wait(subject, WaitReason::Pipe, Id::PipeWait, title)
+}
+
 /// Time that handshakes take in the server itself, in seconds: on the CPU or waiting
 /// for anything but their peer.
 fn own_time(role: &RoleAccount, cpu: f64) -> f64 {

@@ -27,6 +27,7 @@ fn waits_at_their_thresholds() {
         (WaitReason::Lock, Id::LockWait),
         (WaitReason::Disk, Id::DiskWait),
         (WaitReason::Random, Id::RandomWait),
+        (WaitReason::Pipe, Id::PipeWait),
     ];
     for (reason, id) in cases {
         assert_eq!(find(waiting(ENOUGH - 1, reason, 500), 1.0, id), None);

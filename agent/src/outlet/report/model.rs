@@ -264,7 +264,7 @@ pub struct StepCost {
 pub struct Wait {
     /// `server` or `client`.
     pub role: String,
-    /// `run_queue`, `lock`, `disk`, `network`, `random`, `other`, `between_calls`.
+    /// `run_queue`, `lock`, `disk`, `network`, `random`, `pipe`, `other`, `between_calls`.
     pub reason: String,
     /// Seconds, summed over handshakes.
     pub seconds: f64,

@@ -232,6 +232,7 @@ pub(in crate::outlet::report) fn wait_in_words(reason: &str) -> &str {
         "disk" => "disk",
         "network" => "the network",
         "random" => "random numbers",
+        "pipe" => "a pipe",
         "between_calls" => "peer or event loop",
         "other" => "something else",
         unknown => unknown,
