@@ -2,7 +2,7 @@
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic as M, OpKind, Register};
 
-use super::poly1305::{SPLIT, Sign, SignAt};
+use super::verdict::{CONSTANTS, ROTATIONS, SPLIT, Sign, SignAt};
 
 /// The longest instruction.
 const LONGEST: usize = 15;
@@ -77,6 +77,12 @@ impl Reader {
         let bits = constant.and_then(|constant| u32::try_from(constant).ok());
         let is_fourfold = self.follow(instruction, wide && bits == Some(2));
         match instruction.mnemonic() {
+            M::Rol | M::Ror | M::Rorx if target.is_gpr32() => {
+                rotation(instruction.mnemonic(), bits?)
+            }
+            _ if constant.is_some_and(|constant| CONSTANTS.contains(&constant)) => {
+                Some(Sign::Constant)
+            }
             _ if !wide => None,
             M::Imul if constant.is_none() => Some(Sign::Product),
             M::Imul if bits == Some(5) => Some(Sign::FiveTimes),
@@ -102,6 +108,14 @@ impl Reader {
         self.fourfold = next.filter(|&(_, ago)| ago < SOON && !is_same);
         is_same
     }
+}
+
+fn rotation(mnemonic: M, bits: u32) -> Option<Sign> {
+    let left = match mnemonic {
+        M::Rol => bits,
+        _ => u32::BITS.checked_sub(bits)?,
+    };
+    ROTATIONS.contains(&left).then_some(Sign::Rotation(left))
 }
 
 /// `lea (%r, %r, 4)`.

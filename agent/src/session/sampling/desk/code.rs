@@ -18,7 +18,7 @@ const MAX_PLACES: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Codes {
     kinds: Cache,
-    /// Whether it is Poly1305. With its code, in case that something else is compiled there later.
+    /// Whether it is ChaCha20 or Poly1305. With its code, in case that something else is compiled there later.
     compiled: Answers<(Pid, u64, Box<[u8]>), bool>,
 }
 
@@ -49,19 +49,19 @@ impl Codes {
         }
         let code = sample.code.as_slice().into();
         let question = (sample.process, sample.instruction, code);
-        let is_poly1305 = self.compiled.get(question, |_| {
+        let is_cipher = self.compiled.get(question, |_| {
             let around = around(sample.process, sample.instruction);
-            around.is_ok_and(|around| is_poly1305(sample, &around))
+            around.is_ok_and(|around| is_cipher(sample, &around))
         });
-        if is_poly1305 { Kind::ChaCha } else { kind }
+        if is_cipher { Kind::ChaCha } else { kind }
     }
 }
 
 /// Only if what is there now is what was sampled.
-fn is_poly1305(sample: &CpuSample, around: &Surroundings) -> bool {
+fn is_cipher(sample: &CpuSample, around: &Surroundings) -> bool {
     let begin = around.at.checked_sub(sample.at);
     let there = begin.and_then(|begin| around.bytes.get(begin..)?.get(..sample.code.len()));
-    there == Some(&sample.code) && compiled::is_poly1305(&around.bytes, around.at)
+    there == Some(&sample.code) && compiled::is_chacha20_poly1305(&around.bytes, around.at)
 }
 
 #[cfg(test)]
