@@ -73,10 +73,10 @@ STACKS = {
     "Java": Stack(
         lambda *where: other_stacks.java(*where, options=symbols.JAVA_OPTIONS),
         lambda places, server: symbols.java_functions(places, server.process),
-        # Without Poly1305 that is compiled from Java: see docs/accounting.md.
         r"StubRoutines::(aescrypt|counterMode|ghash|galois|chacha20|poly1305)"
         r"|\S+ com\.sun\.crypto\.provider\.(GHASH|CounterMode|AESCrypt)\."
-        r"|\S+ com\.sun\.crypto\.provider\.ChaCha20Cipher\.(chaCha20|xor|generateKeystream)",
+        r"|\S+ com\.sun\.crypto\.provider\.ChaCha20Cipher\.(chaCha20|xor|generateKeystream)"
+        r"|\S+ com\.sun\.crypto\.provider\.Poly1305\.|\S+ \S+\.IntegerPolynomial(1305)?\.",
         mebibytes=400,
         warm_up=400,
     ),

@@ -16,6 +16,7 @@ pub mod image;
 pub mod interrupts;
 pub mod library;
 mod listen_overflows;
+pub mod memory;
 pub mod ports;
 pub mod proc_root;
 pub mod process;

@@ -18,6 +18,7 @@ use crate::discover::table::ProcessTable;
 use crate::evidence::activity::kernel_symbols::KernelFunctions;
 use crate::evidence::activity::{Activity, Mode};
 use crate::evidence::cpu::CpuSample;
+use crate::evidence::fingerprint::compiled;
 use crate::kernel::packets::Packets;
 use crate::ledger::{Code, NetworkEvents, Sampling, SoftirqDivision, TimedPackets};
 pub(super) use desk::SampleDesk;
@@ -60,6 +61,7 @@ impl Session {
         let scene = Scene {
             table,
             tls: |service: &str| tls_of(ledger.service(service), calls_seen),
+            around: &|process, address| proc.memory_around(process, address, compiled::REACH),
         };
         let probed = |process| table.maps(process, |image| registry.is_profiled(image));
         loaded.take_samples(|key, value| {

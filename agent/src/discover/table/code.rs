@@ -80,6 +80,14 @@ impl<S: ProcessSource> ProcessTable<S> {
         self.is_in(pid, address, is_loader, |code| &code.loader)
     }
 
+    /// Whether an address in such a process lies in any image: not, if the process made the code
+    /// there itself. Of one that has ended that is not known: true.
+    pub fn is_in_image(&self, pid: Pid, address: u64) -> bool {
+        let images = self.images_of(pid);
+        let holds = |image: &Mapping| (image.start..image.end).contains(&address);
+        images.is_empty() || images.iter().any(holds)
+    }
+
     fn is_in(
         &self,
         pid: Pid,

@@ -84,6 +84,8 @@ pub enum Tls {
     Seen {
         /// Some of them with a cipher suite that has a hash for its MAC (CBC).
         hashed_mac: bool,
+        /// Some of them with ChaCha20-Poly1305.
+        chacha20: bool,
     },
 }
 

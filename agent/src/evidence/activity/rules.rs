@@ -105,9 +105,12 @@ const fn of_user(code: UserCode, tls: Tls) -> (Activity, Basis) {
         (UserCode::Unknown, _) => return (Activity::Application, Basis::Unclassified),
         (UserCode::TlsLibrary, Tls::Unknown | Tls::Seen { .. })
         | (UserCode::Fingerprint(Kind::Aes | Kind::ChaCha), Tls::Seen { .. })
-        | (UserCode::Fingerprint(Kind::Sha), Tls::Seen { hashed_mac: true }) => {
-            Activity::Encryption
-        }
+        | (
+            UserCode::Fingerprint(Kind::Sha),
+            Tls::Seen {
+                hashed_mac: true, ..
+            },
+        ) => Activity::Encryption,
         (UserCode::TlsLibrary, Tls::Absent) | (UserCode::Fingerprint(_) | UserCode::Loader, _) => {
             Activity::Application
         }

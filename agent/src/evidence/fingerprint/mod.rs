@@ -11,6 +11,7 @@
 
 mod aarch64;
 mod cache;
+pub mod compiled;
 mod judge;
 mod marks;
 mod x86_64;
@@ -18,7 +19,7 @@ mod x86_64;
 #[cfg(test)]
 mod tests;
 
-pub use cache::Cache;
+pub use cache::{Answers, Cache};
 
 /// What code does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,17 +1,20 @@
 //! Counts samples by what they show, service by service.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod code;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use super::softirqs::Softirqs;
 use crate::discover::interrupts::InterruptTime;
 use crate::discover::table::{ProcessSource, ProcessTable};
+use crate::evidence::Pid;
 use crate::evidence::activity::kernel_symbols::KernelFunctions;
 use crate::evidence::activity::{
     Activity, Basis, KernelWork, Mode, Observed, Place, Tls, Upkeep, UserCode, classify,
 };
 use crate::evidence::cpu::CpuSample;
-use crate::evidence::fingerprint::Cache;
-
-use super::softirqs::Softirqs;
+use code::{Codes, Surroundings};
 
 /// Samples by what they show.
 pub(super) type Counts = BTreeMap<(Activity, Mode), u64>;
@@ -31,8 +34,6 @@ pub(super) struct Booking {
 /// Services whose samples wait to be booked; those of further ones are dropped, as
 /// their CPU time is booked under `other`.
 const MAX_SERVICES: usize = 1024;
-/// Pieces of machine code whose kind is remembered, some 300 bytes each.
-const MAX_CODE: usize = 4096;
 
 /// Bookings, about one a second, from one question about interrupts to the next.
 const ASK_AGAIN: u32 = 60;
@@ -42,6 +43,8 @@ pub(super) struct Scene<'a, S, T> {
     pub table: &'a ProcessTable<S>,
     /// What is known of TLS in a service.
     pub tls: T,
+    /// Memory of a process around an address.
+    pub around: &'a dyn Fn(Pid, u64) -> io::Result<Surroundings>,
 }
 
 /// Where samples are counted until it is known whether their service is worth booking.
@@ -50,7 +53,7 @@ pub(in crate::session) struct SampleDesk {
     functions: Result<KernelFunctions, String>,
     interrupts: InterruptTime,
     asked: u32,
-    code: Cache,
+    codes: Codes,
     by_service: BTreeMap<String, Booking>,
     /// Work for the network that is in no profiled thread's time.
     pub(super) elsewhere: Softirqs,
@@ -62,7 +65,7 @@ impl Default for SampleDesk {
             functions: Err("not read yet".to_owned()),
             interrupts: InterruptTime::Unknown,
             asked: 0,
-            code: Cache::new(MAX_CODE),
+            codes: Codes::default(),
             by_service: BTreeMap::new(),
             elsewhere: Softirqs::default(),
         }
@@ -92,10 +95,11 @@ impl SampleDesk {
     ) -> Option<(Activity, Mode)> {
         let service = scene.table.service_of(sample.process);
         let service = service.filter(|_| scene.table.is_selected(sample.process));
-        let place = self.place(scene.table, sample);
+        let tls = service.map_or(Tls::Unknown, |service| (scene.tls)(service.as_str()));
+        let place = self.place(scene, tls, sample);
         let verdict = classify(&Observed {
             handshake: sample.handshake,
-            tls: service.map_or(Tls::Unknown, |service| (scene.tls)(service.as_str())),
+            tls,
             place,
         });
         // Where it is not known, as in most kernels.
@@ -136,7 +140,13 @@ impl SampleDesk {
         Some((activity, mode))
     }
 
-    fn place<S: ProcessSource>(&mut self, table: &ProcessTable<S>, sample: &CpuSample) -> Place {
+    fn place<S: ProcessSource, T>(
+        &mut self,
+        scene: &Scene<'_, S, T>,
+        tls: Tls,
+        sample: &CpuSample,
+    ) -> Place {
+        let table = scene.table;
         if !sample.kernel_stack.is_empty() {
             let work = match &self.functions {
                 Ok(functions) => functions.work(&sample.kernel_stack),
@@ -152,7 +162,9 @@ impl SampleDesk {
             } else if sample.code.is_empty() {
                 UserCode::Unknown
             } else {
-                UserCode::Fingerprint(self.code.classify(&sample.code, sample.at))
+                let mapped = table.is_in_image(sample.process, sample.instruction);
+                let around = scene.around;
+                UserCode::Fingerprint(self.codes.kind(sample, tls, mapped, around))
             },
         )
     }

@@ -5,7 +5,8 @@ use crate::evidence::activity::Tls;
 use crate::ledger::{ConnectionAccount, HandshakeKey, ServiceAccount};
 
 /// Parts of the names of cipher suites without a hash for their MAC (RFC 5116).
-const AUTHENTICATED: [&str; 3] = ["_GCM", "_CCM", "_CHACHA20_"];
+const AUTHENTICATED: [&str; 3] = ["_GCM", "_CCM", CHACHA20];
+const CHACHA20: &str = "_CHACHA20_";
 
 /// So many connections without TLS show that the service has none: one may be a check of
 /// its health, beside TLS connections from before.
@@ -20,8 +21,10 @@ pub(super) fn tls_of(account: Option<&ServiceAccount>, calls_seen: bool) -> Tls 
     let completed = |key: &&HandshakeKey| key.outcome == Outcome::Completed;
     let mut suites = account.handshakes.keys().filter(completed).peekable();
     if suites.peek().is_some() {
+        let ciphers = suites.map(|key| key.cipher);
         return Tls::Seen {
-            hashed_mac: suites.any(|key| has_hashed_mac(key.cipher)),
+            hashed_mac: ciphers.clone().any(has_hashed_mac),
+            chacha20: ciphers.clone().any(|cipher| cipher.contains(CHACHA20)),
         };
     }
     let begun = !account.handshakes.is_empty() || account.connections_from_before > 0;
@@ -57,10 +60,20 @@ mod tests {
     fn a_completed_handshake_shows_tls_and_its_suite() {
         let mut one = handshake();
         let seen = tls(|ledger| ledger.record("nginx", &one));
-        assert_eq!(seen, Tls::Seen { hashed_mac: false });
+        let expected = |hashed_mac, chacha20| Tls::Seen {
+            hashed_mac,
+            chacha20,
+        };
+        assert_eq!(seen, expected(false, false));
         one.cipher = "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256";
         let seen = tls(|ledger| ledger.record("nginx", &one));
-        assert_eq!(seen, Tls::Seen { hashed_mac: true });
+        assert_eq!(seen, expected(true, false));
+        one.cipher = "TLS_CHACHA20_POLY1305_SHA256";
+        let seen = tls(|ledger| {
+            ledger.record("nginx", &handshake());
+            ledger.record("nginx", &one);
+        });
+        assert_eq!(seen, expected(false, true));
         one.outcome = Outcome::Failed;
         assert_eq!(tls(|ledger| ledger.record("nginx", &one)), Tls::Unknown);
     }

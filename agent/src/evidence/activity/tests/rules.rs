@@ -34,8 +34,12 @@ fn kernel(handshake: bool, stack: &[Meaning]) -> Verdict {
 
 #[test]
 fn code_is_encryption_only_where_it_proves_record_protection() {
-    let gcm = Tls::Seen { hashed_mac: false };
-    let cbc = Tls::Seen { hashed_mac: true };
+    let suites = |hashed_mac| Tls::Seen {
+        hashed_mac,
+        chacha20: false,
+    };
+    let gcm = suites(false);
+    let cbc = suites(true);
     for tls in [Tls::Unknown, Tls::Absent, gcm, cbc] {
         for kind in KINDS {
             let proves = match kind {

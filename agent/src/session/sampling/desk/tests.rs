@@ -115,7 +115,11 @@ fn booked(interrupts: InterruptTime, samples: &[CpuSample]) -> (Booking, Counts)
     desk.know_kernel(functions, interrupts);
     let scene = Scene {
         table: &table,
-        tls: |_: &str| Tls::Seen { hashed_mac: false },
+        tls: |_: &str| Tls::Seen {
+            hashed_mac: false,
+            chacha20: true,
+        },
+        around: &|_, _| Err(io::ErrorKind::NotFound.into()),
     };
     for sample in samples {
         desk.take(&scene, sample);
@@ -215,6 +219,7 @@ fn what_comes_before_the_first_handshake_is_the_start_of_a_process() {
         let scene = Scene {
             table: &table,
             tls: |_: &str| Tls::Unknown,
+            around: &|_, _| Err(io::ErrorKind::NotFound.into()),
         };
         desk.take(&scene, sample);
         let mut bookings = desk.by_service.into_values();
@@ -236,6 +241,14 @@ fn what_comes_before_the_first_handshake_is_the_start_of_a_process() {
         });
         assert_eq!(upkeep.contains_key(&Upkeep::Start), start, "{stack:?}");
     }
+}
+
+#[test]
+fn code_in_a_file_is_told_from_code_that_a_process_has_made() {
+    let table = table_of_the_server();
+    assert!(table.is_in_image(SERVER, LIBRARY));
+    assert!(!table.is_in_image(SERVER, LIBRARY + 0x1000));
+    assert!(table.is_in_image(4711, LIBRARY), "it is not known");
 }
 
 /// `aesenc %xmm1, %xmm0` over and over.
