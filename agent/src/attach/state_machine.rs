@@ -9,6 +9,8 @@
 //! `ssl_undefined_function`. Comparing the tables tells which members they are,
 //! without knowing the layout.
 
+mod aarch64;
+
 use std::collections::BTreeSet;
 
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
@@ -25,8 +27,9 @@ const METHODS: [&str; 3] = ["TLS_method", "TLS_server_method", "TLS_client_metho
 /// members 5 to 9 in 1.1.1 to 3.6; the shortest table has 28.
 const WORDS: u64 = 24;
 const WORD_BYTES: u64 = 8;
-/// `endbr64`, load of an address, `ret`: 12 bytes.
-const METHOD_CODE: u64 = 16;
+/// `endbr64`, load of an address, `ret`: 12 bytes. On AArch64 a landing pad, `adrp`, two additions
+/// and `ret`: 20.
+const METHOD_CODE: u64 = 20;
 
 /// Names that [`find`] looks up.
 pub const SYMBOLS: [&str; 5] = [ACCEPT, CONNECT, METHODS[0], METHODS[1], METHODS[2]];
@@ -78,7 +81,7 @@ pub enum StateMachineError {
         "{0} pairs of members differ between the method tables as accept and connect do, not one"
     )]
     Pairs(usize),
-    /// Only x86-64 code can be read so far.
+    /// Only code of x86-64 and AArch64 can be read.
     #[error("the code of this processor ({0:?}) cannot be read")]
     Architecture(Arch),
 }
@@ -163,12 +166,14 @@ fn table_address(
     symbols: &Symbols,
     name: &'static str,
 ) -> Result<u64, StateMachineError> {
-    if image.arch() != Arch::X86_64 {
-        return Err(StateMachineError::Architecture(image.arch()));
-    }
+    let returned = match image.arch() {
+        Arch::X86_64 => returned_address,
+        Arch::Aarch64 => aarch64::returned_address,
+        other @ Arch::Other(_) => return Err(StateMachineError::Architecture(other)),
+    };
     let function = symbols.get(name).ok_or(StateMachineError::Missing(name))?;
     let code = image.code(function.address, METHOD_CODE)?;
-    returned_address(&code, function.address).ok_or(StateMachineError::NotATable(name))
+    returned(&code, function.address).ok_or(StateMachineError::NotATable(name))
 }
 
 /// The constant address that a function returns, when it does nothing else:

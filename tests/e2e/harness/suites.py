@@ -31,11 +31,14 @@ class Unobtainable(Exception):
 class Suite:
     """The packages of a suite, as they are now; `folder` is empty, and used up by this."""
 
-    def __init__(self, name: str, folder: Path):
-        """Reads the suite's list of packages; raises `Unobtainable`."""
+    def __init__(self, name: str, folder: Path, architecture: Optional[str] = None):
+        """Reads the suite's list of packages; raises `Unobtainable`.
+
+        For another architecture than the host's, which dpkg need not know of.
+        """
         self.name = name
         self._folder = folder
-        self._options = _apt_options(name, folder)
+        self._options = _apt_options(name, folder, architecture)
         self._run("the packages", ["apt-get", "update"])
 
     def names(self, prefix: str) -> list[str]:
@@ -45,8 +48,17 @@ class Suite:
     def unpack(self, packages: Sequence[str]) -> Path:
         """Downloads and unpacks packages; returns where, in the folder."""
         self._run(", ".join(packages), ["apt-get", "download"], *packages)
+        return self._unpack_in(self._folder)
+
+    def unpack_all(self, packages: Sequence[str]) -> Path:
+        """The same of these packages and all that they depend on."""
+        command = ["apt-get", "install", "--download-only", "--no-install-recommends", "--yes"]
+        self._run(", ".join(packages), command, *packages)
+        return self._unpack_in(self._folder / "cache" / "archives")
+
+    def _unpack_in(self, folder: Path) -> Path:
         unpacked = self._folder / "root"
-        for package in self._folder.glob("*.deb"):
+        for package in folder.glob("*.deb"):
             subprocess.run(["dpkg", "-x", package, unpacked], check=True)
         return unpacked
 
@@ -67,7 +79,12 @@ class Suite:
         return done.stdout
 
 
-def _apt_options(suite: str, folder: Path) -> list[str]:
+def own_suite() -> str:
+    """The suite of the machine's own release; empty if it has none."""
+    return platform.freedesktop_os_release().get("VERSION_CODENAME", "")
+
+
+def _apt_options(suite: str, folder: Path, architecture: Optional[str]) -> list[str]:
     """Options that make apt look at one suite and at nothing that the host has."""
     parts = folder / "sources"
     for made in (parts, folder / "lists" / "partial", folder / "cache" / "archives" / "partial"):
@@ -84,12 +101,14 @@ def _apt_options(suite: str, folder: Path) -> list[str]:
         "Dir::State::Status": folder / "status",  # else installed packages pass for newer ones
         "Dir::Cache": folder / "cache",
     }
+    if architecture:
+        options |= {"APT::Architecture": architecture, "APT::Architectures": architecture}
     return [argument for key, value in options.items() for argument in ("-o", f"{key}={value}")]
 
 
 def _write_sources(suite: str, parts: Path) -> None:
     """The host's own sources, rewritten for another suite."""
-    codename = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
+    codename = own_suite()
     written = 0
     for source in [SOURCES / "sources.list", *sorted((SOURCES / "sources.list.d").glob("*"))]:
         rewrite = {".list": _rewrite_lines, ".sources": _rewrite_stanzas}.get(source.suffix)

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from .kernels import Bootable
+from .machines import MACHINE
 
 BOOT_SECONDS = 300.0
 """Bound for one guest from power-on to power-off, with another one beside it."""
 
-# Forced: a /dev/kvm that exists may still not boot a stock kernel.
-# Without la57 an emulated CPU does with four levels of page tables.
-MACHINE = ["-machine", "q35", "-cpu", "max,la57=off"]
-MACHINE += ["-m", "1G", "-nodefaults", "-no-user-config", "-display", "none"]
-COMMAND_LINE = "console=ttyS0 quiet panic=-1 mitigations=off"
+COMMON = ["-m", "1G", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
+COMMAND_LINE = "quiet panic=-1 mitigations=off"
 
 END = "guest status 0"
 
@@ -76,13 +74,16 @@ class Guest:
 def boot(kernel: Bootable, scenario: Scenario, initramfs: Path, folder: Path) -> Guest:
     """Runs a guest to its end; the folder gets its console and its results."""
     results, console = folder / "results", folder / "console"
-    command_line = f"{COMMAND_LINE} CHECKS={scenario.checks} {scenario.options}"
+    command_line = f"{COMMAND_LINE} console={MACHINE.console} RESULTS={MACHINE.results}"
+    command_line += f" CHECKS={scenario.checks} {scenario.options}"
     # Of two emulated CPUs on two threads one may run code that the other is just patching, as
     # kernels do with tracepoints: one thread for both.
     threads = "multi" if scenario.cpus == 1 else "single"
-    command = ["qemu-system-x86_64", *MACHINE, "-accel", f"tcg,thread={threads}"]
-    command += ["-smp", str(scenario.cpus), "-no-reboot"]
-    command += ["-serial", f"file:{console}", "-serial", f"file:{results}"]
+    # Forced: a /dev/kvm that exists may still not boot a stock kernel.
+    command = [*MACHINE.emulator, *COMMON, "-accel", f"tcg,thread={threads}"]
+    command += ["-smp", str(scenario.cpus)]
+    command += ["-chardev", f"file,id=console,path={console}"]
+    command += ["-chardev", f"file,id=results,path={results}", *MACHINE.ports]
     command += ["-kernel", kernel.image, "-initrd", initramfs, "-append", command_line]
     began = time.monotonic()
     try:

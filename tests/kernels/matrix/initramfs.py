@@ -1,6 +1,5 @@
 """The guest's file system: busybox, tlsprof, the test programs, and what they are linked to."""
 
-import re
 import shlex
 import shutil
 import subprocess
@@ -10,15 +9,15 @@ from typing import Sequence
 
 from harness.certificates import Certificate
 from harness.load import Load
-from harness.paths import LOADGEN, SELFTIMED, TLSPROF
+from harness.paths import TLSPROF
 
 from .kernels import MODULES, Bootable
+from .machines import MACHINE, X86_64
+from .programs import BUSYBOX, Programs
 
 GUEST = Path(__file__).resolve().parents[1] / "guest"
 
 SCRIPTS = ("init", "functions", "checks", "softirqs", "survival", "jumps", "leaves", "lockdown")
-
-BUSYBOX = Path("/bin/busybox")
 
 SELFTIMED_PORT = 4433
 NGINX_PORT = 8080
@@ -62,14 +61,15 @@ def _script(commands: list[str]) -> str:
     return "\n".join(["#!/bin/sh", "set -e", *commands, ""])
 
 
-def build(folder: Path, certificate: Certificate, workload: Workload) -> Path:
+def build(
+    folder: Path, programs: Programs, certificate: Certificate, workload: Workload
+) -> Path:
     """Builds the initramfs in an empty folder; returns its file."""
     root = folder / "root"
     for made in ("bin", "etc", "dev", "proc", "sys", "run", "tmp"):
         (root / made).mkdir(parents=True)
-    for program in (BUSYBOX, LOADGEN, SELFTIMED, _which("nginx"), _which("ab")):
-        _add_program(root, program)
-    _add_program(root, _without_debug_information(TLSPROF, folder))
+    for program in (*programs.files, _without_debug_information(TLSPROF, folder)):
+        _add_program(root, program, programs)
     for script in SCRIPTS:
         shutil.copy(GUEST / script, root / script)
     for name, text in workload.scripts().items():
@@ -107,26 +107,22 @@ def with_modules(initramfs: Path, kernel: Bootable, folder: Path) -> Path:
     return whole
 
 
-def _which(name: str) -> Path:
-    found = shutil.which(name)
-    assert found, f"{name} is not installed"
-    return Path(found)
-
-
 def _without_debug_information(program: Path, folder: Path) -> Path:
-    """A debug build is 140 MB, four fifths of which nothing reads in the guest."""
+    """A debug build is 140 MB, four fifths of which nothing reads in the guest. Those for other
+    machines are built without."""
+    if MACHINE != X86_64:
+        return program
     stripped = folder / "tlsprof"  # whatever the binary under test is called
     subprocess.run(["strip", "--strip-debug", "-o", stripped, program], check=True)
     return stripped
 
 
-def _add_program(root: Path, program: Path) -> None:
+def _add_program(root: Path, program: Path, programs: Programs) -> None:
     shutil.copy(program, root / "bin" / program.name)
-    listed = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
-    for library in re.findall(r"(/\S+) \(0x", listed):
-        target = root / library.lstrip("/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(library, target)
+    for library in programs.libraries(program):
+        inside = library.relative_to("/")
+        (root / inside).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(programs.root / inside, root / inside)
 
 
 def _write_script(path: Path, text: str) -> None:

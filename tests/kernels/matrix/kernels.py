@@ -14,6 +14,8 @@ from typing import Iterator
 from harness.paths import PROGRAMS
 from harness.suites import Suite, Unobtainable
 
+from .machines import AARCH64, MACHINE, X86_64, Machine
+
 CACHE = PROGRAMS / "kernels"
 
 MODULES = ("inet_diag", "tcp_diag")
@@ -22,7 +24,8 @@ MODULES = ("inet_diag", "tcp_diag")
 # From 6.19 on the image and the modules are in packages of their own; linux-image only
 # depends on them. Debian's release candidates (7.3-rc7) do not match, nor do -dbg, -unsigned.
 PACKAGE = re.compile(
-    r"linux-(?P<kind>binary|image)-(?P<release>\d+\.\d+\.\d[^-]*(-\d+)?)-cloud-amd64"
+    r"linux-(?P<kind>binary|image)-(?P<release>\d+\.\d+\.\d[^-]*(-\d+)?)-cloud-"
+    + MACHINE.debian
 )
 
 
@@ -33,6 +36,7 @@ class Kernel:
     name: str
     suites: tuple[str, ...]
     series: str = ""
+    machine: Machine = X86_64
 
 
 KERNELS = {
@@ -43,8 +47,11 @@ KERNELS = {
         Kernel("6.12", ("trixie",), "6.12."),
         Kernel("6.18", ("trixie-backports",), "6.18."),
         Kernel("newest", ("trixie-backports", "sid")),
+        Kernel("6.12-aarch64", ("trixie",), "6.12.", AARCH64),
     )
+    if kernel.machine == MACHINE
 }
+"""Those for the machine that the program under test is for."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,7 @@ def _find(kernel: Kernel, folder: Path) -> Iterator[Found]:
     for name in kernel.suites:
         place = folder / name
         place.mkdir()
-        suite = Suite(name, place)
+        suite = Suite(name, place, kernel.machine.debian)
         for package in suite.names("linux-"):
             match = PACKAGE.fullmatch(package)
             if match and match["release"].startswith(kernel.series):

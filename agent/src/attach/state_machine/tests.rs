@@ -109,6 +109,57 @@ fn methods_that_do_anything_else_are_refused() {
     assert_eq!(returned_address(&[], 0), None);
 }
 
+/// Instructions as objdump prints them.
+fn code(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[test]
+fn methods_return_the_address_of_a_table_on_aarch64() {
+    // TLS_method, Debian 12: adrp x0, ac000; add x0, x0, #0x3e8; ret
+    let debian12 = [0xf000_0420, 0x910f_a000, 0xd65f_03c0];
+    let returned = aarch64::returned_address(&code(&debian12), 0x25490);
+    assert_eq!(returned, Some(0xac3e8));
+    // TLS_server_method, Debian 13:
+    // bti c; adrp x0, 11b000; add x0, x0, #0x430; add x0, x0, #0x4d8; ret
+    let debian13 = [
+        0xd503_245f,
+        0xf000_0760,
+        0x9110_c000,
+        0x9113_6000,
+        0xd65f_03c0,
+    ];
+    let returned = aarch64::returned_address(&code(&debian13), 0x2c240);
+    assert_eq!(returned, Some(0x11b908));
+    // adr x0, -4; nop; add x0, x0, #1, lsl #12; ret
+    let other = [0x10ff_ffe0, 0xd503_201f, 0x9140_0400, 0xd65f_03c0];
+    assert_eq!(
+        aarch64::returned_address(&code(&other), 0x8000),
+        Some(0x8ffc)
+    );
+}
+
+#[test]
+fn methods_that_do_anything_else_are_refused_on_aarch64() {
+    let (adrp, ret) = (0xf000_0420, 0xd65f_03c0);
+    let others: [&[u32]; 6] = [
+        &[],
+        &[ret],
+        // Cut off before the end.
+        &[adrp, 0x910f_a000],
+        // adrp x1, 0; ret
+        &[0x9000_0001, ret],
+        // adrp x0, ac000; ldr x0, [x0, #8]; ret
+        &[adrp, 0xf940_0400, ret],
+        // adrp x0, ac000; add x0, x1, #0; ret
+        &[adrp, 0x9100_0020, ret],
+    ];
+    for other in others {
+        let returned = aarch64::returned_address(&code(other), 0x25490);
+        assert_eq!(returned, None, "{other:x?}");
+    }
+}
+
 #[test]
 fn tables_and_symbols_of_node_agree() {
     let path = Path::new("/usr/bin/node");
