@@ -72,7 +72,7 @@ def test_a_late_random_source_is_told_by_its_file(name, reason, finding, rsa, tm
 
 
 @pytest.mark.parametrize("late", [True, False])
-def test_random_numbers_that_come_at_once_are_no_finding(late, rsa, tmp_path):
+def test_nginx_waits_only_where_random_numbers_are_late(late, rsa, tmp_path):
     """nginx, whose worker is stopped by the read whatever else it has to do."""
     with random_fifo(tmp_path, "urandom", late) as source:
         with nginx(tmp_path, rsa, workers=1, env=source.env) as server:
@@ -87,3 +87,20 @@ def test_random_numbers_that_come_at_once_are_no_finding(late, rsa, tmp_path):
         assert service.wait_seconds("random") == pytest.approx(waited, rel=IN_READS)
     else:
         assert service.wait_seconds("random") < 0.05 * service.cpu_seconds(role="server")
+
+
+def test_socket_calls_alone_tell_of_a_late_random_source(rsa, tmp_path):
+    """As of a server whose TLS library is not known. In TLS 1.3, what is read for tickets after the
+    client's Finished is not in it."""
+    config = tmp_path / "tlsprof.toml"
+    config.write_text('[profile]\nlibrary = "off"\n')
+    with random_fifo(tmp_path, "random", late=True) as source:
+        with servers.selftimed("threads", rsa, env=source.env) as server:
+            before = source.wait_seconds()
+            load = Load(tls="1.2", full=ENOUGH, threads=1)
+            report, _seen = profile_load(tmp_path, server.port, load, options=["--config", config])
+            waited = source.wait_seconds() - before
+    service = report.on_port(server.port)
+    assert service.count(role="server", outcome="completed", source="socket") == ENOUGH
+    assert service.wait_seconds("random") == pytest.approx(waited, rel=IN_READS)
+    assert find(report, server.port, "random-wait"), report.data["findings"]
