@@ -32,7 +32,7 @@ CONFIG = f"[profile]\nsample_frequency = {FREQUENCY}\n"
 SHARE_TOLERANCE = 0.03
 # Both sides are samples, a few thousand each: chance alone takes single runs 1 to 2 points apart.
 REPEATS = dict(least=3, most=7)
-DOWNLOADS = 4
+DOWNLOADS = 3
 
 Functions = Callable[[Counter[symbols.Place], Server], Counter[str]]
 
