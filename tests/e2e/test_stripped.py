@@ -30,7 +30,9 @@ FREQUENCY = 997
 CONFIG = f"[profile]\nsample_frequency = {FREQUENCY}\n"
 
 SHARE_TOLERANCE = 0.03
-REPEATS = dict(least=1, most=7)
+# Both sides are samples, a few thousand each: chance alone takes single runs 1 to 2 points apart.
+REPEATS = dict(least=3, most=7)
+DOWNLOADS = 3
 
 Functions = Callable[[Counter[symbols.Place], Server], Counter[str]]
 
@@ -49,6 +51,7 @@ class Stack:
     functions: Functions
     cipher: str
     mebibytes: int = 1000
+    """Of each download."""
     warm_up: int = 0
     """Mebibytes that make it compile what is to be measured."""
 
@@ -77,7 +80,7 @@ STACKS = {
         r"|\S+ com\.sun\.crypto\.provider\.(GHASH|CounterMode|AESCrypt)\."
         r"|\S+ com\.sun\.crypto\.provider\.ChaCha20Cipher\.(chaCha20|xor|generateKeystream)"
         r"|\S+ com\.sun\.crypto\.provider\.Poly1305\.|\S+ \S+\.IntegerPolynomial(1305)?\.",
-        mebibytes=400,
+        mebibytes=300,
         warm_up=400,
     ),
 }
@@ -108,7 +111,7 @@ def test_the_cipher_is_known_by_its_instructions(name, cipher, rsa, tmp_path_fac
             if stack.warm_up:
                 run(download(server.port, stack.warm_up, 1, CIPHERS[cipher]))
             with Profiling(folder, "--pid", server.pid, "--config", config) as profiling:
-                client = download(server.port, stack.mebibytes, 2, CIPHERS[cipher])
+                client = download(server.port, stack.mebibytes, DOWNLOADS, CIPHERS[cipher])
                 places = symbols.perf_places(folder, server.pid, FREQUENCY, client)
             functions = stack.functions(places, server)
         matching = {name: functions[name] for name in functions if re.match(stack.cipher, name)}

@@ -40,12 +40,16 @@ class Names:
 
 
 def perf_places(folder: Path, pid: int, frequency: int, command: Iterable[Argument]) -> Counter[Place]:
-    """Where perf samples a process while `command` runs."""
+    """Where perf samples a process while `command` runs.
+
+    By a clock on each CPU: that of a task starts and stops with it. In threads that often wait, it saw
+    up to 3 points more of the kernel (docs/journal/2026-11-22-poly1305-compiled-from-java.md).
+    """
     data = folder / "perf.data"
-    record = ["perf", "record", "-q", "-o", data, "-e", "cpu-clock", "-F", frequency, "-p", pid]
+    record = ["perf", "record", "-q", "-o", data, "-e", "cpu-clock", "-F", frequency, "-a"]
     done = run([*record, "--", *command])
     assert done.child.returncode == 0, done.describe()
-    script = run(["perf", "script", "-i", data, "-F", "ip,dso"])
+    script = run(["perf", "script", "-i", data, "--pid", pid, "-F", "ip,dso"])
     found = re.findall(r"^\s*([0-9a-f]+) \((.*)\)$", script.stdout, re.MULTILINE)
     assert found, script.describe()
     return Counter(Place(module, int(address, 16)) for address, module in found)

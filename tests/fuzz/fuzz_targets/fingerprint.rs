@@ -4,6 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use tlsprof::evidence::fingerprint::compiled::{REACH, is_chacha20_poly1305_for};
 use tlsprof::evidence::fingerprint::{Machine, classify_for};
 
 fuzz_target!(|input: &[u8]| {
@@ -18,6 +19,12 @@ fuzz_target!(|input: &[u8]| {
         if at >= 128 && code.len() >= at + 128 {
             let moved = [&[0x90; 128], code, &[0x90; 8]].concat();
             assert_eq!(kind, classify_for(machine, &moved, at + 128));
+        }
+        let is_cipher = is_chacha20_poly1305_for(machine, code, at);
+        assert_eq!(is_cipher, is_chacha20_poly1305_for(machine, code, at));
+        if at >= REACH && code.len() >= at + REACH {
+            let moved = [&[0x90; 128], code, &[0x90; 8]].concat();
+            assert_eq!(is_cipher, is_chacha20_poly1305_for(machine, &moved, at + 128));
         }
     }
 });
