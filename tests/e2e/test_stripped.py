@@ -32,7 +32,6 @@ CONFIG = f"[profile]\nsample_frequency = {FREQUENCY}\n"
 SHARE_TOLERANCE = 0.03
 # Both sides are samples, a few thousand each: chance alone takes single runs 1 to 2 points apart.
 REPEATS = dict(least=3, most=7)
-DOWNLOADS = 3
 
 Functions = Callable[[Counter[symbols.Place], Server], Counter[str]]
 
@@ -52,6 +51,7 @@ class Stack:
     cipher: str
     mebibytes: int = 1000
     """Of each download."""
+    downloads: int = 3
     warm_up: int = 0
     """Mebibytes that make it compile what is to be measured."""
 
@@ -61,6 +61,8 @@ STACKS = {
         other_stacks.static_http,
         stripped("http"),
         r"_?aesni_|gcm_(ghash|gmult|init)_|CRYPTO_gcm128_|ChaCha20_|poly1305_|Poly1305_",
+        # Its blocks of ChaCha20 end in stores that are not known: 1.6 points, and little left for chance.
+        downloads=6,
     ),
     "Go": Stack(
         other_stacks.go,
@@ -111,7 +113,7 @@ def test_the_cipher_is_known_by_its_instructions(name, cipher, rsa, tmp_path_fac
             if stack.warm_up:
                 run(download(server.port, stack.warm_up, 1, CIPHERS[cipher]))
             with Profiling(folder, "--pid", server.pid, "--config", config) as profiling:
-                client = download(server.port, stack.mebibytes, DOWNLOADS, CIPHERS[cipher])
+                client = download(server.port, stack.mebibytes, stack.downloads, CIPHERS[cipher])
                 places = symbols.perf_places(folder, server.pid, FREQUENCY, client)
             functions = stack.functions(places, server)
         matching = {name: functions[name] for name in functions if re.match(stack.cipher, name)}

@@ -24,7 +24,10 @@ fuzz_target!(|input: &[u8]| {
         assert_eq!(is_cipher, is_chacha20_poly1305_for(machine, code, at));
         if at >= REACH && code.len() >= at + REACH {
             let moved = [&[0x90; 128], code, &[0x90; 8]].concat();
-            assert_eq!(is_cipher, is_chacha20_poly1305_for(machine, &moved, at + 128));
+            assert_eq!(
+                is_cipher,
+                is_chacha20_poly1305_for(machine, &moved, at + 128)
+            );
         }
     }
 });
