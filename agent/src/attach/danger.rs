@@ -184,9 +184,9 @@ fn look_into(proc: &ProcRoot, process: Pid, mapping: &Mapping) -> Result<bool, I
 }
 
 /// Linux 6.11 made return probes a system call on x86-64 (commit ff474a78cef5), which
-/// seccomp filters forbid; on other machines they are a trap as ever. 6.14 lets it through (commit cf6cb56ef244). Stable
-/// releases of 6.12 and 6.13 carry that fix too, but nothing shows which: they
-/// are taken for broken.
+/// seccomp filters forbid; on other machines they are a trap as ever. 6.14 lets it
+/// through (commit cf6cb56ef244). Stable releases of 6.12 and 6.13 carry that fix too,
+/// but nothing shows which: they are taken for broken.
 fn seccomp_kills(machine: &str, release: &str) -> bool {
     let mut numbers = release
         .split(|c: char| !c.is_ascii_digit())
