@@ -71,6 +71,8 @@ def test_nearly_all_is_by_time(divided):
 
 
 def test_without_timing_nothing_is_by_time(divided):
-    for name in (*LONG, *SHORT):
-        service = report(divided, "events").service(name)
-        assert samples(service, "softirq_timed_samples") == 0 < samples(service), name
+    found = report(divided, "events")
+    services = [found.service(name) for name in (*LONG, *SHORT)]
+    # Of all together: the bytes of `long` may not be known before the end.
+    assert sum(map(samples, services)) > 0
+    assert sum(samples(service, "softirq_timed_samples") for service in services) == 0

@@ -6,7 +6,9 @@ Three changes of the report, each by itself: the cipher, how long sessions are k
 import json
 import shutil
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Callable, Iterator
 
@@ -27,6 +29,7 @@ from harness.scenarios import (
     spend,
 )
 from harness.servers import SYSTEM_PYTHON, Server
+from harness.settling import measure_until
 
 CBC = "SSLCipherSuite ECDHE-RSA-AES256-SHA384"
 GCM = "SSLCipherSuite ECDHE-RSA-AES256-GCM-SHA384"
@@ -121,26 +124,44 @@ def test_the_saving_of_sessions_kept_longer_is_predicted(apache, returning, tmp_
     assert changed.service.count(resumption="session_id") == changed.spent.requests - 1
 
 
-def waiting(folder: Path, server: Server) -> dict[str, bool]:
-    """Whether handshakes are found to wait, by finding."""
+@dataclass(frozen=True)
+class Waits:
+    """What handshakes waited for inside the server."""
+
+    lock_seconds: float
+    found: set[str]
+
+
+def waiting(folder: Path, server: Server) -> Waits:
     profiled = profile(folder, server, ab(400, CONCURRENCY, "-f", "TLS1.2", path="/page"))
-    found = {}
+    found = set()
     for name in ("lock-wait", "disk-wait"):
-        finding = profiled.finding(name)
-        found[name] = finding is not None
-        if finding:
+        if finding := profiled.finding(name):
+            found.add(name)
             assert finding["prediction"]["kind"] == "latency"
             assert "SSLSessionCache shmcb:" in finding["remedy"]["directive"] or (
                 "Mutex pthread ssl-cache" in finding["remedy"]["directive"]
             )
-    return found
+    return Waits(profiled.service.wait_seconds("lock"), found)
 
 
 def test_a_session_cache_on_disk_makes_handshakes_wait(apache, tmp_path):
-    on_disk = apache(NO_TICKETS, DBM, "SSLSessionCache dbm:{sessions}")
+    # Memory first: handshakes that ab leaves on the slow one go on after it, and both are one
+    # service.
     in_memory = apache(NO_TICKETS, "Mutex pthread ssl-cache")
-    assert waiting(tmp_path, on_disk)["lock-wait"]
-    assert waiting(tmp_path, in_memory) == {"lock-wait": False, "disk-wait": False}
+    # A lock in memory is waited for too, where a thread loses the CPU while it holds it: that
+    # passes, and is little.
+    rounds = measure_until(
+        lambda rounds: not rounds[-1].found,
+        lambda: waiting(tmp_path, in_memory),
+        least=1,
+        most=10,
+    )
+    assert not rounds[-1].found, rounds
+    on_disk = apache(NO_TICKETS, DBM, "SSLSessionCache dbm:{sessions}")
+    slow = waiting(tmp_path, on_disk)
+    assert "lock-wait" in slow.found
+    assert median(one.lock_seconds for one in rounds) < slow.lock_seconds / 5
 
 
 def test_a_server_on_nss_is_judged_too(rsa, tmp_path):
