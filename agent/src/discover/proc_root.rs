@@ -1,7 +1,7 @@
 //! Reads files of /proc.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ impl ProcRoot {
     /// The content of a file; None if the process is gone.
     pub(super) fn read(&self, pid: Pid, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let path = self.path(pid, name);
-        unless_gone(fs::read(&path), path)
+        unless_gone(read_small(&path), path)
     }
 
     /// The target of a link; None if the process is gone.
@@ -88,6 +88,16 @@ impl ProcRoot {
     pub fn own_network_namespace(&self) -> Option<PathBuf> {
         fs::read_link(self.path.join("self/ns/net")).ok()
     }
+}
+
+/// The content of a file in /proc, of which the kernel does not tell the length: as a whole
+/// in one call mostly. [`fs::read`] begins with 32 bytes.
+fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    let mut content = Vec::with_capacity(1024);
+    // Not of the file itself, which would ask for the length first.
+    let mut all = File::open(path)?.take(u64::MAX);
+    all.read_to_end(&mut content)?;
+    Ok(content)
 }
 
 /// Tells a process that is gone from a failure.

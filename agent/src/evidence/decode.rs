@@ -346,12 +346,13 @@ fn waits(event: &tlsprof_handshake_event) -> [Duration; 8] {
 
 /// A C string in a fixed array; bytes that are not UTF-8 are replaced.
 fn text(array: &[std::ffi::c_char]) -> String {
-    let bytes: Vec<u8> = array
-        .iter()
-        .flat_map(|byte| byte.to_ne_bytes()) // i8 or u8, by the machine
-        .take_while(|byte| *byte != 0)
-        .collect();
-    String::from_utf8_lossy(&bytes).into_owned()
+    let (text, _) = array.split_at(array.iter().take_while(|byte| **byte != 0).count());
+    let bytes = text.iter().map(|byte| {
+        let [byte] = byte.to_ne_bytes(); // i8 or u8, by the machine
+        byte
+    });
+    String::from_utf8(bytes.collect())
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 #[cfg(test)]

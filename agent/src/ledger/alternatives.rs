@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::evidence::hello::{AlertLevel, Direction, Facts, KeyExchange, Offer};
+use crate::evidence::hello::{AlertLevel, Direction, Facts, Group, KeyExchange, Offer};
 use crate::evidence::{Handshake, Outcome, Resumption, Role};
 
 use super::hellos::Counts;
@@ -43,12 +43,12 @@ pub struct Alternatives {
 
 impl Alternatives {
     fn record(&mut self, facts: &Facts, offer: &Offer) {
-        let offers = |name| offer.groups.iter().any(|group| group.name() == name);
-        let x25519 = offers("x25519");
+        let x25519 = offer.groups.contains(&Group::X25519);
+        let secp256r1 = offer.groups.contains(&Group::SECP256R1);
         let is_13 = facts.choice.as_ref().is_some_and(|it| it.version.is_13());
         self.hellos += 1;
         self.x25519 += u64::from(x25519);
-        self.secp256r1_only += u64::from(!x25519 && offers("secp256r1"));
+        self.secp256r1_only += u64::from(!x25519 && secp256r1);
         self.ecdsa += u64::from(offer.accepts_ecdsa_p256(is_13));
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
+use std::vec::Drain;
 
 use super::Session;
 use super::asking::Asking;
@@ -56,8 +57,9 @@ impl Desk<'_> {
             let is_profiled = |image| self.registry.is_profiled(image);
             self.table.maps(process, is_profiled)
         };
+        let asking = self.asking.as_deref_mut();
         let ready = self.joiner.take(evidence, at, probed);
-        self.book(ready, see);
+        book_ready(ready, asking, self.table, self.ledger, see);
     }
 
     /// Takes the handshakes that were under way in processes that have ended, each with
@@ -81,27 +83,35 @@ impl Desk<'_> {
 
     /// Books what waited too long: all evidence up to `now` was taken.
     pub(super) fn advance(&mut self, now: Duration, see: &mut impl FnMut(&str, &Evidence)) {
+        let asking = self.asking.as_deref_mut();
         let ready = self.joiner.advance(now);
-        self.book(ready, see);
+        book_ready(ready, asking, self.table, self.ledger, see);
     }
 
     /// Books what still waits.
     pub(super) fn flush(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
+        let asking = self.asking.as_deref_mut();
         let ready = self.joiner.flush();
-        self.book(ready, see);
+        book_ready(ready, asking, self.table, self.ledger, see);
     }
+}
 
-    fn book(&mut self, ready: Vec<Evidence>, see: &mut impl FnMut(&str, &Evidence)) {
-        for mut evidence in ready {
-            if let Some(asking) = &mut self.asking {
-                if asking.is_own(&evidence) {
-                    continue;
-                }
-                asking.take(&mut evidence, self.table, self.ledger.now());
+fn book_ready(
+    ready: Drain<'_, Evidence>,
+    mut asking: Option<&mut Asking>,
+    table: &mut ProcessTable<ProcRoot>,
+    ledger: &mut Ledger,
+    see: &mut impl FnMut(&str, &Evidence),
+) {
+    for mut evidence in ready {
+        if let Some(asking) = &mut asking {
+            if asking.is_own(&evidence) {
+                continue;
             }
-            tell_strangers(self.table, &mut evidence);
-            book(self.table, self.ledger, &evidence, see);
+            asking.take(&mut evidence, table, ledger.now());
         }
+        tell_strangers(table, &mut evidence);
+        book(table, ledger, &evidence, see);
     }
 }
 

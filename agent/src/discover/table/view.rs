@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use super::{Entry, ProcessSource, ProcessTable};
 use crate::discover::image::{ImageId, Mapping};
@@ -124,7 +125,13 @@ impl<S: ProcessSource> ProcessTable<S> {
 fn view<'a>(name: &'a ServiceName, members: &[(Pid, &'a Entry)]) -> ServiceView<'a> {
     let mut seen = HashSet::new();
     let mut images = Vec::new();
+    let mut last: Option<&Entry> = None;
     for &(pid, entry) in members {
+        // Workers map what their master did when it forked them: one look for hundreds.
+        if last.is_some_and(|last| Arc::ptr_eq(&last.images, &entry.images)) {
+            continue;
+        }
+        last = Some(entry);
         let new = entry
             .images
             .iter()

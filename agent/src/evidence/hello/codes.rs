@@ -66,6 +66,8 @@ registry! {
 impl Group {
     /// NIST P-256.
     pub const SECP256R1: Self = Self(23);
+    /// Curve25519.
+    pub const X25519: Self = Self(29);
 
     /// Whether it withstands a quantum computer: ML-KEM, alone or as a hybrid,
     /// and the drafts before it.

@@ -66,6 +66,7 @@ mod waits;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+use std::vec::Drain;
 
 use super::{ConnectionId, Evidence, Pid, ProcessEvent};
 use booking::Settled;
@@ -194,7 +195,7 @@ impl Joiner {
         evidence: Evidence,
         at: Duration,
         probed: impl Fn(Pid) -> bool,
-    ) -> Vec<Evidence> {
+    ) -> Drain<'_, Evidence> {
         self.expire(at);
         match evidence {
             Evidence::Hello(chunk) => self.hear(&chunk, probed),
@@ -207,7 +208,7 @@ impl Joiner {
                 self.ready.push(other);
             }
         }
-        std::mem::take(&mut self.ready)
+        self.ready.drain(..)
     }
 
     fn process_event(&mut self, event: &ProcessEvent) {
@@ -222,17 +223,17 @@ impl Joiner {
     }
 
     /// Says that all evidence up to `now` was taken; gives what waited too long.
-    pub fn advance(&mut self, now: Duration) -> Vec<Evidence> {
+    pub fn advance(&mut self, now: Duration) -> Drain<'_, Evidence> {
         self.expire(now);
-        std::mem::take(&mut self.ready)
+        self.ready.drain(..)
     }
 
     /// Ends all waits: no more evidence is expected.
-    pub fn flush(&mut self) -> Vec<Evidence> {
+    pub fn flush(&mut self) -> Drain<'_, Evidence> {
         while let Some((&first, _)) = self.held.first_key_value() {
             self.resolve(first);
         }
-        std::mem::take(&mut self.ready)
+        self.ready.drain(..)
     }
 
     /// What was not learned so far, by reason; zeros included.
