@@ -58,7 +58,7 @@ impl<S: ProcessSource> ProcessTable<S> {
             entry.selected = self.wanted.includes(&entry.service, family.contains(&pid));
             // No set may be shared any more by a selected and another process.
             let images = std::mem::take(&mut entry.images);
-            entry.images = self.share(&entry, images.to_vec());
+            entry.images = self.share(pid, &entry, images.to_vec());
             self.entries.insert(pid, entry);
         }
     }

@@ -6,6 +6,7 @@
 
 mod code;
 mod unselected;
+mod workers;
 
 use std::cell::RefCell;
 use std::rc::Rc;

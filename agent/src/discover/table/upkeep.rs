@@ -91,7 +91,7 @@ impl<S: ProcessSource> ProcessTable<S> {
         };
         if *entry.images != images {
             // New before old: an image in both is in use throughout.
-            let new = self.share(&entry, images);
+            let new = self.share(pid, &entry, images);
             let old = std::mem::replace(&mut entry.images, new);
             self.usage.release(old, entry.selected);
             self.remapped.insert(pid);
@@ -99,12 +99,15 @@ impl<S: ProcessSource> ProcessTable<S> {
         self.entries.insert(pid, entry);
     }
 
-    /// A counted set of these images: the parent's, if it has the same.
-    pub(super) fn share(&mut self, entry: &Entry, images: Vec<Mapping>) -> ImageSet {
+    /// A counted set of these images: the parent's if it has the same, or that of the process
+    /// with the next lower number, which of many workers is another one.
+    pub(super) fn share(&mut self, pid: Pid, entry: &Entry, images: Vec<Mapping>) -> ImageSet {
         let parent = self.entries.get(&entry.parent);
-        let alike = |parent: &&Entry| parent.selected == entry.selected && *parent.images == images;
-        if let Some(parent) = parent.filter(alike) {
-            return parent.images.clone();
+        let lower = self.entries.range(..pid).next_back();
+        let alike = |other: &&Entry| other.selected == entry.selected && *other.images == images;
+        let mut others = parent.into_iter().chain(lower.map(|(_, lower)| lower));
+        if let Some(other) = others.find(alike) {
+            return other.images.clone();
         }
         self.usage.add(&images, entry.selected);
         images.into()

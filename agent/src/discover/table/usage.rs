@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::discover::image::{ImageId, Mapping};
 use crate::evidence::Pid;
 
-/// The images of a process, shared by all that have the same ones since a fork.
+/// The images of a process, shared by those that have the same ones since a fork.
 pub(super) type ImageSet = Arc<Vec<Mapping>>;
 
 /// An image gained its first process, or lost its last one.
