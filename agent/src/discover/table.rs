@@ -67,7 +67,8 @@ impl Entry {
 #[derive(Debug)]
 pub struct ProcessTable<S> {
     source: S,
-    entries: BTreeMap<Pid, Entry>,
+    /// Boxed, so that the keys lie close together: each record looks up several.
+    entries: BTreeMap<Pid, Box<Entry>>,
     dead: VecDeque<(Pid, u64)>,
     lives: u64,
     usage: ImageUsage,
@@ -264,7 +265,7 @@ impl<S: ProcessSource> ProcessTable<S> {
             start_time: None,
             cpu: ProcessCpu::default(),
             alive: true,
-            ..entry.clone()
+            ..(**entry).clone()
         };
         self.insert(child, entry);
     }

@@ -81,7 +81,7 @@ impl<S: ProcessSource> ProcessTable<S> {
         }
         self.lives += 1;
         entry.life = self.lives;
-        self.entries.insert(pid, entry);
+        self.entries.insert(pid, Box::new(entry));
     }
 
     /// Gives a process other images than it had.
@@ -104,8 +104,9 @@ impl<S: ProcessSource> ProcessTable<S> {
     pub(super) fn share(&mut self, pid: Pid, entry: &Entry, images: Vec<Mapping>) -> ImageSet {
         let parent = self.entries.get(&entry.parent);
         let lower = self.entries.range(..pid).next_back();
+        let lower = lower.map(|(_, lower)| lower);
+        let mut others = parent.into_iter().chain(lower).map(|other| &**other);
         let alike = |other: &&Entry| other.selected == entry.selected && *other.images == images;
-        let mut others = parent.into_iter().chain(lower.map(|(_, lower)| lower));
         if let Some(other) = others.find(alike) {
             return other.images.clone();
         }

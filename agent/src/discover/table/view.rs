@@ -118,7 +118,7 @@ impl<S: ProcessSource> ProcessTable<S> {
             .entries
             .iter()
             .filter(|(_, entry)| entry.alive && entry.selected);
-        live.map(|(&pid, entry)| (pid, entry))
+        live.map(|(&pid, entry)| (pid, &**entry))
     }
 }
 
