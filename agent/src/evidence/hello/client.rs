@@ -61,9 +61,11 @@ impl Offer {
     /// algorithm says so; before, a cipher suite and the curve must be offered too
     /// (RFC 8422, 5.1).
     pub fn accepts_ecdsa_p256(&self, tls13: bool) -> bool {
-        let suite = |suite: &CipherSuite| suite.key_exchange() == Some("ECDHE_ECDSA");
-        self.signatures.contains(&SignatureScheme::ECDSA_P256)
-            && (tls13 || self.ciphers.iter().any(suite) && self.groups.contains(&Group::SECP256R1))
+        let before = || {
+            self.groups.contains(&Group::SECP256R1)
+                && self.ciphers.iter().any(|suite| suite.is_ecdhe_ecdsa())
+        };
+        self.signatures.contains(&SignatureScheme::ECDSA_P256) && (tls13 || before())
     }
 
     /// Offers a group that withstands a quantum computer.

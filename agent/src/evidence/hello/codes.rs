@@ -1,7 +1,7 @@
 //! Numbers of the TLS registries (IANA, Transport Layer Security Parameters)
 //! and their names.
 
-use tls_parser::TlsCipherSuite;
+use tls_parser::{TlsCipherAu, TlsCipherKx, TlsCipherSuite};
 
 macro_rules! registry {
     ($(#[$doc:meta])* $type:ident($number:ty) { $($code:literal => $name:literal),+ $(,)? }) => {
@@ -161,6 +161,12 @@ impl CipherSuite {
     pub(super) fn key_exchange(self) -> Option<&'static str> {
         let name = self.name().strip_prefix("TLS_")?;
         name.split_once("_WITH_").map(|(exchange, _)| exchange)
+    }
+
+    /// Ephemeral elliptic curves, and a certificate that signs with ECDSA; up to TLS 1.2.
+    pub(super) fn is_ecdhe_ecdsa(self) -> bool {
+        let suite = TlsCipherSuite::from_id(self.0);
+        suite.is_some_and(|it| it.kx == TlsCipherKx::Ecdhe && it.au == TlsCipherAu::Ecdsa)
     }
 
     /// A number that stands for no suite: TLS_EMPTY_RENEGOTIATION_INFO_SCSV,

@@ -2,8 +2,8 @@
 
 use super::fixture::{fed, read};
 use crate::evidence::hello::{
-    AlertLevel, Attempt, Direction, Facts, Group, KeyExchange, Late, Offer, SignatureScheme,
-    Version,
+    AlertLevel, Attempt, CipherSuite, Direction, Facts, Group, KeyExchange, Late, Offer,
+    SignatureScheme, Version,
 };
 use crate::evidence::{Handshake, Resumption, Role, sample};
 
@@ -150,6 +150,17 @@ fn codes_without_name_are_other() {
     assert_eq!(Group(0x1234).name(), "other");
     assert_eq!(Version(0x0305).name(), "other");
     assert_eq!(SignatureScheme(0).name(), "other");
+}
+
+#[test]
+fn ecdhe_with_ecdsa_is_what_the_name_of_a_suite_says() {
+    let all = (0..=u16::MAX).map(CipherSuite);
+    let named = |suite: &CipherSuite| suite.name().starts_with("TLS_ECDHE_ECDSA_WITH_");
+    let (named, others): (Vec<_>, Vec<_>) = all.partition(named);
+    assert!(named.len() > 20);
+    assert!(named.iter().all(|suite| suite.is_ecdhe_ecdsa()));
+    let wrong: Vec<_> = others.iter().filter(|it| it.is_ecdhe_ecdsa()).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 #[test]
