@@ -5,18 +5,20 @@
 A sample's cost is the kernel's own count of the time in the BPF program. What it costs the program
 that it hits, interrupt and all, is measured by work of a known amount at ten times the usual
 frequency, in pairs with no samples; the least time of each run counts, since other programs can
-only add to it. The agent's cost is measured beside 500 busy server processes.
+only add to it. The agent's cost is measured beside 500 server processes, idle and busy.
 """
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Iterator
+from typing import Callable, Iterator
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
@@ -30,6 +32,7 @@ from workloads import cpu_seconds, resident_bytes  # noqa: E402
 USUAL = 97
 AMPLIFIED = 997
 PIECES = 12
+BEGINNING_SECONDS = 8.0
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 
 WORKER = """
@@ -122,17 +125,49 @@ def nginx(folder: Path, workers: int) -> Iterator[Server]:
         yield server
 
 
-def print_cost_of_the_agent(folder: Path, processes: int, seconds: int) -> None:
-    with nginx(folder, processes) as server, start_agent() as agent, statistics_of_programs():
-        cpu, (ns, runs) = cpu_seconds(agent.process.pid), samples_program()
-        url = f"https://127.0.0.1:{server.port}/"
-        run(["ab", "-q", "-c", 100, "-t", seconds, "-n", 10_000_000, url], timeout=seconds + 60.0)
-        share = (cpu_seconds(agent.process.pid) - cpu) / seconds
-        memory = resident_bytes(agent.process.pid)
+def load(server: Server, seconds: int, options: list[str]) -> float:
+    """Requests a second that ab makes."""
+    url = f"https://127.0.0.1:{server.port}/"
+    ab = run(["ab", "-q", *options, "-c", 100, "-t", seconds, "-n", 10_000_000, url], timeout=seconds + 60.0)
+    return float(re.search(r"^Requests per second:\s+([\d.]+)", ab.stdout, re.MULTILINE)[1])
+
+
+def print_cost_of_the_agent(name: str, followed: list[str], seconds: int, work: Callable[[], str]) -> None:
+    with start_agent(followed) as agent:
+        # It looks at all images and ports of the host first.
+        time.sleep(BEGINNING_SECONDS)
+        pid = agent.process.pid
+        before, began = cpu_seconds(pid), time.monotonic()
+        done = work()
+        share = (cpu_seconds(pid) - before) / (time.monotonic() - began)
+        memory = resident_bytes(pid) / 2**20
+    print(f"| the agent, {name}{done} | {share:.2%} of one core, {memory:.1f} MiB |")
+
+
+def print_costs_of_the_agent(server: Server, seconds: int) -> None:
+    def idle() -> str:
+        time.sleep(seconds)
+        return ""
+
+    def keep_alive() -> str:
+        return f", {load(server, seconds, ['-k']):.0f}/s"
+
+    def handshakes() -> str:
+        return f", {load(server, seconds, []):.0f}/s"
+
+    print_cost_of_the_agent("nothing to do", [], seconds, idle)
+    print_cost_of_the_agent("keep-alive", [], seconds, keep_alive)
+    print_cost_of_the_agent("full handshakes of the server", ["--service", "nginx"], seconds, handshakes)
+    print_cost_of_the_agent("full handshakes, the client's too", [], seconds, handshakes)
+
+
+def print_cost_of_a_sample(server: Server, seconds: int) -> None:
+    with start_agent(), statistics_of_programs():
+        ns, runs = samples_program()
+        load(server, seconds, [])
         ns_after, runs_after = samples_program()
     each = (ns_after - ns) / max(1, runs_after - runs)
     print(f"| a sample, in the BPF program | {each:.0f} ns, {each * USUAL / 1e9:.3%} of a CPU |")
-    print(f"| the agent, {processes} processes at work | {share:.2%} of one core, {memory / 2**20:.1f} MiB |")
 
 
 def arguments() -> argparse.Namespace:
@@ -149,7 +184,9 @@ def main() -> None:
         folder = Path(name)
         folder.chmod(0o755)
         print("| what | cost |\n| --- | --- |")
-        print_cost_of_the_agent(folder, options.processes, options.seconds)
+        with nginx(folder, options.processes) as server:
+            print_costs_of_the_agent(server, options.seconds)
+            print_cost_of_a_sample(server, options.seconds)
         print_cost_for_the_sampled(folder, options.rounds)
 
 
