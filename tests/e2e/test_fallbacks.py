@@ -1,10 +1,15 @@
 """Each weaker way, forced: the counts are the same."""
 
+from statistics import median
+
 import pytest
 
 from harness import servers
 from harness.load import Load
 from harness.profiler import profile_load
+from harness.settling import measure_until
+
+CPU_TOLERANCE = 0.1
 
 LOAD = Load(full=100, resume=100, abort_hello=10, garbage=10, reject=10)
 
@@ -30,11 +35,19 @@ def test_links_of_uprobes(links, rsa, tmp_path):
 def test_without_step_probes(rsa, tmp_path):
     """Handshakes and their CPU time are as exact as ever, and the hellos say what was resumed;
     nothing about steps is guessed."""
-    service, measured = profiled('steps = "off"', "threads", rsa, tmp_path)
-    assert service.outcomes("server") == measured.outcomes
-    assert service.cpu_seconds(role="server") == pytest.approx(measured.cpu_seconds, rel=0.1)
-    assert service.resumed("server") == measured.resumed
-    assert {step["step"] for step in service.data["steps"]} <= {"unmeasured"}
+
+    def measure() -> float:
+        service, measured = profiled('steps = "off"', "threads", rsa, tmp_path)
+        assert service.outcomes("server") == measured.outcomes
+        assert service.resumed("server") == measured.resumed
+        assert {step["step"] for step in service.data["steps"]} <= {"unmeasured"}
+        return service.cpu_seconds(role="server") / measured.cpu_seconds
+
+    def agree(ratios: list[float]) -> bool:
+        return median(ratios) == pytest.approx(1.0, abs=CPU_TOLERANCE)
+
+    ratios = measure_until(agree, measure, least=1, most=7)
+    assert agree(ratios), ratios
 
 
 def test_key_derivation_always(rsa, tmp_path):

@@ -1,10 +1,12 @@
 """tlsprof against a server that counts and times its own handshakes."""
 
+from pathlib import Path
 from statistics import median
 
 import pytest
 
 from harness import servers
+from harness.certificates import Certificate
 from harness.load import Load, run_load
 from harness.profiler import Profiling, profile_load
 from harness.settling import measure_until
@@ -18,11 +20,22 @@ BROKEN = dict(
 )
 
 
+def agree(ratios: list[float]) -> bool:
+    return median(ratios) == pytest.approx(1.0, abs=CPU_TOLERANCE)
+
+
 @pytest.mark.parametrize("form", ["threads", "epoll"])
 def test_counts_equal_the_servers_own(form, rsa, tmp_path):
+    """Counts each time; of their CPU time, that of broken ones included, the median."""
+    ratios = measure_until(agree, lambda: counted(form, rsa, tmp_path), least=1, most=7)
+    assert agree(ratios), ratios
+
+
+def counted(form: str, certificate: Certificate, folder: Path) -> float:
+    """CPU time of handshakes by tlsprof to that by the server, whose counts it has."""
     loads = [Load(tls=tls, full=550, resume=550, **BROKEN) for tls in ("1.2", "1.3")]
-    with servers.selftimed(form, rsa, "--groups", GROUPS) as server:
-        report, seen = profile_load(tmp_path, server.port, *loads)
+    with servers.selftimed(form, certificate, "--groups", GROUPS) as server:
+        report, seen = profile_load(folder, server.port, *loads)
         measured = server.finish()
 
     service = report.service("selftimed")
@@ -32,13 +45,13 @@ def test_counts_equal_the_servers_own(form, rsa, tmp_path):
     assert service.count(resumption="none", **completed) == measured.full
     assert service.count(resumption="ticket", **completed) == loads[0].resume
     assert service.count(resumption="psk", **completed) == loads[1].resume
-    assert service.cpu_seconds(role="server") == pytest.approx(measured.cpu_seconds, rel=CPU_TOLERANCE)
 
     client = report.service("loadgen")
     assert seen.agrees_with(client.outcomes("client")), client
     assert client.resumed("client") == seen.resumed
     assert client.outcomes("server") == dict(completed=0, failed=0, abandoned=0)
     assert not report.losses_of_events()
+    return service.cpu_seconds(role="server") / measured.cpu_seconds
 
 
 @pytest.mark.parametrize("tls", ["1.2", "1.3"])
@@ -52,9 +65,6 @@ def test_cpu_time_equals_the_servers_own(form, tls, rsa, tmp_path):
             measured = server.finish()
         service = report.service("selftimed")
         return service.cpu_seconds(outcome="completed") / measured.completed_cpu_seconds
-
-    def agree(ratios: list[float]) -> bool:
-        return median(ratios) == pytest.approx(1.0, abs=CPU_TOLERANCE)
 
     ratios = measure_until(agree, measure, **CPU_REPEATS)
     assert agree(ratios), ratios

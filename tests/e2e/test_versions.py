@@ -12,6 +12,7 @@ from typing import Iterable
 import pytest
 
 from harness import debian, servers
+from harness.certificates import Certificate
 from harness.load import Load, Seen, run_load
 from harness.paths import LOADGEN
 from harness.profiler import Profiling, Service
@@ -68,25 +69,36 @@ def version(request, tmp_path_factory) -> Version:
 
 @pytest.mark.parametrize("form", ["threads", "epoll"])
 def test_counts_equal_the_servers_own(form, version, rsa, tmp_path):
+    """Counts each time; of their CPU time, the median."""
+
+    def agree(ratios: list[float]) -> bool:
+        return median(ratios) == pytest.approx(1.0, abs=CPU_TOLERANCE)
+
+    ratios = measure_until(agree, lambda: counted(form, version, rsa, tmp_path), least=1, most=7)
+    assert agree(ratios), ratios
+
+
+def counted(form: str, version: Version, certificate: Certificate, folder: Path) -> float:
+    """CPU time of handshakes by tlsprof to that by the servers, whose counts it has."""
     load = Load(full=150, resume=150, program=version.client, **BROKEN)
     with ExitStack() as stack:
         # One for each version of TLS: 1.1.1 by itself takes TLS 1.1, too, which
         # the clients that must fail offer.
         started = [
             stack.enter_context(
-                servers.selftimed(form, rsa, "--groups", GROUPS, "--tls", tls, program=version.server)
+                servers.selftimed(
+                    form, certificate, "--groups", GROUPS, "--tls", tls, program=version.server
+                )
             )
             for tls in ("1.2", "1.3")
         ]
-        with Profiling(tmp_path) as profiling:
+        with Profiling(folder) as profiling:
             seen = [run_load(load, server.port) for server in started]
         measured = [server.finish() for server in started]
 
     service = profiling.report.service(version.server.name)
     assert [server.completed for server in measured] == [300, 300]
     assert service.outcomes("server") == added(server.outcomes for server in measured)
-    cpu_seconds = sum(server.cpu_seconds for server in measured)
-    assert service.cpu_seconds(role="server") == pytest.approx(cpu_seconds, rel=CPU_TOLERANCE)
     completed = dict(role="server", outcome="completed")
     assert service.count(resumption="none", **completed) == 2 * load.full
     assert service.count(resumption="ticket", **completed) == load.resume
@@ -97,6 +109,7 @@ def test_counts_equal_the_servers_own(form, version, rsa, tmp_path):
     total = sum(seen, Seen.nothing())
     assert total.agrees_with(client.outcomes("client")), client
     assert client.resumed("client") == 2 * load.resume
+    return service.cpu_seconds(role="server") / sum(server.cpu_seconds for server in measured)
 
 
 def added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
