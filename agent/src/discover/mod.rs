@@ -23,6 +23,7 @@ pub mod process;
 pub mod reach;
 pub mod selection;
 pub mod service;
+pub mod steal;
 pub mod table;
 mod time_wait;
 

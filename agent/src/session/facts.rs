@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::Session;
 use crate::attach::registry::{Image, State};
 use crate::discover::ports::ListeningPorts;
+use crate::discover::steal::HostTime;
 use crate::discover::table::ServiceView;
 use crate::kernel::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
 use crate::kernel::cost::probe_seconds;
@@ -13,6 +14,10 @@ use crate::kernel::load::UprobeMode;
 use crate::outlet::report::ServiceFacts;
 use crate::outlet::report::model::{AgentCost, Host, Loss, TlsLibrary};
 use crate::outlet::terminal::units::counted;
+use crate::units::percent;
+
+/// From this part of the CPU time on, what the hypervisor withheld is told.
+const STOLEN: f64 = 0.01;
 
 /// Kinds of hits that are traps in a target.
 const PROBES: [u32; 2] = [TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN];
@@ -216,6 +221,19 @@ impl Session {
         })
     }
 
+    /// What it means that the hypervisor gave CPU time to others.
+    fn note_on_steal(&self) -> Option<String> {
+        let stolen = HostTime::read()?.stolen_since(self.host_time_before?);
+        (stolen >= STOLEN).then(|| {
+            format!(
+                "The hypervisor withheld {} of the CPU time that this host asked for (steal): the CPU time of \
+                 handshakes contains it, that of services only where the kernel leaves it in (without \
+                 CONFIG_PARAVIRT_TIME_ACCOUNTING).",
+                percent(stolen)
+            )
+        })
+    }
+
     /// What a reader must know to judge the figures.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -255,6 +273,7 @@ impl Session {
                 "It is not known whether this kernel counts interrupts to the threads that they hit: they count as system time of these threads.".to_owned(),
             );
         }
+        notes.extend(self.note_on_steal());
         notes.extend(self.note_on_accept_queues());
         notes.extend(self.notes_on_asking());
         notes

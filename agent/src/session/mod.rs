@@ -30,6 +30,7 @@ use crate::discover::host::Host;
 use crate::discover::ports::PortReader;
 use crate::discover::process::CpuTime;
 use crate::discover::selection::Selection;
+use crate::discover::steal::HostTime;
 use crate::discover::table::ProcessTable;
 use crate::evidence::Evidence;
 use crate::evidence::ProcessEvent;
@@ -118,6 +119,8 @@ pub struct Session {
     meter: RunMeter,
     trap: TrapCost,
     began: Instant,
+    /// Of all CPUs, when the profile began.
+    host_time_before: Option<HostTime>,
     cpu_read: Instant,
     readings: Readings,
     /// What services had used when the profile began.
@@ -188,6 +191,7 @@ impl Session {
             meter: RunMeter::default(),
             trap,
             began: now,
+            host_time_before: None,
             cpu_read: now,
             readings: Readings::default(),
             cpu_before: BTreeMap::new(),
@@ -206,6 +210,7 @@ impl Session {
         session.begin_cpu();
         session.begin_sampling();
         session.began = Instant::now();
+        session.host_time_before = HostTime::read();
         Ok(session)
     }
 
