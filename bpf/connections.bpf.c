@@ -73,7 +73,7 @@ static __always_inline __u64 new_id(struct sock *sk)
 	return bpf_get_socket_cookie(sk);
 }
 
-static __always_inline struct connection *create_connection(struct sock *sk)
+static __noinline struct connection *create_connection(struct sock *sk)
 {
 	struct connection *connection = find_or_add_connection(sk);
 
@@ -102,7 +102,7 @@ static __always_inline void send_opened(struct connection *connection)
 }
 
 /* The current task is the owner. Sockets of the kernel itself have none. */
-static __always_inline void claim(struct connection *connection)
+static __noinline void claim(struct connection *connection)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 

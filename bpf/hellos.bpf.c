@@ -25,7 +25,7 @@ static __always_inline __u64 call_time(struct socket_call *call)
 }
 
 /* Sends what was put together. */
-static __always_inline void send_hello(struct transfer *transfer)
+static __noinline void send_hello(struct transfer *transfer)
 {
 	struct tlsprof_hello_event *event = &transfer->event;
 	__u64 used = at_most(transfer->used, TLSPROF_HELLO_LEN);
@@ -50,7 +50,7 @@ static __always_inline __u8 *place(struct transfer *transfer, __u32 length, __u3
 
 /* Copies the header of a record that is copied: it was read before, and is sent together
  * with the first bytes of the body, not as an event of its own. */
-static __always_inline void copy_header(struct transfer *transfer, const struct records *records)
+static __noinline void copy_header(struct transfer *transfer, const struct records *records)
 {
 	__u8 *to = place(transfer, RECORD_HEADER, records_offset(records) - RECORD_HEADER);
 
@@ -118,7 +118,7 @@ static __always_inline void take_alert(struct transfer *transfer, struct exchang
 }
 
 /* One header or body, or as much of it as there is in one piece. */
-static __always_inline __u8 take_unit(struct transfer *transfer, struct exchange *exchange)
+static __noinline __u8 take_unit(struct transfer *transfer, struct exchange *exchange)
 {
 	struct records *records = exchange_side(exchange, transfer->direction);
 	__u64 take = records->left;
@@ -299,7 +299,7 @@ static __always_inline void drop_exchange(struct connection *connection)
 
 /* The handshake has got its outcome by what this call moved; `more`: it moved more
  * than that. */
-static __always_inline void finish(struct connection *connection, struct exchange *exchange,
+static __noinline void finish(struct connection *connection, struct exchange *exchange,
 				   struct socket_call *call, bool more)
 {
 	bool in = call->direction == TLSPROF_DIRECTION_IN;
@@ -321,7 +321,7 @@ static __always_inline void finish(struct connection *connection, struct exchang
 	begin_phase(connection->id, now);
 }
 
-static __always_inline void describe_exchange(struct exchange *exchange, __u32 pid)
+static __noinline void describe_exchange(struct exchange *exchange, __u32 pid)
 {
 	struct tlsprof_handshake_event *event = &exchange->event;
 

@@ -76,7 +76,7 @@ static __always_inline __u64 current_phase_connection(void)
  * when one leaves the CPU and the other closes the socket: who removes the entry
  * sends.
  */
-static __always_inline void close_exchange(__u64 connection, struct exchange *exchange, __u64 now)
+static __noinline void close_exchange(__u64 connection, struct exchange *exchange, __u64 now)
 {
 	struct tlsprof_handshake_event *event;
 
@@ -115,7 +115,7 @@ static __always_inline struct exchange *add_phase(struct phase *phase, struct ex
 
 /* The current thread does something else than the handshake that it was at work
  * on. Returns its exchange if it goes on. */
-static __always_inline struct exchange *leave_phase(struct timed *timed, struct exchange *exchange,
+static __noinline struct exchange *leave_phase(struct timed *timed, struct exchange *exchange,
 						    bool idle, __u64 now)
 {
 	/* As long as `phase` names this thread, a preemption keeps `at_work` for it. */
@@ -141,7 +141,7 @@ static __always_inline void end_phase(bool idle)
 	leave_phase(timed, bpf_map_lookup_elem(&exchanges, &connection), idle, bpf_ktime_get_ns());
 }
 
-static __always_inline void begin_phase(__u64 connection, __u64 now)
+static __noinline void begin_phase(__u64 connection, __u64 now)
 {
 	struct timed *timed = timed_here();
 	struct phase *phase;

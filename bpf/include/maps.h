@@ -110,7 +110,7 @@ static __always_inline void count_hit(__u32 kind)
 		(*count)++;
 }
 
-static __always_inline void count_loss(__u32 reason)
+static __noinline void count_loss(__u32 reason)
 {
 	__u64 *count = bpf_map_lookup_elem(&losses, &reason);
 
