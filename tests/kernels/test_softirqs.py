@@ -10,9 +10,11 @@ import pytest
 from harness.profiler import Report, Service
 from matrix.guest import Guest
 
-WITHIN = 0.2
+ABOVE = 0.2
+BELOW = 0.1
 """How far the share by time may be off: some hundreds of samples are divided, which an emulated CPU
-on a busy host takes late, and time under the first function of TCP stands for what is below."""
+on a busy host takes late, and time under the first function of TCP stands for what is below: that
+gives `long` too much, while events give it too little."""
 
 LONG = ("nginx-long", "ab-long")
 SHORT = ("nginx-short", "ab-short")
@@ -42,15 +44,14 @@ def true_share(guest: Guest, way: str) -> float:
 
 
 def test_the_time_of_packets_tells_the_share(divided):
-    assert share_of_long(report(divided, "timed")) == pytest.approx(
-        true_share(divided, "timed"), abs=WITHIN
-    )
+    off = share_of_long(report(divided, "timed")) - true_share(divided, "timed")
+    assert -BELOW < off < ABOVE
 
 
 def test_events_do_not_tell_it(divided):
     """Or the test above could not fail."""
-    by_events = share_of_long(report(divided, "events"))
-    assert by_events < true_share(divided, "events") - WITHIN
+    off = share_of_long(report(divided, "events")) - true_share(divided, "events")
+    assert off < -BELOW
 
 
 def test_the_report_says_how_it_was_divided(divided):
