@@ -20,8 +20,8 @@ export TLSPROF := $(CURDIR)/target/release/tlsprof
 
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
-C_SOURCES = $(shell find bpf tests -name '*.[ch]' -not -path 'tests/.work/*')
-SCRIPTS = $(shell grep -rlE '^\#!.*\b(ba)?sh\b' .ci deploy tests --exclude-dir=.work) $(wildcard deploy/shell/*.sh)
+C_SOURCES = $(shell find bpf tests -name '*.[ch]' -not -path 'tests/.work/*' -not -path 'tests/fuzz/target/*')
+SCRIPTS = $(shell grep -rlE '^\#!.*\b(ba)?sh\b' .ci deploy tests --exclude-dir=.work --exclude-dir=target) $(wildcard deploy/shell/*.sh)
 
 .PHONY: help
 help: ## List the entry points

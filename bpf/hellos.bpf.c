@@ -300,7 +300,7 @@ static __always_inline void drop_exchange(struct connection *connection)
 /* The handshake has got its outcome by what this call moved; `more`: it moved more
  * than that. */
 static __noinline void finish(struct connection *connection, struct exchange *exchange,
-				   struct socket_call *call, bool more)
+			      struct socket_call *call, bool more)
 {
 	bool in = call->direction == TLSPROF_DIRECTION_IN;
 	__u64 now = call_time(call);

@@ -116,7 +116,7 @@ static __always_inline struct exchange *add_phase(struct phase *phase, struct ex
 /* The current thread does something else than the handshake that it was at work
  * on. Returns its exchange if it goes on. */
 static __noinline struct exchange *leave_phase(struct timed *timed, struct exchange *exchange,
-						    bool idle, __u64 now)
+					       bool idle, __u64 now)
 {
 	/* As long as `phase` names this thread, a preemption keeps `at_work` for it. */
 	exchange = add_phase(&timed->at_work, exchange, idle, now);
