@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
-/* All programs in one object, because they share maps. */
+/*
+ * All programs in one object, because they share maps.
+ *
+ * A function that several paths of a program lead to is __noinline where it is more than a
+ * few lines: inlined everywhere, the programs at socket calls were more than twice as
+ * long, and slower. The others are inlined, as a call costs more than they do.
+ */
 #include "phases.bpf.c"
 #include "objects.bpf.c"
 #include "handshakes.bpf.c"
