@@ -2,9 +2,10 @@
 /*
  * All programs in one object, because they share maps.
  *
- * A function that several paths of a program lead to is __noinline where it is more than a
- * few lines: inlined everywhere, the programs at socket calls were more than twice as
- * long, and slower. The others are inlined, as a call costs more than they do.
+ * A function is __noinline where several paths lead to it, or where it runs once for a
+ * handshake and would only stand in the way of the other calls (finish, describe_exchange):
+ * inlined everywhere, the programs at socket calls were more than twice as long. The
+ * others are inlined, as a call costs more than they do.
  */
 #include "phases.bpf.c"
 #include "objects.bpf.c"

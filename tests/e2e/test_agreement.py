@@ -5,15 +5,13 @@ The traps of probes are in the socket's time, and only partly in the library's: 
 than needed.
 """
 
-from statistics import median
-
 import pytest
 
 from harness import servers
 from harness.catalogue import SERVERS
 from harness.load import Load
 from harness.profiler import profile_load
-from harness.settling import measure_until
+from harness.settling import assert_median
 
 TOLERANCE = 0.05
 REPEATS = dict(least=3, most=9)
@@ -46,8 +44,4 @@ def test_both_sources_tell_the_same_cpu_time(name, tls, rsa, tmp_path):
         assert MOST * seen.completed <= both["handshakes"] <= seen.completed
         return both["socket_cpu_seconds"] / both["library_cpu_seconds"]
 
-    def agree(ratios: list[float]) -> bool:
-        return median(ratios) == pytest.approx(1.0, abs=TOLERANCE)
-
-    ratios = measure_until(agree, measure, **REPEATS)
-    assert agree(ratios), ratios
+    assert_median(measure, expected=1.0, within=TOLERANCE, **REPEATS)

@@ -6,7 +6,6 @@ import shutil
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import median
 from typing import Optional
 from xml.etree import ElementTree
 
@@ -18,7 +17,7 @@ from harness.paths import TLSPROF
 from harness.processes import Argument, run
 from harness.profiler import Profiling, Service, start_agent
 from harness.samples import cpu_seconds, hog, perf_shares
-from harness.settling import measure_until
+from harness.settling import assert_median
 from harness.waiting import wait_until
 
 FREQUENCY = 499
@@ -179,11 +178,9 @@ def accounted_to(pid: int, group: Optional[Path]) -> float:
 
 @pytest.mark.parametrize("form", ["threads", "epoll", "fork"])
 def test_handshakes_take_what_the_server_measures(form, rsa, tmp_path):
-    def agree(off: list[float]) -> bool:
-        return abs(median(off)) <= SHARE_TOLERANCE
-
-    off = measure_until(agree, lambda: handshakes_off(tmp_path, rsa, form), **REPEATS)
-    assert agree(off), off
+    assert_median(
+        lambda: handshakes_off(tmp_path, rsa, form), expected=0.0, within=SHARE_TOLERANCE, **REPEATS
+    )
 
 
 FILE = "1MiB"
@@ -223,11 +220,7 @@ def test_encryption_is_the_work_of_the_library(suite, rsa, tmp_path):
         assert library > 0.1, modules
         return share_of(service, "encryption") - library
 
-    def agree(off: list[float]) -> bool:
-        return abs(median(off)) <= SHARE_TOLERANCE
-
-    off = measure_until(agree, measure, **REPEATS)
-    assert agree(off), off
+    assert_median(measure, expected=0.0, within=SHARE_TOLERANCE, **REPEATS)
 
 
 @pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed")

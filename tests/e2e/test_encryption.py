@@ -1,7 +1,6 @@
 """The share of encryption against servers that know it themselves, or whose symbols tell it."""
 
 import shutil
-from statistics import median
 
 import pytest
 
@@ -10,7 +9,7 @@ from harness.downloads import download
 from harness.paths import RECORD_CLOCK
 from harness.profiler import Profiling, Service
 from harness.samples import perf_shares
-from harness.settling import measure_until
+from harness.settling import assert_median
 
 SHARE_TOLERANCE = 0.03
 REPEATS = dict(least=1, most=7)
@@ -62,8 +61,4 @@ def test_encryption_takes_what_the_server_measures(suite, rsa, tmp_path):
         assert records > 0.05 and framing < 0.06, (measured, modules)
         return share - records - framing
 
-    def agree(off: list[float]) -> bool:
-        return abs(median(off)) <= SHARE_TOLERANCE
-
-    off = measure_until(agree, measure, **REPEATS)
-    assert agree(off), off
+    assert_median(measure, expected=0.0, within=SHARE_TOLERANCE, **REPEATS)

@@ -1,13 +1,11 @@
 """Each weaker way, forced: the counts are the same."""
 
-from statistics import median
-
 import pytest
 
 from harness import servers
 from harness.load import Load
 from harness.profiler import profile_load
-from harness.settling import measure_until
+from harness.settling import assert_median
 
 CPU_TOLERANCE = 0.1
 
@@ -43,11 +41,7 @@ def test_without_step_probes(rsa, tmp_path):
         assert {step["step"] for step in service.data["steps"]} <= {"unmeasured"}
         return service.cpu_seconds(role="server") / measured.cpu_seconds
 
-    def agree(ratios: list[float]) -> bool:
-        return median(ratios) == pytest.approx(1.0, abs=CPU_TOLERANCE)
-
-    ratios = measure_until(agree, measure, least=1, most=7)
-    assert agree(ratios), ratios
+    assert_median(measure, expected=1.0, within=CPU_TOLERANCE, least=1, most=7)
 
 
 def test_key_derivation_always(rsa, tmp_path):

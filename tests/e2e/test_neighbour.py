@@ -4,15 +4,13 @@ The client is on that core too: on the sibling of a core with two threads it
 would slow the server down by another amount each time.
 """
 
-from statistics import median
-
 import pytest
 
 from harness import servers
 from harness.load import Load, run_load
 from harness.processes import Process
 from harness.profiler import Profiling, Service
-from harness.settling import measure_until
+from harness.settling import assert_median
 
 TOLERANCE = 0.10
 REPEATS = dict(least=5, most=15)
@@ -42,8 +40,4 @@ def test_cpu_time_is_the_same_beside_a_busy_neighbour(rsa, tmp_path):
         assert busy.wait_seconds("run_queue") > 0
         return cpu_per_handshake(busy) / cpu_per_handshake(quiet)
 
-    def agree(ratios: list[float]) -> bool:
-        return median(ratios) == pytest.approx(1.0, abs=TOLERANCE)
-
-    ratios = measure_until(agree, measure, **REPEATS)
-    assert agree(ratios), ratios
+    assert_median(measure, expected=1.0, within=TOLERANCE, **REPEATS)

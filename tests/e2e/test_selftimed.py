@@ -1,7 +1,6 @@
 """tlsprof against a server that counts and times its own handshakes."""
 
 from pathlib import Path
-from statistics import median
 
 import pytest
 
@@ -9,7 +8,7 @@ from harness import servers
 from harness.certificates import Certificate
 from harness.load import Load, run_load
 from harness.profiler import Profiling, profile_load
-from harness.settling import measure_until
+from harness.settling import assert_median
 
 GROUPS = "P-256:X25519"
 CPU_TOLERANCE = 0.03
@@ -20,15 +19,12 @@ BROKEN = dict(
 )
 
 
-def agree(ratios: list[float]) -> bool:
-    return median(ratios) == pytest.approx(1.0, abs=CPU_TOLERANCE)
-
-
 @pytest.mark.parametrize("form", ["threads", "epoll"])
 def test_counts_equal_the_servers_own(form, rsa, tmp_path):
     """Counts each time; of their CPU time, that of broken ones included, the median."""
-    ratios = measure_until(agree, lambda: counted(form, rsa, tmp_path), least=1, most=7)
-    assert agree(ratios), ratios
+    assert_median(
+        lambda: counted(form, rsa, tmp_path), expected=1.0, within=CPU_TOLERANCE, least=1, most=7
+    )
 
 
 def counted(form: str, certificate: Certificate, folder: Path) -> float:
@@ -66,8 +62,7 @@ def test_cpu_time_equals_the_servers_own(form, tls, rsa, tmp_path):
         service = report.service("selftimed")
         return service.cpu_seconds(outcome="completed") / measured.completed_cpu_seconds
 
-    ratios = measure_until(agree, measure, **CPU_REPEATS)
-    assert agree(ratios), ratios
+    assert_median(measure, expected=1.0, within=CPU_TOLERANCE, **CPU_REPEATS)
 
 
 def test_hello_retry_is_one_handshake(rsa, tmp_path):

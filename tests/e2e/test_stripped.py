@@ -10,7 +10,6 @@ from collections import Counter
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any, Callable
 
 import pytest
@@ -22,7 +21,7 @@ from harness.paths import PROGRAMS
 from harness.processes import run
 from harness.profiler import Profiling, Service
 from harness.servers import Server
-from harness.settling import measure_until
+from harness.settling import assert_median
 
 pytestmark = pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed")
 
@@ -125,8 +124,4 @@ def test_the_cipher_is_known_by_its_instructions(name, cipher, rsa, tmp_path_fac
         assert truth > 0.05, functions.most_common(20)
         return share - truth
 
-    def agree(off: list[float]) -> bool:
-        return abs(median(off)) <= SHARE_TOLERANCE
-
-    off = measure_until(agree, measure, **REPEATS)
-    assert agree(off), off
+    assert_median(measure, expected=0.0, within=SHARE_TOLERANCE, **REPEATS)

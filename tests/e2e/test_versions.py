@@ -16,7 +16,7 @@ from harness.certificates import Certificate
 from harness.load import Load, Seen, run_load
 from harness.paths import LOADGEN
 from harness.profiler import Profiling, Service
-from harness.settling import measure_until
+from harness.settling import assert_median, measure_until
 from harness.suites import Unobtainable
 
 CPU_TOLERANCE = 0.05
@@ -70,12 +70,13 @@ def version(request, tmp_path_factory) -> Version:
 @pytest.mark.parametrize("form", ["threads", "epoll"])
 def test_counts_equal_the_servers_own(form, version, rsa, tmp_path):
     """Counts each time; of their CPU time, the median."""
-
-    def agree(ratios: list[float]) -> bool:
-        return median(ratios) == pytest.approx(1.0, abs=CPU_TOLERANCE)
-
-    ratios = measure_until(agree, lambda: counted(form, version, rsa, tmp_path), least=1, most=7)
-    assert agree(ratios), ratios
+    assert_median(
+        lambda: counted(form, version, rsa, tmp_path),
+        expected=1.0,
+        within=CPU_TOLERANCE,
+        least=1,
+        most=7,
+    )
 
 
 def counted(form: str, version: Version, certificate: Certificate, folder: Path) -> float:

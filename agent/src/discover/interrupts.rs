@@ -8,11 +8,10 @@
 //! /proc/stat; without it that column stays zero, since the tick that fills the
 //! others never hits another interrupt.
 
-use std::fs;
-
 use procfs::ConfigSetting;
 
-const STAT: &str = "/proc/stat";
+use super::host_time::HostTime;
+
 const OPTION: &str = "CONFIG_IRQ_TIME_ACCOUNTING";
 
 /// Busy time of all CPUs, in ticks of 10 ms, in which interrupts that are measured
@@ -34,45 +33,23 @@ pub enum InterruptTime {
 impl InterruptTime {
     /// Asks the running kernel.
     pub fn read() -> Self {
-        let stat = fs::read_to_string(STAT).ok();
         let config = procfs::kernel_config().ok();
         let option = config.map(|config| {
             let setting = config.get(OPTION);
             matches!(setting, Some(ConfigSetting::Yes))
         });
-        decide(stat.as_deref().and_then(times), option)
+        decide(HostTime::read(), option)
     }
-}
-
-/// CPU time since the start, in ticks of 10 ms.
-#[derive(Clone, Copy)]
-struct Times {
-    busy: u64,
-    interrupts: u64,
 }
 
 /// From the times that were observed, and whether the kernel has the option.
-fn decide(times: Option<Times>, option: Option<bool>) -> InterruptTime {
+fn decide(times: Option<HostTime>, option: Option<bool>) -> InterruptTime {
     match (times, option) {
         (Some(times), _) if times.interrupts > 0 => InterruptTime::Apart,
         (_, Some(false)) => InterruptTime::InThread,
-        (Some(times), _) if times.busy >= TELLING => InterruptTime::InThread,
+        (Some(times), _) if times.used >= TELLING => InterruptTime::InThread,
         _ => InterruptTime::Unknown,
     }
-}
-
-/// The line `cpu` of /proc/stat: user, nice, system, idle, iowait, irq, softirq.
-fn times(stat: &str) -> Option<Times> {
-    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    let mut ticks = line.split_ascii_whitespace().map(|word| word.parse().ok());
-    let mut next = || ticks.next().flatten();
-    let (user, nice, system): (u64, u64, u64) = (next()?, next()?, next()?);
-    let (_idle, _iowait, interrupts, softirqs): (u64, u64, u64, u64) =
-        (next()?, next()?, next()?, next()?);
-    let busy = [user, nice, system, softirqs]
-        .into_iter()
-        .fold(interrupts, u64::saturating_add);
-    Some(Times { busy, interrupts })
 }
 
 #[cfg(test)]
@@ -82,7 +59,7 @@ mod tests {
     use super::*;
 
     fn told(stat: &str, option: Option<bool>) -> InterruptTime {
-        decide(times(stat), option)
+        decide(HostTime::parse(stat), option)
     }
 
     #[test]
@@ -120,8 +97,7 @@ mod tests {
 
     #[test]
     fn this_kernel_is_read() {
-        let stat = fs::read_to_string(STAT).unwrap();
-        assert!(times(&stat).is_some());
+        assert!(HostTime::read().is_some());
         let _ = InterruptTime::read();
     }
 }

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 pub mod container;
 pub mod elf;
 pub mod host;
+pub mod host_time;
 pub mod image;
 pub mod interrupts;
 pub mod library;
@@ -23,7 +24,6 @@ pub mod process;
 pub mod reach;
 pub mod selection;
 pub mod service;
-pub mod steal;
 pub mod table;
 mod time_wait;
 

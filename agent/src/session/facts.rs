@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::Session;
 use crate::attach::registry::{Image, State};
+use crate::discover::host_time::HostTime;
 use crate::discover::ports::ListeningPorts;
-use crate::discover::steal::HostTime;
 use crate::discover::table::ServiceView;
 use crate::kernel::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
 use crate::kernel::cost::probe_seconds;

@@ -1,5 +1,6 @@
 """Estimates that need more or fewer repeats, by how noisy the machine is just now."""
 
+from statistics import median
 from typing import Callable, TypeVar
 
 T = TypeVar("T")
@@ -18,3 +19,16 @@ def measure_until(
     while not agree(results) and len(results) < most:
         results.append(measure())
     return results
+
+
+def assert_median(
+    measure: Callable[[], float], *, expected: float, within: float, least: int, most: int
+) -> None:
+    """Asserts that the median of repeats is at most `within` off what is `expected`: of ratios 1.0,
+    of differences 0.0."""
+
+    def agree(results: list[float]) -> bool:
+        return abs(median(results) - expected) <= within
+
+    results = measure_until(agree, measure, least=least, most=most)
+    assert agree(results), results

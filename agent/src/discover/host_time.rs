@@ -1,36 +1,46 @@
-//! CPU time that the hypervisor gave to others while this host wanted to run.
+//! How the CPU time of the whole host was spent, by /proc/stat.
 //!
-//! The clocks of handshakes run on meanwhile, as the guest does not see it happen. The
-//! kernel learns it afterwards from the hypervisor, where that tells, and keeps it out of
-//! utime and stime (`steal_account_process_time`, kernel/sched/cputime.c).
+//! Steal is what the hypervisor gave to others while this host wanted to run. The clocks of
+//! handshakes run on meanwhile, as the guest does not see it happen. The kernel learns it
+//! afterwards from the hypervisor, where that tells, and keeps it out of what its ticks
+//! count (`steal_account_process_time`, kernel/sched/cputime.c).
 
-use procfs::{CpuTime, CurrentSI as _, KernelStats};
+use std::fs;
+
+const STAT: &str = "/proc/stat";
 
 /// Time of all CPUs since the start of the host, in ticks of 10 ms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostTime {
-    used: u64,
+    /// Not idle; `interrupts` are in it, what was stolen is not.
+    pub(super) used: u64,
+    pub(super) interrupts: u64,
     stolen: u64,
 }
 
 impl HostTime {
     /// What /proc/stat tells just now; None if it cannot be read.
     pub fn read() -> Option<Self> {
-        KernelStats::current()
-            .ok()
-            .map(|stat| Self::of(&stat.total))
+        Self::parse(&fs::read_to_string(STAT).ok()?)
     }
 
-    fn of(all: &CpuTime) -> Self {
-        // `user` and `nice` contain the time of guests of this host.
-        let used = [all.user, all.nice, all.system]
+    /// The line `cpu`: user, nice, system, idle, iowait, irq, softirq, steal. The first two
+    /// contain the time of guests of this host.
+    pub(super) fn parse(stat: &str) -> Option<Self> {
+        let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let mut ticks = line.split_ascii_whitespace().map(|word| word.parse().ok());
+        let mut next = || ticks.next().flatten();
+        let (user, nice, system): (u64, u64, u64) = (next()?, next()?, next()?);
+        let (_idle, _iowait, interrupts, softirqs): (u64, u64, u64, u64) =
+            (next()?, next()?, next()?, next()?);
+        let used = [user, nice, system, softirqs]
             .into_iter()
-            .chain([all.irq, all.softirq].into_iter().flatten())
-            .fold(0, u64::saturating_add);
-        Self {
+            .fold(interrupts, u64::saturating_add);
+        Some(Self {
             used,
-            stolen: all.steal.unwrap_or(0),
-        }
+            interrupts,
+            stolen: next().unwrap_or(0),
+        })
     }
 
     /// Which part of the CPU time that this host asked for since `before` it did not get:
@@ -53,10 +63,7 @@ mod tests {
     use super::*;
 
     fn told(cpu: &str) -> HostTime {
-        let text = format!("cpu  {cpu}\nctxt 1\nbtime 2\nprocesses 3\n");
-        let info = procfs::LocalSystemInfo;
-        let stat = <KernelStats as procfs::FromBufReadSI>::from_buf_read(text.as_bytes(), &info);
-        HostTime::of(&stat.unwrap().total)
+        HostTime::parse(&format!("cpu  {cpu}\nctxt 1\n")).unwrap()
     }
 
     #[test]
@@ -76,7 +83,7 @@ mod tests {
 
     #[test]
     fn kernels_that_do_not_know_of_it_have_none() {
-        assert_eq!(told("100 10 50 9000").stolen, 0);
+        assert_eq!(told("100 10 50 9000 30 1 4").stolen, 0);
     }
 
     #[test]
