@@ -96,8 +96,9 @@ def test_handshakes_are_exactly_those_made(form, tier, rsa, tmp_path):
     assert client.count(role="client", outcome="completed") == seen.completed
     assert client.resumed("client") == seen.resumed
     assert not report.losses_of_events()
-    # No probe was hit in a process, and socket calls still cost something.
-    assert report.data["agent"]["profiled_seconds"] > 0
+    # No probe was hit in a process: what hooks cost is programs, and what leads to them.
+    cost = report.data["agent"]
+    assert cost["profiled_seconds"] > cost["bpf_run_seconds"] > 0
 
 
 @pytest.mark.parametrize("refused", TIERS)

@@ -1,10 +1,13 @@
 //! The programs that follow TCP connections. They load and fail by themselves:
 //! the rest of the profile does not need them.
 
+use std::time::Duration;
+
 use aya::Ebpf;
 use aya::programs::BtfTracePoint;
 
 use super::accept;
+use super::hook_cost::FailingReads;
 use super::load::{LoadError, program};
 use super::socket_calls::Tier;
 use super::types::KernelTypes;
@@ -58,6 +61,9 @@ pub struct Connections {
     pub calls: Result<Tier, String>,
     /// Accepts: how long connections wait for them.
     pub accepts: Result<(), String>,
+    /// What a socket call that moves nothing costs more because it is seen; 0 where none
+    /// is, or where that could not be measured.
+    pub call_cost: Duration,
 }
 
 const STATE: &str = "tcp_state";
@@ -78,12 +84,12 @@ pub(super) fn attach(
     for tier in follow.tiers() {
         let mut bpf = open(tier.storage())?;
         match attach_tier(&mut bpf, types, *tier) {
-            Ok(()) => {
+            Ok(call_cost) => {
                 let accepts = match tier {
                     Tier::RawSyscalls => Ok(()),
                     Tier::Tracepoint | Tier::Fentry => accept::attach(&mut bpf, types),
                 };
-                return Ok((bpf, followed(Ok(*tier), accepts)));
+                return Ok((bpf, followed(Ok(*tier), accepts, call_cost)));
             }
             Err(reason) => refusals.push(reason),
         }
@@ -98,6 +104,7 @@ pub(super) fn attach(
             life_cycle: switched_off(),
             calls,
             accepts: switched_off(),
+            call_cost: Duration::ZERO,
         };
         return Ok((open(Storage::Sockets)?, connections));
     }
@@ -115,28 +122,36 @@ pub(super) fn try_tier(
     open: impl Fn(Storage) -> Result<Ebpf, LoadError>,
 ) -> Result<Result<(), String>, LoadError> {
     let mut bpf = open(tier.storage())?;
-    Ok(attach_tier(&mut bpf, types, tier))
+    Ok(attach_tier(&mut bpf, types, tier).map(drop))
 }
 
 fn switched_off<T>() -> Result<T, String> {
     Err("switched off by profile.connections".to_owned())
 }
 
-const fn followed(calls: Result<Tier, String>, accepts: Result<(), String>) -> Connections {
+const fn followed(
+    calls: Result<Tier, String>,
+    accepts: Result<(), String>,
+    call_cost: Duration,
+) -> Connections {
     Connections {
         life_cycle: Ok(()),
         calls,
         accepts,
+        call_cost,
     }
 }
 
 /// Socket calls come first, so that of every connection whose opening is seen all
-/// calls are seen too.
-fn attach_tier(bpf: &mut Ebpf, types: &KernelTypes, tier: Tier) -> Result<(), String> {
+/// calls are seen too. Returns [`Connections::call_cost`].
+fn attach_tier(bpf: &mut Ebpf, types: &KernelTypes, tier: Tier) -> Result<Duration, String> {
+    let reads = FailingReads::new();
     tier.load(bpf, types)?;
     load_state(bpf, types)?;
+    let bare = reads.least();
     tier.start(bpf, types)?;
-    start_state(bpf)
+    start_state(bpf)?;
+    Ok(reads.least().saturating_sub(bare))
 }
 
 fn attach_life_cycle(
@@ -154,11 +169,12 @@ fn attach_life_cycle(
         attached => attached,
     };
     let connections = match attached {
-        Ok(()) => followed(calls, accept::attach(&mut bpf, types)),
+        Ok(()) => followed(calls, accept::attach(&mut bpf, types), Duration::ZERO),
         Err(reason) => Connections {
             life_cycle: Err(reason.clone()),
             calls: Err(reason.clone()),
             accepts: Err(reason),
+            call_cost: Duration::ZERO,
         },
     };
     Ok((bpf, connections))

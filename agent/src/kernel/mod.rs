@@ -9,6 +9,7 @@ pub mod connections;
 pub mod contract;
 mod cookies;
 pub mod cost;
+mod hook_cost;
 pub mod limits;
 pub mod load;
 pub mod lockdown;

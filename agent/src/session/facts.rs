@@ -9,7 +9,7 @@ use crate::discover::host_time::HostTime;
 use crate::discover::ports::ListeningPorts;
 use crate::discover::table::ServiceView;
 use crate::kernel::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
-use crate::kernel::cost::probe_seconds;
+use crate::kernel::cost::{hook_seconds, probe_seconds};
 use crate::kernel::load::UprobeMode;
 use crate::outlet::report::ServiceFacts;
 use crate::outlet::report::model::{AgentCost, Host, Loss, TlsLibrary};
@@ -89,12 +89,12 @@ impl Session {
     )]
     pub fn cost(&self) -> AgentCost {
         let runs = self.meter.total();
-        let hooks = runs.hooks.seconds;
+        let hooks = hook_seconds(self.loaded.connections.call_cost, runs.hooks);
         let (probes, profiled_probes) = self.probe_seconds();
         AgentCost {
             cpu_seconds: own_cpu_seconds(),
             memory_bytes: own_memory_bytes(),
-            bpf_run_seconds: runs.probes.seconds + hooks,
+            bpf_run_seconds: runs.probes.seconds + runs.hooks.seconds,
             bpf_runs: (runs.probes.count + runs.hooks.count) as u64,
             probe_hits: self.probe_hits(),
             target_seconds: probes + hooks,

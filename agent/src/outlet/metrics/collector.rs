@@ -216,7 +216,7 @@ fn own_cost(encoder: &mut DescriptorEncoder<'_>, status: &AgentStatus) -> fmt::R
     Writer::counter(
         encoder,
         "tlsprof_agent_target_cost_seconds",
-        "Estimated CPU time that targets spent on probes, traps and programs.",
+        "Estimated CPU time that targets spent on probes and hooks, programs and what leads to them.",
     )?
     .seconds(&NONE, status.target_cost)?;
     Writer::gauge(

@@ -292,11 +292,11 @@ pub struct AgentCost {
     pub bpf_runs: u64,
     /// Probe hits on targets.
     pub probe_hits: u64,
-    /// Estimated CPU time that all processes spent on probes, traps and programs, and
-    /// on programs at socket calls and in the scheduler.
+    /// Estimated CPU time that all processes spent on probes, traps and programs, and on
+    /// hooks, at socket calls and in the scheduler, programs and what leads to them.
     pub target_seconds: f64,
     /// The most of it that the services of this report spent: probes by their share
-    /// of the hits; programs on socket calls and the scheduler in full, though other
+    /// of the hits; hooks on socket calls and the scheduler in full, though other
     /// processes of the host run them too. Inside handshakes it is part of their CPU
     /// time.
     #[serde(default)]

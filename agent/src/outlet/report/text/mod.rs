@@ -323,15 +323,15 @@ pub(super) fn own_cost_in_words(report: &Report) -> String {
     let targets: f64 = report.services.iter().map(|s| s.cpu_seconds.total()).sum();
     let of_targets = if targets > 0.0 {
         format!(
-            " ({} of their CPU)",
+            " ({} of these services' CPU)",
             percent(agent.profiled_seconds / targets)
         )
     } else {
         String::new()
     };
     format!(
-        "tlsprof itself took {} of CPU and {}. On the profiled services its probes cost at most about \
-         {}{of_targets}.",
+        "tlsprof itself took {} of CPU and {}. Its probes in these services, and its hooks on the whole \
+         host, took about {}{of_targets}; what they push out of the caches is not in it.",
         time(agent.cpu_seconds),
         bytes(agent.memory_bytes),
         time(agent.profiled_seconds),
