@@ -57,7 +57,7 @@ LOADS = ("full", "resumed", "keep-alive", "downloads")
 
 
 def client(load: str, server: Server, seconds: int) -> list[Argument]:
-    """Ends by itself at some time after `seconds`."""
+    """Goes on for `seconds` at least, if it is not ended before."""
     url = f"https://127.0.0.1:{server.port}/"
     if load == "keep-alive":
         return ["wrk", "-t1", "-c32", f"-d{seconds}s", url]
