@@ -80,11 +80,14 @@ pub(super) fn attach(
     follow: Follow,
     open: impl Fn(Storage) -> Result<Ebpf, LoadError>,
 ) -> Result<(Ebpf, Connections), LoadError> {
+    let reads = FailingReads::new();
     let mut refusals = Vec::new();
     for tier in follow.tiers() {
         let mut bpf = open(tier.storage())?;
+        let bare = reads.least();
         match attach_tier(&mut bpf, types, *tier) {
-            Ok(call_cost) => {
+            Ok(()) => {
+                let call_cost = reads.least().saturating_sub(bare);
                 let accepts = match tier {
                     Tier::RawSyscalls => Ok(()),
                     Tier::Tracepoint | Tier::Fentry => accept::attach(&mut bpf, types),
@@ -122,7 +125,7 @@ pub(super) fn try_tier(
     open: impl Fn(Storage) -> Result<Ebpf, LoadError>,
 ) -> Result<Result<(), String>, LoadError> {
     let mut bpf = open(tier.storage())?;
-    Ok(attach_tier(&mut bpf, types, tier).map(drop))
+    Ok(attach_tier(&mut bpf, types, tier))
 }
 
 fn switched_off<T>() -> Result<T, String> {
@@ -143,15 +146,12 @@ const fn followed(
 }
 
 /// Socket calls come first, so that of every connection whose opening is seen all
-/// calls are seen too. Returns [`Connections::call_cost`].
-fn attach_tier(bpf: &mut Ebpf, types: &KernelTypes, tier: Tier) -> Result<Duration, String> {
-    let reads = FailingReads::new();
+/// calls are seen too.
+fn attach_tier(bpf: &mut Ebpf, types: &KernelTypes, tier: Tier) -> Result<(), String> {
     tier.load(bpf, types)?;
     load_state(bpf, types)?;
-    let bare = reads.least();
     tier.start(bpf, types)?;
-    start_state(bpf)?;
-    Ok(reads.least().saturating_sub(bare))
+    start_state(bpf)
 }
 
 fn attach_life_cycle(

@@ -13,6 +13,7 @@ use aya::programs::Program;
 use aya::sys::{Stats, enable_stats};
 
 use super::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
+use super::least_time::least_time;
 use super::load::Loaded;
 use super::probes::Point;
 
@@ -43,7 +44,6 @@ unsafe extern "C" {
 }
 
 const ROUNDS: u32 = 5;
-const CALLS_A_ROUND: u32 = 400;
 
 /// Cost of one probe hit with the least work in its program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,17 +78,9 @@ pub fn calibrate(loaded: &mut Loaded) -> Option<TrapCost> {
     })
 }
 
-/// The least time of one call over a few rounds: interruptions only add.
 fn time_calls() -> Duration {
-    let round = || {
-        let begin = Instant::now();
-        for _ in 0..CALLS_A_ROUND {
-            // SAFETY: the function above touches nothing but its own stack slot.
-            unsafe { tlsprof_calibration_target(0) };
-        }
-        begin.elapsed() / CALLS_A_ROUND
-    };
-    (0..ROUNDS).map(|_| round()).min().unwrap_or_default()
+    // SAFETY: the function above touches nothing but its own stack slot.
+    least_time(ROUNDS, || unsafe { tlsprof_calibration_target(0) })
 }
 
 /// Offset in our own file of the instruction at `address`.

@@ -2,12 +2,13 @@
 //! machine. The kernel's statistics of a program leave out how it comes to run.
 
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::net::{AddressFamily, RecvFlags, SocketType, recv, socket};
 
+use super::least_time::least_time;
+
 const ROUNDS: u32 = 15;
-const CALLS_A_ROUND: u32 = 400;
 
 /// Reads from a TCP socket that is not connected: they fail at once, after all that leads
 /// to the hooks, and have nothing to do with any connection.
@@ -23,19 +24,14 @@ impl FailingReads {
         }
     }
 
-    /// The least time of one read over a few rounds: interruptions only add.
+    /// The time of one read.
     pub(super) fn least(&self) -> Duration {
         let Some(socket) = &self.socket else {
             return Duration::ZERO;
         };
-        let round = || {
-            let begin = Instant::now();
-            for _ in 0..CALLS_A_ROUND {
-                let _not_connected = recv(socket, &mut [0_u8; 1], RecvFlags::DONTWAIT);
-            }
-            begin.elapsed() / CALLS_A_ROUND
-        };
-        (0..ROUNDS).map(|_| round()).min().unwrap_or_default()
+        least_time(ROUNDS, || {
+            let _not_connected = recv(socket, &mut [0_u8; 1], RecvFlags::DONTWAIT);
+        })
     }
 }
 

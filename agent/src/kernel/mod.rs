@@ -10,6 +10,7 @@ pub mod contract;
 mod cookies;
 pub mod cost;
 mod hook_cost;
+mod least_time;
 pub mod limits;
 pub mod load;
 pub mod lockdown;
