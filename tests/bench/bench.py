@@ -21,20 +21,15 @@ from typing import Iterator
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
-from harness import web_servers  # noqa: E402
-from harness.certificates import make_certificate  # noqa: E402
-from harness.paths import PROGRAMS, TESTS  # noqa: E402
-from harness.processes import Argument, Process, run  # noqa: E402
+from harness.processes import Argument, Process  # noqa: E402
 from harness.profiler import start_agent  # noqa: E402
 from harness.servers import Server  # noqa: E402
 from harness.waiting import wait_until  # noqa: E402
-from workloads import DOWNLOAD, WORKLOADS, cpu_seconds, resident_bytes  # noqa: E402
+from workloads import MEBIBYTE, WORKLOADS, cpu_seconds, one_worker, resident_bytes  # noqa: E402
 
-SERVER_CPU = 0
 SSLLATENCY = "/usr/sbin/ssllatency.bt"
 TOOL_START_SECONDS = 120.0
 TOOL_STOP_SECONDS = 120.0
-MEBIBYTE = 1 << 20
 
 
 @dataclass
@@ -128,20 +123,13 @@ def main() -> None:
     tools = options.tool or list(TOOLS)
     results: dict[tuple[str, str], Ratios] = {}
     costs = {tool: OwnCost() for tool in tools}
-    run(["make", "--silent", "-C", TESTS, f"OUT={PROGRAMS}"])
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        (folder / DOWNLOAD).write_bytes(bytes(MEBIBYTE))
-        extra = f"location /{DOWNLOAD} {{ root {folder}; }}"
-        certificate = make_certificate(folder, "rsa2048")
-        with web_servers.nginx(folder, certificate, workers=1, extra=extra, cpu=SERVER_CPU) as server:
-            for workload in options.load or WORKLOADS:
-                for tool in tools:
-                    ratios = results.setdefault((workload, tool), Ratios())
-                    for done in range(rounds):
-                        print(f"{workload}, {tool}: {done + 1} of {rounds}", file=sys.stderr)
-                        pair(server, workload, tool, seconds, ratios, costs[tool])
+    with one_worker() as server:
+        for workload in options.load or WORKLOADS:
+            for tool in tools:
+                ratios = results.setdefault((workload, tool), Ratios())
+                for done in range(rounds):
+                    print(f"{workload}, {tool}: {done + 1} of {rounds}", file=sys.stderr)
+                    pair(server, workload, tool, seconds, ratios, costs[tool])
     print_tables(results, costs)
 
 

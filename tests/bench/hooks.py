@@ -17,6 +17,7 @@ are off. Wants root, gdb, bpftool, clang, kernel 6.3 or later and an idle machin
 """
 
 import argparse
+import os
 import platform
 import random
 import re
@@ -32,37 +33,34 @@ from typing import Callable, Iterator, Optional
 BENCH = Path(__file__).resolve().parent
 sys.path.insert(0, str(BENCH.parent / "e2e"))
 
-from bpf import attached, links_of, pinned_program, program_by_id  # noqa: E402
-from harness import metrics, web_servers  # noqa: E402
-from harness.certificates import make_certificate  # noqa: E402
+from bpf_calls import attached, pinned_program, program_by_id  # noqa: E402
+from harness import bpf, metrics  # noqa: E402
 from harness.load import Load  # noqa: E402
-from harness.paths import PROGRAMS, TESTS  # noqa: E402
 from harness.processes import Argument, Process, children, run  # noqa: E402
 from harness.profiler import Agent, start_agent  # noqa: E402
 from harness.servers import Server  # noqa: E402
 from harness.waiting import wait_until  # noqa: E402
-from workloads import CLIENT_CPU, DOWNLOAD  # noqa: E402
+from workloads import CLIENT_CPU, downloads, keep_alive, one_worker, run_or_fail  # noqa: E402
 
-SERVER_CPU = 0
 WINDOW_SECONDS = 0.1
 SETTLING_SECONDS = 0.03
 """Attaching patches the kernel's code on all CPUs."""
-MEBIBYTE = 1 << 20
 MANY = 10_000_000
 """Handshakes that no run gets through."""
 ESTIMATE_SECONDS = 4.0
 """The agent keeps statistics in a part of the time, and estimates the whole every 2 s."""
 CONFIG = '[profile]\nlibrary = "off"\nsample_frequency = 0\n'
+TRACEPOINT_LINKS = ("tracing", "raw_tracepoint")
+"""Kernels name those of tp_btf programs in one way or the other."""
 LOADS = ("full", "resumed", "keep-alive", "downloads")
 
 
 def client(load: str, server: Server, seconds: int) -> list[Argument]:
     """Goes on for `seconds` at least, if it is not ended before."""
-    url = f"https://127.0.0.1:{server.port}/"
     if load == "keep-alive":
-        return ["wrk", "-t1", "-c32", f"-d{seconds}s", url]
+        return keep_alive(server, seconds)
     if load == "downloads":
-        return ["wrk", "-t1", "-c8", f"-d{seconds}s", url + DOWNLOAD]
+        return downloads(server, seconds)
     full, resume = (MANY, 0) if load == "full" else (1, MANY)
     return Load(tls="1.3", full=full, resume=resume).command(server.port)
 
@@ -156,12 +154,15 @@ def text(values: list[float]) -> str:
 
 def release_links(pid: int) -> list[int]:
     """Its programs run no more, and stay in the kernel as long as what is returned is open."""
-    links = links_of(pid)
-    programs = [program_by_id(link.program_id) for link in links]
-    closing = [f"print ((int (*)(int)) __close)({link.descriptor})" for link in links]
+    links = {
+        descriptor: int(fields["prog_id"])
+        for descriptor, fields in bpf.descriptors(pid)
+        if fields.get("link_type") in TRACEPOINT_LINKS
+    }
+    programs = [program_by_id(program) for program in links.values()]
     command: list[Argument] = ["gdb", "-p", pid, "-batch", "-ex", "set language c"]
-    for expression in closing:
-        command += ["-ex", expression]
+    for descriptor in links:
+        command += ["-ex", f"print ((int (*)(int)) __close)({descriptor})"]
     done = run(command)
     assert links and done.stdout.count(" = 0") == len(links), done.describe()
     return programs
@@ -190,11 +191,6 @@ def empty_programs() -> Iterator[tuple[list[int], Optional[Agent]]]:
         yield [pinned_program(path) for path in sorted((pins / "hooks").iterdir())], None
 
 
-def run_or_fail(command: list[Argument]) -> None:
-    done = run(command)
-    assert done.child.returncode == 0, done.describe()
-
-
 def target_cost(agent: Agent) -> float:
     """Seconds that the agent says its hooks have cost the host."""
     return metrics.total(metrics.scrape(agent.url), "tlsprof_agent_target_cost_seconds_total")
@@ -206,6 +202,8 @@ def measure(load: str, server: Server, empty: bool, count: int) -> str:
     seconds = int(count * 2 * (WINDOW_SECONDS + SETTLING_SECONDS)) + 30
     with ExitStack() as stack:
         programs, agent = stack.enter_context(empty_programs() if empty else agents_programs())
+        for program in programs:
+            stack.callback(os.close, program)
         loading = Process(client(load, server, seconds), cpu=CLIENT_CPU)
         stack.enter_context(loading)
         began = writes(worker)
@@ -233,18 +231,11 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    run_or_fail(["make", "--silent", "-C", TESTS, f"OUT={PROGRAMS}"])
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        (folder / DOWNLOAD).write_bytes(bytes(MEBIBYTE))
-        extra = f"location /{DOWNLOAD} {{ root {folder}; }}"
-        certificate = make_certificate(folder, "rsa2048")
+    with one_worker() as server:
         print("| load | CPU of nginx for an operation | with hooks | throughput | both ends | told |")
         print("| --- | --- | --- | --- | --- | --- |")
-        with web_servers.nginx(folder, certificate, workers=1, extra=extra, cpu=SERVER_CPU) as server:
-            for load in options.load or LOADS:
-                print(measure(load, server, options.empty, options.windows), flush=True)
+        for load in options.load or LOADS:
+            print(measure(load, server, options.empty, options.windows), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import json
 import subprocess
 from pathlib import Path
+from typing import Iterator
 
 from .waiting import wait_until
 
@@ -14,15 +15,21 @@ def _objects(kind: str) -> list[dict]:
     return json.loads(output.stdout or b"[]")
 
 
-def owned_by(pid: int, kind: str) -> set[int]:
-    """Ids of the programs (`prog`) or links (`link`) to which a process holds a descriptor."""
-    ids = set()
+def descriptors(pid: int) -> Iterator[tuple[int, dict[str, str]]]:
+    """What a process has open, by number, as the kernel describes it."""
     for entry in Path(f"/proc/{pid}/fdinfo").iterdir():
         try:
             text = entry.read_text()
         except FileNotFoundError:
             continue  # a descriptor that was closed since: files are opened and read all the time
-        fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+        lines = (line.split(":", 1) for line in text.splitlines() if ":" in line)
+        yield int(entry.name), {name: value.strip() for name, value in lines}
+
+
+def owned_by(pid: int, kind: str) -> set[int]:
+    """Ids of the programs (`prog`) or links (`link`) to which a process holds a descriptor."""
+    ids = set()
+    for _, fields in descriptors(pid):
         if f"{kind}_id" in fields and ("link_type" in fields) == (kind == "link"):
             ids.add(int(fields[f"{kind}_id"]))
     return ids

@@ -4,10 +4,8 @@
 import ctypes
 import os
 import platform
-import re
 import struct
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterable, Iterator
 
@@ -46,21 +44,3 @@ def attached(programs: Iterable[int]) -> Iterator[None]:
         for program in programs:
             links.callback(os.close, _bpf(BPF_RAW_TRACEPOINT_OPEN, struct.pack("<QI", 0, program)))
         yield
-
-
-@dataclass(frozen=True)
-class Link:
-    """A tracepoint's link that a process holds."""
-
-    descriptor: int
-    program_id: int
-
-
-def links_of(pid: int) -> list[Link]:
-    found = []
-    for entry in Path(f"/proc/{pid}/fdinfo").iterdir():
-        text = entry.read_text()
-        program = re.search(r"^prog_id:\s*(\d+)", text, re.MULTILINE)
-        if program and re.search(r"^link_type:\s*(tracing|raw_tracepoint)$", text, re.MULTILINE):
-            found.append(Link(int(entry.name), int(program[1])))
-    return found
