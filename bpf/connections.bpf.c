@@ -120,10 +120,28 @@ static __always_inline void handle_connect(struct sock *sk)
 
 	if (!connection)
 		return;
+	connection->state = BPF_TCP_SYN_SENT;
 	connection->role = TLSPROF_ROLE_CLIENT;
 	connection->remote = remote_endpoint(sk);
 	connection->local_ports = count_local_ports(sk);
 	claim(connection);
+}
+
+/* The socket of a new connection to a server; its TCP handshake has come to its end. It has no
+ * id yet: up to 6.12 at least the kernel's number of it is still the listening socket's. */
+static __always_inline void handle_request(struct sock *sk, int old)
+{
+	struct connection *connection;
+
+	/* Else both sides connect to each other. */
+	if (old != BPF_TCP_SYN_SENT)
+		begin_connection(sk);
+	connection = find_or_add_connection(sk);
+	if (!connection)
+		return;
+	connection->state = BPF_TCP_SYN_RECV;
+	if (!connection->role)
+		connection->role = TLSPROF_ROLE_SERVER;
 }
 
 static __always_inline void handle_open(struct sock *sk)
@@ -132,6 +150,7 @@ static __always_inline void handle_open(struct sock *sk)
 
 	if (!connection)
 		return;
+	connection->state = BPF_TCP_ESTABLISHED;
 	connection->opened = bpf_ktime_get_ns();
 	connection->port = sk->__sk_common.skc_num;
 	if (!connection->role)
@@ -195,6 +214,11 @@ static __always_inline void handle_closing(struct sock *sk, int old, int new)
 		connection = create_connection(sk);
 	if (!connection)
 		return;
+	if (in_states(old, 1U << BPF_TCP_SYN_SENT | 1U << BPF_TCP_SYN_RECV)) {
+		forget_connection(sk); /* it never was open */
+		return;
+	}
+	connection->state = new;
 	connection_step(connection, old, new, &end);
 	if (!connection->pid && in_states(new, 1U << BPF_TCP_FIN_WAIT1 | 1U << BPF_TCP_LAST_ACK))
 		claim(connection);
@@ -203,25 +227,36 @@ static __always_inline void handle_closing(struct sock *sk, int old, int new)
 		end_handshake(connection);
 	if (new != BPF_TCP_CLOSE)
 		return;
-	if (!in_states(old, 1U << BPF_TCP_SYN_SENT | 1U << BPF_TCP_SYN_RECV))
-		send_closed(sk, connection);
+	send_closed(sk, connection);
 	/* The socket may connect again. */
 	forget_connection(sk);
 }
 
+/* One of the states in between. */
+static __always_inline void handle_passing(struct sock *sk, int new)
+{
+	struct connection *connection = find_connection(sk);
+
+	if (connection)
+		connection->state = new;
+}
+
 static __always_inline void handle_state(struct sock *sk, int old, int new)
 {
-	if (sk->sk_protocol != IPPROTO_TCP)
-		return;
 	switch (new) {
 	case BPF_TCP_SYN_SENT:
 		begin_connection(sk);
 		handle_connect(sk);
 		break;
+	case BPF_TCP_SYN_RECV:
+		handle_request(sk, old);
+		break;
 	case BPF_TCP_ESTABLISHED:
-		if (old == BPF_TCP_SYN_RECV)
-			begin_connection(sk);
 		handle_open(sk);
+		break;
+	case BPF_TCP_FIN_WAIT2:
+	case BPF_TCP_CLOSING:
+		handle_passing(sk, new);
 		break;
 	case BPF_TCP_FIN_WAIT1:
 	case BPF_TCP_CLOSE_WAIT:
@@ -315,9 +350,9 @@ static __always_inline void handle_call(struct socket_call *call)
 			connection->peer_closed = 1;
 		return;
 	}
-	if (!connection && is_open(call->sock))
+	if ((!connection || !connection->id) && is_open(call->sock))
 		connection = create_connection(call->sock);
-	if (!connection)
+	if (!connection || !connection->id)
 		return;
 	if (!connection->pid)
 		claim(connection);
@@ -342,6 +377,24 @@ static __always_inline void handle_look(void)
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(tcp_state, struct sock *sk, int old, int new)
 {
+	if (sk->sk_protocol == IPPROTO_TCP)
+		handle_state(sk, old, new);
+	return 0;
+}
+
+/*
+ * The same once more. From 6.1 on (kernel commit 05b24ff9b2cf) the kernel leaves a program
+ * out on a CPU that is inside of it. A close is interrupted there by packets of others,
+ * which change the states of their sockets: that is one change of a hundred where many
+ * come. This program is another one, and left out only where a change comes while it runs
+ * itself: then the first is not inside.
+ */
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(tcp_state_left_out, struct sock *sk, int old, int new)
+{
+	if (sk->sk_protocol != IPPROTO_TCP || state_was_handled(find_connection(sk), old, new))
+		return 0;
+	count_hit(TLSPROF_HIT_STOOD_IN);
 	handle_state(sk, old, new);
 	return 0;
 }

@@ -26,7 +26,7 @@ enum watch {
 };
 
 struct connection {
-	__u64 id;
+	__u64 id;       /* 0: it is not open yet, see handle_request() */
 	__u64 opened;   /* 0: it was open before the watch began, or is not open yet */
 	__u64 accepted; /* 0: it was not accepted, or that was not seen, see accept.bpf.c */
 	__u32 pid;      /* the owner, 0 until it is known */
@@ -41,12 +41,33 @@ struct connection {
 	__u8 watch;       /* enum watch */
 	__u8 tls;         /* enum tlsprof_tls */
 	__u8 peer_closed; /* and the owner has read that */
+	__u8 state;       /* BPF_TCP_*, the last that tcp_state() or its stand-in handled */
 	/* Bytes up to the end of the TLS handshake. */
 	__u32 handshake_received;
 	__u32 handshake_sent;
 	__u32 local_ports; /* ephemeral ports to choose from, of a client */
 	__u64 remote;      /* its remote endpoint, see remote.h */
 };
+
+/*
+ * Whether a change of state has been handled, by what is kept of the connection; NULL
+ * for nothing. No state comes twice before CLOSE, which forgets the connection. One of
+ * before the watch, which is kept from its first change on, is given up if that is CLOSE:
+ * it may have been handled.
+ */
+static inline bool state_was_handled(const struct connection *connection, int old, int new)
+{
+	if (connection)
+		return connection->state == new;
+	switch (new) {
+	case BPF_TCP_SYN_SENT:
+	case BPF_TCP_SYN_RECV:
+	case BPF_TCP_ESTABLISHED:
+		return false;
+	default:
+		return old != BPF_TCP_ESTABLISHED || new == BPF_TCP_CLOSE;
+	}
+}
 
 /* What the kernel says of a socket that changes its state. */
 struct socket_end {

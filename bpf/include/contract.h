@@ -157,7 +157,9 @@ enum tlsprof_hit {
 	TLSPROF_HIT_ENTRY = 0,  /* uprobe at a function's entry */
 	TLSPROF_HIT_RETURN = 1, /* uretprobe */
 	TLSPROF_HIT_SWITCH = 2, /* scheduler switch of a thread inside a call */
-	TLSPROF_HIT_COUNT = 3,
+	/* A run of tcp_state() that the kernel left out and another program made up for. */
+	TLSPROF_HIT_STOOD_IN = 3,
+	TLSPROF_HIT_COUNT = 4,
 };
 
 /* Written by the agent, read by the programs: element 0 of the `control` array.

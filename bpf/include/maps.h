@@ -110,12 +110,13 @@ static __always_inline void count_hit(__u32 kind)
 		(*count)++;
 }
 
+/* Programs in softirqs interrupt others, also here. */
 static __noinline void count_loss(__u32 reason)
 {
 	__u64 *count = bpf_map_lookup_elem(&losses, &reason);
 
 	if (count)
-		(*count)++;
+		__sync_fetch_and_add(count, 1);
 }
 
 static __always_inline __u64 wakeup_flags(void)

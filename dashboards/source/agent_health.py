@@ -17,13 +17,12 @@ NO_AGENT = (
 NO_SAMPLES = (
     "No service used CPU time, or no samples are taken: `tlsprof doctor` on the host says why (cpu_samples)."
 )
-LOST = "tlsprof_agent_events_lost_total"
 
 
 def _summary() -> Row:
     up = AGENTS.value("up")
     cost = figures.target_cost_share(AGENTS)
-    lost = total(AGENTS.rate(LOST, 'reason!="began_before_attach"'))
+    lost = figures.lost(AGENTS)
     degraded = total(AGENTS.value("tlsprof_agent_capability", 'state="degraded"'))
     return Row(
         "At a glance",
@@ -65,7 +64,7 @@ def _summary() -> Row:
             figure(
                 "Lost",
                 Text(
-                    "Records and calls lost a second, all hosts and reasons but began_before_attach.",
+                    "Records and calls lost a second, all hosts, without what leaves counts whole.",
                     "0.",
                     "docs/alerts/TlsprofLosesData.md.",
                     NO_AGENT,
@@ -217,14 +216,15 @@ def _losses() -> Row:
             course(
                 "Lost, by reason",
                 Text(
-                    "Records and calls lost a second. began_before_attach and hello_* leave counts whole.",
+                    "Records and calls lost a second. began_before_attach, hello_* and packet_program_skipped"
+                    " leave counts whole.",
                     "All zero, but for a moment after the agent's start.",
                     "handshake_table_full: raise limits.handshakes_in_progress. event_ring_full: the agent"
                     " gets too little CPU.",
                     NO_AGENT,
                 ),
                 PER_SECOND,
-                Query(total(AGENTS.rate(LOST), "instance", "reason"), "{{instance}} {{reason}}"),
+                Query(total(AGENTS.rate(figures.LOST), "instance", "reason"), "{{instance}} {{reason}}"),
                 limits=thresholds.LOSSES,
                 size=(8, 8),
             ),

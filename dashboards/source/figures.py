@@ -10,12 +10,15 @@ SERVICE_CPU = "tlsprof_service_cpu_seconds_total"
 ACTIVITY_CPU = "tlsprof_cpu_seconds_total"
 TURNS = "tlsprof_connection_turns"
 TARGET_COST = "tlsprof_agent_target_cost_seconds_total"
+LOST = "tlsprof_agent_events_lost_total"
 
 SERVER = 'role="server"'
 OF_PROCESSES = 'mode!="softirq"'
 """Of CPU time by activity: what the kernel accounts to the service. Softirqs are in no sum."""
 COMPLETED = 'outcome="completed"'
 RESUMED = 'resumption!~"none|unknown"'
+# As in the alert TlsprofLosesData.
+FALSIFIES_COUNTS = 'reason!~"began_before_attach|hello_.*|packet_program_skipped"'
 
 
 def cpu(source: Source, *by: str) -> str:
@@ -97,6 +100,11 @@ def turns(source: Source, *by: str) -> str:
 def cpu_per_request(source: Source, *by: str) -> str:
     """CPU seconds of the service for each request."""
     return ratio(cpu(source, *by), requests(source, *by))
+
+
+def lost(hosts: Source, *by: str) -> str:
+    """What agents lost a second, without what leaves counts whole."""
+    return total(hosts.rate(LOST, FALSIFIES_COUNTS), *by)
 
 
 def target_cost_share(hosts: Source, *by: str) -> str:

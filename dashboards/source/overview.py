@@ -245,7 +245,7 @@ def _tables() -> Row:
 
 def _agents() -> Row:
     cost = figures.target_cost_share(AGENTS, "cluster", "instance")
-    lost = total(AGENTS.rate("tlsprof_agent_events_lost_total", 'reason!="began_before_attach"'), "instance")
+    lost = figures.lost(AGENTS, "instance")
     hosts = f"count by (instance) ({AGENTS.value('tlsprof_agent_build_info')})"
     return Row(
         "May these figures be trusted?",

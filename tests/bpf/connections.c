@@ -32,6 +32,39 @@ static struct connection live(const int *states, const struct socket_end *end)
 #define TURNS(role, ...) turns_of(TLSPROF_ROLE_##role, (const __u8[]){ __VA_ARGS__, 0 })
 #define LIVE(end, ...) live((const int[]){ BPF_TCP_ESTABLISHED, __VA_ARGS__, 0 }, end)
 
+/* Changes of a socket's state as tcp_state() and its stand-in have them: after the first
+ * ran, the other has nothing to do. */
+static void a_state_is_handled_once(void)
+{
+	struct connection connection = { .state = BPF_TCP_SYN_RECV };
+
+	CHECK_EQUAL(state_was_handled(&connection, BPF_TCP_LISTEN, BPF_TCP_SYN_RECV), true);
+	CHECK_EQUAL(state_was_handled(&connection, BPF_TCP_SYN_RECV, BPF_TCP_ESTABLISHED), false);
+	connection.state = BPF_TCP_LAST_ACK;
+	CHECK_EQUAL(state_was_handled(&connection, BPF_TCP_LAST_ACK, BPF_TCP_CLOSE), false);
+}
+
+static void what_begins_a_connection_was_not_handled_if_nothing_is_kept(void)
+{
+	CHECK_EQUAL(state_was_handled(NULL, BPF_TCP_LISTEN, BPF_TCP_SYN_RECV), false);
+	CHECK_EQUAL(state_was_handled(NULL, BPF_TCP_CLOSE, BPF_TCP_SYN_SENT), false);
+	CHECK_EQUAL(state_was_handled(NULL, BPF_TCP_SYN_SENT, BPF_TCP_ESTABLISHED), false);
+}
+
+static void of_a_connection_from_before_the_first_change_is_handled(void)
+{
+	CHECK_EQUAL(state_was_handled(NULL, BPF_TCP_ESTABLISHED, BPF_TCP_FIN_WAIT1), false);
+	CHECK_EQUAL(state_was_handled(NULL, BPF_TCP_ESTABLISHED, BPF_TCP_CLOSE_WAIT), false);
+	CHECK_EQUAL(state_was_handled(NULL, BPF_TCP_CLOSE_WAIT, BPF_TCP_LAST_ACK), true);
+}
+
+static void after_a_close_nothing_is_kept(void)
+{
+	CHECK_EQUAL(state_was_handled(NULL, BPF_TCP_FIN_WAIT2, BPF_TCP_CLOSE), true);
+	CHECK_EQUAL(state_was_handled(NULL, BPF_TCP_ESTABLISHED, BPF_TCP_CLOSE), true);
+	CHECK_EQUAL(state_was_handled(NULL, BPF_TCP_CLOSE, BPF_TCP_LISTEN), true);
+}
+
 static void requests_and_answers_are_turns_on_both_sides(void)
 {
 	CHECK_EQUAL(TURNS(SERVER, IN, OUT), 1);
@@ -176,6 +209,10 @@ static void the_wait_in_the_accept_queue_is_told_if_both_ends_were_seen(void)
 int main(void)
 {
 	RUN(the_wait_in_the_accept_queue_is_told_if_both_ends_were_seen);
+	RUN(a_state_is_handled_once);
+	RUN(what_begins_a_connection_was_not_handled_if_nothing_is_kept);
+	RUN(of_a_connection_from_before_the_first_change_is_handled);
+	RUN(after_a_close_nothing_is_kept);
 	RUN(requests_and_answers_are_turns_on_both_sides);
 	RUN(the_number_of_calls_does_not_matter);
 	RUN(a_request_without_an_answer_is_no_turn);

@@ -31,6 +31,7 @@ SCENARIOS = {
     "guest": Scenario("checks"),
     "survivor": Scenario("survival", cpus=2, bound=600.0),
     "divided": Scenario("softirqs", cpus=2),
+    "interrupted": Scenario("interrupts", cpus=2),
     "locked": Scenario("lockdown", options="lockdown=confidentiality"),
 }
 """By the fixture that has the guest."""
@@ -107,6 +108,12 @@ def survivor(request, guests) -> Guest:
 @pytest.fixture(scope="session", params=those("6.1", "6.18"))
 def divided(request, guests) -> Guest:
     """A guest of whose two CPUs one takes the packets of two services."""
+    return finished(request, guests)
+
+
+@pytest.fixture(scope="session", params=those("6.1", "6.12", "6.18", "newest"))
+def interrupted(request, guests) -> Guest:
+    """A guest whose two CPUs both take packets, in interrupts."""
     return finished(request, guests)
 
 

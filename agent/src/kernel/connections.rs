@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use aya::Ebpf;
-use aya::programs::BtfTracePoint;
+use aya::programs::{BtfTracePoint, ProgramError};
 
 use super::accept;
 use super::hook_cost::FailingReads;
@@ -66,7 +66,9 @@ pub struct Connections {
     pub call_cost: Duration,
 }
 
-const STATE: &str = "tcp_state";
+pub(super) const STATE: &str = "tcp_state";
+/// Handles what the kernel leaves out of the former.
+pub(super) const STATE_LEFT_OUT: &str = "tcp_state_left_out";
 const STATE_TRACEPOINT: &str = "inet_sock_set_state";
 
 /// Opens the object by `open`, again for each way that the kernel refuses, and
@@ -180,19 +182,20 @@ fn attach_life_cycle(
     Ok((bpf, connections))
 }
 
-fn state(bpf: &mut Ebpf) -> Result<&mut BtfTracePoint, String> {
-    program(bpf, STATE).map_err(|error| reason(&error))
-}
-
 fn load_state(bpf: &mut Ebpf, types: &KernelTypes) -> Result<(), String> {
-    state(bpf)?
-        .load(STATE_TRACEPOINT, types.btf())
-        .map_err(|error| format!("tp_btf/{STATE_TRACEPOINT}: {}", reason(&error)))
+    each_state(bpf, |program| program.load(STATE_TRACEPOINT, types.btf()))
 }
 
 fn start_state(bpf: &mut Ebpf) -> Result<(), String> {
-    state(bpf)?
-        .attach()
-        .map(drop)
-        .map_err(|error| format!("tp_btf/{STATE_TRACEPOINT}: {}", reason(&error)))
+    each_state(bpf, |program| program.attach().map(drop))
+}
+
+fn each_state(
+    bpf: &mut Ebpf,
+    act: impl Fn(&mut BtfTracePoint) -> Result<(), ProgramError>,
+) -> Result<(), String> {
+    [STATE, STATE_LEFT_OUT].iter().try_for_each(|name| {
+        let program = program(bpf, name).map_err(|error| reason(&error))?;
+        act(program).map_err(|error| format!("tp_btf/{STATE_TRACEPOINT}: {}", reason(&error)))
+    })
 }

@@ -87,6 +87,14 @@ const OTHERS: [Work; 5] = [
     },
 ];
 
+/// Whether this is one of these programs, by its C function.
+pub(super) fn has_program(name: &str) -> bool {
+    std::iter::once(&IPV4).chain(&OTHERS).any(|work| {
+        let mut programs = work.entries.iter().chain(work.exits);
+        programs.any(|(program, _)| *program == name)
+    })
+}
+
 /// Programs that are attached until this is dropped.
 #[derive(Default)]
 struct Links {

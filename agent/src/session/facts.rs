@@ -61,11 +61,13 @@ impl Session {
     /// The same, for metrics.
     pub fn loss_counts(&self) -> Vec<(&'static str, u64)> {
         let kernel = LOSSES.iter().zip(self.loaded.losses());
+        let skipped = self.loaded.skipped_programs();
         let own = [
             ("undecodable_record", self.undecodable),
             ("mapping_record_lost", self.mappings_lost),
             ("process_table_full", self.table.ignored()),
-            ("program_skipped", self.loaded.skipped_programs()),
+            ("program_skipped", skipped.programs),
+            ("packet_program_skipped", skipped.packets),
             ("handshake_silent", self.silence.handshakes()),
         ];
         kernel

@@ -17,7 +17,8 @@ from .programs import BUSYBOX, Programs
 
 GUEST = Path(__file__).resolve().parents[1] / "guest"
 
-SCRIPTS = ("init", "functions", "checks", "softirqs", "survival", "jumps", "leaves", "lockdown")
+SCRIPTS = ("init", "functions", "checks", "softirqs", "interrupts", "survival", "jumps", "leaves")
+SCRIPTS += ("lockdown",)
 
 SELFTIMED_PORT = 4433
 NGINX_PORT = 8080

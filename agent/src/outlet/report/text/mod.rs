@@ -19,11 +19,12 @@ use super::model::{Finding, Loss, Report, Service};
 
 /// Reasons of losses that do not make the figures of the profile's own time
 /// wrong: they are told at the end.
-const HARMLESS: [&str; 4] = [
+const HARMLESS: [&str; 5] = [
     "began_before_attach",
     "hello_gap",
     "hello_table_full",
     "packet_table_full",
+    "packet_program_skipped",
 ];
 
 /// Services in the overview; the JSON has all.
@@ -262,8 +263,13 @@ fn loss_in_words(reason: &str) -> String {
             .to_owned(),
         "connection_no_memory" => "TCP connections found no room for their state".to_owned(),
         "program_skipped" => "times the kernel left a program out, because a thread had been \
-                              preempted inside it on the same CPU"
+                              interrupted or preempted inside it on the same CPU"
             .to_owned(),
+        "packet_program_skipped" => {
+            "times the kernel left out a program that tells whose a timed packet is; softirqs are \
+             divided by the others"
+                .to_owned()
+        }
         other => words(&printable(other)),
     }
 }
