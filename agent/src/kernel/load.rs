@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, RingBuf};
@@ -81,6 +82,8 @@ pub struct Loaded {
     handshakes: HashMap<MapData, ConnectionObject, Progress>,
     pub(super) exchanges: HashMap<MapData, u64, Exchange>,
     pub(super) given_up: HashMap<MapData, u64, u8>,
+    /// The most runs of programs that were told as left out.
+    pub(super) skipped: AtomicU64,
     losses: PerCpuArray<MapData, u64>,
     hits: PerCpuArray<MapData, u64>,
 }
@@ -170,6 +173,7 @@ pub fn load(options: &Options) -> Result<Loaded, LoadError> {
         given_up: HashMap::try_from(take("given_up")?).map_err(maps)?,
         losses: PerCpuArray::try_from(take("losses")?).map_err(maps)?,
         hits: PerCpuArray::try_from(take("hits")?).map_err(maps)?,
+        skipped: AtomicU64::new(0),
         bpf,
         mode,
         connections,

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::sync::atomic::Ordering;
 
 use aya::programs::ProgramFd;
 
@@ -22,24 +23,30 @@ pub struct Skipped {
 }
 
 impl Loaded {
-    /// How many runs were left out, and not made up for by another program.
+    /// How many runs were left out, and not made up for by another program; never less
+    /// than before.
     pub fn skipped_programs(&self) -> Skipped {
         let programs = self.bpf.programs();
         let each = programs.filter_map(|(name, program)| Some((name, misses(program.fd().ok()?)?)));
+        let each: Vec<(&str, u64)> = each.collect();
+        // After that, so that none is told which is made up for.
         let stood_in = self.hits().get(TLSPROF_HIT_STOOD_IN as usize).copied();
-        told(each, stood_in.unwrap_or_default())
+        let mut skipped = told(&each, stood_in.unwrap_or_default());
+        let before = self.skipped.fetch_max(skipped.programs, Ordering::Relaxed);
+        skipped.programs = skipped.programs.max(before);
+        skipped
     }
 }
 
 /// Out of what the kernel left out of each program, by name.
-fn told<'a>(each: impl Iterator<Item = (&'a str, u64)>, stood_in: u64) -> Skipped {
+fn told(each: &[(&str, u64)], stood_in: u64) -> Skipped {
     let mut skipped = Skipped::default();
     for (name, count) in each {
-        match name {
+        match *name {
             STATE => skipped.programs += count.saturating_sub(stood_in),
             // It does nothing where the one before it ran.
             STATE_LEFT_OUT => {}
-            _ if packets::has_program(name) => skipped.packets += count,
+            name if packets::has_program(name) => skipped.packets += count,
             _ => skipped.programs += count,
         }
     }
@@ -76,10 +83,10 @@ mod tests {
     #[test]
     fn what_was_made_up_for_is_not_told() {
         let each = [("tcp_state", 9), ("tcp_state_left_out", 100)];
-        assert_eq!(told(each.into_iter(), 9), Skipped::default());
-        assert_eq!(told(each.into_iter(), 7).programs, 2);
-        // The counters are not read at the same moment.
-        assert_eq!(told(each.into_iter(), 10), Skipped::default());
+        assert_eq!(told(&each, 9), Skipped::default());
+        assert_eq!(told(&each, 7).programs, 2);
+        // What stood in was read later.
+        assert_eq!(told(&each, 10), Skipped::default());
     }
 
     #[test]
@@ -93,6 +100,6 @@ mod tests {
             programs: 1,
             packets: 320,
         };
-        assert_eq!(told(each.into_iter(), 0), skipped);
+        assert_eq!(told(&each, 0), skipped);
     }
 }
