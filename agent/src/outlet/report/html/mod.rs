@@ -69,7 +69,7 @@ fn answer(report: &Report) -> Markup {
 
 fn losses(report: &Report) -> Markup {
     html! {
-        @if let Some((alarm, reasons)) = text::serious_losses(report) {
+        @if let Some((alarm, reasons)) = text::losses::serious_losses(report) {
             div class="card alarm" role="alert" {
                 p { strong { (alarm) } }
                 ul { @for reason in reasons { li { (reason) } } }

@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::list::number;
 use super::theme::Theme;
-use crate::outlet::report::text::is_serious;
+use crate::outlet::report::text::losses::is_serious;
 use crate::outlet::terminal::units::{count, counted, per_second, percent, time};
 use crate::outlet::terminal::{Paint, printable, shorten};
 use crate::outlet::top::order::time_wait;
