@@ -137,11 +137,8 @@ static __always_inline void handle_request(struct sock *sk, int old)
 	if (old != BPF_TCP_SYN_SENT)
 		begin_connection(sk);
 	connection = find_or_add_connection(sk);
-	if (!connection)
-		return;
-	connection->state = BPF_TCP_SYN_RECV;
-	if (!connection->role)
-		connection->role = TLSPROF_ROLE_SERVER;
+	if (connection)
+		connection->state = BPF_TCP_SYN_RECV;
 }
 
 static __always_inline void handle_open(struct sock *sk)

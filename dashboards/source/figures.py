@@ -17,8 +17,8 @@ OF_PROCESSES = 'mode!="softirq"'
 """Of CPU time by activity: what the kernel accounts to the service. Softirqs are in no sum."""
 COMPLETED = 'outcome="completed"'
 RESUMED = 'resumption!~"none|unknown"'
-# As in the alert TlsprofLosesData.
 FALSIFIES_COUNTS = 'reason!~"began_before_attach|hello_.*|packet_program_skipped"'
+"""Of losses: as the alert TlsprofLosesData has it."""
 
 
 def cpu(source: Source, *by: str) -> str:

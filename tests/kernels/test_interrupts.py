@@ -5,7 +5,6 @@ Packets of loopback are handled in the system call that sends them. Those of a n
 interrupts, as do those that are steered to other CPUs (Documentation/networking/scaling.rst, RPS).
 """
 
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -17,19 +16,12 @@ from matrix.guest import Guest
 
 @pytest.fixture
 def report(interrupted) -> Report:
-    interrupted.succeeded("interrupted_profile")
-    found = Report(interrupted.succeeded("interrupted_report").json())
-    assert found.data["command"]["exit_status"] == 0
-    return found
+    return interrupted.report("interrupted")
 
 
-def opened_by_kernel(guest: Guest) -> Counter[str]:
+def opened_by_kernel(guest: Guest, counter: str) -> int:
     """What the kernel itself counted, meanwhile, of connections that were opened."""
-    counts: Counter[str] = Counter()
-    for check, sign in (("counters_before", -1), ("counters_after", 1)):
-        names, values = (line.split()[1:] for line in guest.succeeded(check).out)
-        counts.update({name: sign * int(value) for name, value in zip(names, values)})
-    return Counter(server=counts["PassiveOpens"], client=counts["ActiveOpens"])
+    return guest.counters("counters_after")[counter] - guest.counters("counters_before")[counter]
 
 
 def connections(report: Report, name: str) -> dict[str, Any]:
@@ -46,21 +38,17 @@ def test_the_kernel_leaves_programs_out(interrupted, report):
 
 
 def test_all_connections_are_seen_from_their_begin_to_their_end(interrupted, report):
-    made = opened_by_kernel(interrupted)
-    for name, role in (("nginx", "server"), ("ab", "client")):
-        found = connections(report, name)
-        assert found["opened"] == made[role] > 0, name
-        assert sum(row["count"] for row in found["closed"]) == made[role], name
+    for name, counter in (("nginx", "PassiveOpens"), ("ab", "ActiveOpens")):
+        found, made = connections(report, name), opened_by_kernel(interrupted, counter)
+        assert found["opened"] == made > 0, name
+        assert sum(row["count"] for row in found["closed"]) == made, name
 
 
 def test_all_that_leave_a_time_wait_are_seen(report):
     """The side that closes first has it, and no connection was reset."""
     figures = connections(report, "nginx")
-    assert figures["time_wait_created"] == by_closer(figures)["local"] > 0
-
-
-def by_closer(figures: dict[str, Any]) -> dict[str, int]:
-    return {row["closed_by"]: row["count"] for row in figures["closed"]}
+    closed = {row["closed_by"]: row["count"] for row in figures["closed"]}
+    assert figures["time_wait_created"] == closed["local"] > 0
 
 
 def test_what_another_program_made_up_for_is_not_told_as_lost(interrupted, report):

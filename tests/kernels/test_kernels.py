@@ -42,10 +42,7 @@ def kernels_where(holds: Callable[[Expected], Any]):
 
 def report(guest: Guest, way: str = "best") -> Report:
     """A profile of the workload, which must itself have gone as planned."""
-    guest.succeeded(f"{way}_profile")
-    found = Report(guest.succeeded(f"{way}_report").json())
-    assert found.data["command"]["exit_status"] == 0, guest.checks[f"{way}_profile"].text
-    return found
+    return guest.report(way)
 
 
 def seen_by_client(guest: Guest, way: str = "best") -> Seen:
@@ -110,10 +107,8 @@ def mostly(counted: int, made: int) -> bool:
 
 
 def kernel_counters(guest: Guest) -> dict[str, int]:
-    """The kernel's own after the first profile: a line of names, then one of values."""
-    lines = [line.split()[1:] for line in guest.succeeded("kernel_counters").out]
-    pairs = zip(lines[::2], lines[1::2])
-    return {name: int(value) for names, values in pairs for name, value in zip(names, values)}
+    """The kernel's own after the first profile."""
+    return guest.counters("kernel_counters")
 
 
 def connections(of: Report, port: int) -> dict[str, Any]:

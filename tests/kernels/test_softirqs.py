@@ -20,13 +20,6 @@ LONG = ("nginx-long", "ab-long")
 SHORT = ("nginx-short", "ab-short")
 
 
-def report(guest: Guest, way: str) -> Report:
-    guest.succeeded(f"{way}_profile")
-    found = Report(guest.succeeded(f"{way}_report").json())
-    assert found.data["command"]["exit_status"] == 0
-    return found
-
-
 def samples(service: Service, column: str = "softirq_samples") -> int:
     return sum(row[column] for row in service.data["activities"])
 
@@ -44,19 +37,19 @@ def true_share(guest: Guest, way: str) -> float:
 
 
 def test_the_time_of_packets_tells_the_share(divided):
-    off = share_of_long(report(divided, "timed")) - true_share(divided, "timed")
+    off = share_of_long(divided.report("timed")) - true_share(divided, "timed")
     assert -BELOW < off < ABOVE
 
 
 def test_events_do_not_tell_it(divided):
     """Or the test above could not fail."""
-    off = share_of_long(report(divided, "events")) - true_share(divided, "events")
+    off = share_of_long(divided.report("events")) - true_share(divided, "events")
     assert off < -BELOW
 
 
 def test_the_report_says_how_it_was_divided(divided):
     ways = ("timed", "events")
-    timed, events = (report(divided, way).data["sampling"]["softirqs"] for way in ways)
+    timed, events = (divided.report(way).data["sampling"]["softirqs"] for way in ways)
     assert (timed["method"], timed["reason"]) == ("timed", None)
     assert (events["method"], events["packets"]) == ("events", None)
     assert "profile.softirqs" in events["reason"]
@@ -67,12 +60,12 @@ def test_the_report_says_how_it_was_divided(divided):
 def test_nearly_all_is_by_time(divided):
     """The owners of most packets are known: by the connection, or by the listening port."""
     for name in (*LONG, *SHORT):
-        service = report(divided, "timed").service(name)
+        service = divided.report("timed").service(name)
         assert samples(service, "softirq_timed_samples") >= 0.8 * samples(service) > 0, name
 
 
 def test_without_timing_nothing_is_by_time(divided):
-    found = report(divided, "events")
+    found = divided.report("events")
     services = [found.service(name) for name in (*LONG, *SHORT)]
     # Of all together: the bytes of `long` may not be known before the end.
     assert sum(map(samples, services)) > 0

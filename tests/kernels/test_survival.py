@@ -9,7 +9,6 @@ import pytest
 
 from harness.load import Load, Seen
 from harness.metrics import Sample, parse, total
-from harness.profiler import Report
 from harness.servers import Measured
 from matrix.guest import Guest
 from matrix.initramfs import Workload
@@ -33,11 +32,6 @@ def metrics(survivor: Guest) -> list[Sample]:
 
 def planned(load: Load) -> dict[str, int]:
     return {"completed": load.full, "failed": load.failing, "abandoned": load.aborted}
-
-
-def report(guest: Guest, name: str) -> Report:
-    guest.succeeded(f"{name}_profile")
-    return Report(guest.succeeded(f"{name}_report").json())
 
 
 def number(guest: Guest, check: str, word: str) -> int:
@@ -67,14 +61,14 @@ def test_the_load_goes_as_planned(survivor, hardy):
 
 
 def test_counts_are_exact_while_the_clock_jumps(survivor, hardy):
-    found = report(survivor, "clock")
+    found = survivor.report("clock")
     assert number(survivor, "clock_profile", "jumps") >= FEWEST_JUMPS
     assert found.service("selftimed").outcomes("server") == planned(hardy)
     assert found.service("loadgen").count(role="client", outcome="completed") == hardy.full
 
 
 def test_no_time_is_negative_or_absurd_while_the_clock_jumps(survivor):
-    found = report(survivor, "clock").data
+    found = survivor.report("clock").data
     assert 0 < found["duration_seconds"] < LONGEST.total_seconds()
     assert min(numbers(found)) >= 0
     handshakes = [group for service in found["services"] for group in service["handshakes"]]
@@ -86,7 +80,7 @@ def test_no_time_is_negative_or_absurd_while_the_clock_jumps(survivor):
 
 def test_a_report_tells_when_it_began_by_the_clock_of_then(survivor):
     """Before the first jump. The guest's clock is the host's."""
-    began = datetime.fromisoformat(report(survivor, "clock").data["started_at"])
+    began = datetime.fromisoformat(survivor.report("clock").data["started_at"])
     assert timedelta() <= datetime.now(timezone.utc) - began < 2 * LONGEST
 
 

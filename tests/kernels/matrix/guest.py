@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.profiler import Report
+
 from .kernels import Bootable
 from .machines import MACHINE
 
@@ -70,6 +72,20 @@ class Guest:
         printed = f"{check.errors}\n{check.text}"
         assert check.status == 0, f"{name} ended with status {check.status}:\n{printed}"
         return check
+
+    def report(self, way: str) -> Report:
+        """Of a profile, while a command ran that must itself have ended well."""
+        profile = self.succeeded(f"{way}_profile")
+        found = Report(self.succeeded(f"{way}_report").json())
+        assert found.data["command"]["exit_status"] == 0, profile.text
+        return found
+
+    def counters(self, name: str) -> dict[str, int]:
+        """The kernel's, of a check that printed them as /proc/net/snmp does: a line of names, then
+        one of values."""
+        lines = [line.split()[1:] for line in self.succeeded(name).out]
+        pairs = zip(lines[::2], lines[1::2])
+        return {name: int(value) for names, values in pairs for name, value in zip(names, values)}
 
 
 def boot(kernel: Bootable, scenario: Scenario, initramfs: Path, folder: Path) -> Guest:

@@ -17,8 +17,8 @@ from .programs import BUSYBOX, Programs
 
 GUEST = Path(__file__).resolve().parents[1] / "guest"
 
-SCRIPTS = ("init", "functions", "checks", "softirqs", "interrupts", "survival", "jumps", "leaves")
-SCRIPTS += ("lockdown",)
+SHARED = ("init", "functions")
+SCRIPTS = ("checks", "softirqs", "interrupts", "survival", "jumps", "leaves", "lockdown")
 
 SELFTIMED_PORT = 4433
 NGINX_PORT = 8080
@@ -71,7 +71,7 @@ def build(
         (root / made).mkdir(parents=True)
     for program in (*programs.files, _without_debug_information(TLSPROF, folder)):
         _add_program(root, program, programs)
-    for script in SCRIPTS:
+    for script in (*SHARED, *SCRIPTS):
         shutil.copy(GUEST / script, root / script)
     for name, text in workload.scripts().items():
         _write_script(root / name, text)
