@@ -16,8 +16,6 @@ TOOLCHAIN := $(shell sed -n 's/^channel = "\(.*\)"$$/\1/p' rust-toolchain.toml)
 export CARGO := rustup run $(TOOLCHAIN) cargo
 
 SETUP := deploy/setup/setup.sh
-export TLSPROF := $(CURDIR)/target/release/tlsprof
-
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 C_SOURCES = $(shell find bpf tests -name '*.[ch]' -not -path 'tests/.work/*' -not -path 'tests/fuzz/target/*')
@@ -42,9 +40,25 @@ demo: build ## Profile an nginx of its own under load for 20 s
 	@deploy/demo/demo.sh
 
 .PHONY: test
-test: build ## Run all tests but the scenarios: unit, native BPF logic, dashboards, end to end, kernels
-	@$(SETUP) build test dashboards
-	@.ci/tests unit bpf dashboards e2e kernels
+test: test-build ## Run what protects every commit: unit, native BPF logic, dashboards, real servers, two kernels
+	@$(SETUP) test dashboards
+	@.ci/tests unit bpf dashboards harness e2e kernels
+
+.PHONY: test-long
+test-long: MACHINES = x86_64
+test-long: export CARGO_PROFILE_DISTRIBUTION_OPT_LEVEL = 0
+test-long: export CARGO_PROFILE_DISTRIBUTION_LTO = off
+test-long: export CARGO_PROFILE_DISTRIBUTION_CODEGEN_UNITS = 256
+test-long: test-build deny check-aarch64 packages ## Run the rest: statistics, endurance, scenarios, all kernels, packages, chart, aarch64 (root)
+	@$(SETUP) test chart aarch64
+	@deploy/packages/tools.sh chart
+	@.ci/tests e2e-long scenarios kernels-long packages chart aarch64
+
+# The tests and target/ci/tlsprof, the binary that they run, in one build.
+.PHONY: test-build
+test-build:
+	@$(SETUP) build
+	$(CARGO) test --profile ci --workspace --locked --no-run
 
 .PHONY: test-unit
 test-unit: ## Run the Rust tests only
@@ -62,19 +76,19 @@ test-dashboards: ## Check dashboards and rules only (no root)
 	@.ci/tests dashboards
 
 .PHONY: test-e2e
-test-e2e: build ## Run the tests with real servers only (needs root or sudo)
-	@$(SETUP) build test
-	@.ci/tests e2e
+test-e2e: test-build ## Run the tests with real servers only (needs root or sudo)
+	@$(SETUP) test
+	@.ci/tests harness e2e
 
 .PHONY: test-scenarios
-test-scenarios: build ## Run the field guide's scenarios: predicted savings against measured ones (root or sudo)
-	@$(SETUP) build test
+test-scenarios: test-build ## Run the field guide's scenarios: predicted savings against measured ones (root or sudo)
+	@$(SETUP) test
 	@.ci/tests scenarios
 
 .PHONY: test-kernels
-test-kernels: build ## Boot other kernels in QEMU and profile there (no root; fetches kernels once)
-	@$(SETUP) build test
-	@.ci/tests kernels
+test-kernels: test-build ## Boot all other kernels in QEMU and profile there (no root; fetches kernels once)
+	@$(SETUP) test
+	@.ci/tests kernels kernels-long
 
 .PHONY: packages
 packages: ## Make .deb, .rpm and SBOM for x86-64 and aarch64 in target/packages (MACHINES=x86_64: one)
@@ -148,7 +162,7 @@ observe: build ## Watch this host: the agent, Prometheus, and Grafana where inst
 .PHONY: bench
 bench: build ## Measure what profiling costs nginx (10 minutes, root, an idle machine)
 	@$(SETUP) build bench
-	$(AS_ROOT) env PATH="$$PATH" TLSPROF="$$TLSPROF" tests/bench/bench.py $(BENCH)
+	$(AS_ROOT) env PATH="$$PATH" TLSPROF="$(CURDIR)/target/release/tlsprof" tests/bench/bench.py $(BENCH)
 
 .PHONY: lint
 lint: ## Check formatting, clippy, C style and shell scripts

@@ -36,7 +36,17 @@ SCENARIOS = {
 }
 """By the fixture that has the guest."""
 
+ON_EVERY_COMMIT = {("guest", "5.10"), ("guest", "newest")}
+"""The oldest and the newest kernel; the other guests take part in `make test-long`."""
+
 GUESTS = pytest.StashKey[dict[tuple[str, str], Guest]]()
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        params = item.callspec.params.items() if hasattr(item, "callspec") else ()
+        if {one for one in params if one[0] in SCENARIOS} - ON_EVERY_COMMIT:
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session")

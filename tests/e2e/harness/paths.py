@@ -6,7 +6,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[2]
 ROOT = TESTS.parent
 PROGRAMS = Path(os.environ.get("TLSPROF_TEST_PROGRAMS", ROOT / "target" / "tests"))
-TLSPROF = Path(os.environ.get("TLSPROF", ROOT / "target" / "release" / "tlsprof"))
+TLSPROF = Path(os.environ.get("TLSPROF", ROOT / "target" / "ci" / "tlsprof"))
 SERVERS = TESTS / "servers"
 
 SELFTIMED = PROGRAMS / "selftimed"

@@ -1,0 +1,143 @@
+"""What a run of tests came to: counts, times of parts, files and tests, and time budgets. Pure."""
+
+import re
+import tomllib
+import xml.etree.ElementTree as xml
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Iterable
+
+BUDGET_FACTOR = 3.0
+"""A file exceeds its budget when it takes this many times as long: growth, not noise."""
+
+BUDGET_FLOOR_SECONDS = 20.0
+"""No file is blamed below this: a cold cache or a busy neighbour costs as much."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test of one part."""
+
+    file: str
+    name: str
+    seconds: float
+    outcome: str
+    """passed, failed or skipped."""
+
+
+@dataclass
+class Part:
+    """What one part came to."""
+
+    name: str
+    seconds: float
+    status: int
+    tests: list[Case] = field(default_factory=list)
+
+    def count(self, outcome: str) -> int:
+        return sum(test.outcome == outcome for test in self.tests)
+
+    @property
+    def broke_off(self) -> bool:
+        """Ended with an error that no test explains."""
+        return self.status != 0 and self.count("failed") == 0
+
+    @property
+    def failed(self) -> int:
+        return self.count("failed") + self.broke_off
+
+
+def of_junit(path: Path) -> list[Case]:
+    """The tests in a JUnit file of pytest (family xunit1, which names files); none if there is no
+    file."""
+    if not path.is_file():
+        return []
+    return [_of_case(case) for case in xml.parse(path).iter("testcase")]
+
+
+def _of_case(case: xml.Element) -> Case:
+    failed = case.find("failure") is not None or case.find("error") is not None
+    outcome = "failed" if failed else "skipped" if case.find("skipped") is not None else "passed"
+    seconds = float(case.get("time", 0))
+    return Case(case.get("file", ""), case.get("name", ""), seconds, outcome)
+
+
+OUTCOMES = {"ok": "passed", "FAILED": "failed", "ignored": "skipped", "not ok": "failed"}
+
+CARGO_SUITE = re.compile(r"^\s*(?:Running|Doc-tests) (\S+)")
+CARGO_TEST = re.compile(r"^test (.+?) \.\.\. (ok|FAILED|ignored)\b")
+NATIVE_TEST = re.compile(r"^(ok|not ok) (.+)$")
+
+
+def of_cargo(lines: Iterable[str]) -> list[Case]:
+    """The tests that `cargo test` prints; it tells no times."""
+    found, suite = [], ""
+    for line in lines:
+        if match := CARGO_SUITE.match(line):
+            suite = match[1]
+        elif match := CARGO_TEST.match(line):
+            found.append(Case(suite, match[1], 0.0, OUTCOMES[match[2]]))
+    return found
+
+
+def of_native(lines: Iterable[str]) -> list[Case]:
+    """The tests that the native BPF tests print."""
+    matches = (NATIVE_TEST.match(line) for line in lines)
+    return [Case("bpf", match[2], 0.0, OUTCOMES[match[1]]) for match in matches if match]
+
+
+def write_junit(path: Path, part: Part) -> None:
+    """A JUnit file of a part whose tests write none."""
+    suite = xml.Element("testsuite", name=part.name, time=f"{part.seconds:.3f}")
+    for test in part.tests:
+        case = xml.SubElement(suite, "testcase", classname=test.file, name=test.name)
+        if test.outcome != "passed":
+            xml.SubElement(case, "failure" if test.outcome == "failed" else "skipped")
+    xml.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def seconds_by_file(parts: Iterable[Part]) -> dict[str, float]:
+    """Time of each test file, longest first."""
+    sums: dict[str, float] = {}
+    for test in (test for part in parts for test in part.tests):
+        if test.seconds:
+            sums[test.file] = sums.get(test.file, 0.0) + test.seconds
+    return dict(sorted(sums.items(), key=lambda one: -one[1]))
+
+
+def read_budgets(path: Path) -> dict[str, float]:
+    """Seconds by test file."""
+    return {name: float(seconds) for name, seconds in tomllib.loads(path.read_text()).items()}
+
+
+def over_budget(seconds: dict[str, float], budgets: dict[str, float]) -> list[str]:
+    """A sentence for each file that takes too long, or has no budget."""
+    sentences = []
+    for file, took in seconds.items():
+        if took <= BUDGET_FLOOR_SECONDS:
+            continue
+        if file not in budgets:
+            sentences.append(f"{file} took {took:.0f} s and has no time budget")
+        elif took > BUDGET_FACTOR * budgets[file]:
+            sentences.append(f"{file} took {took:.0f} s; its time budget is {budgets[file]:g} s")
+    return sentences
+
+
+def summary(parts: Iterable[Part]) -> str:
+    """The last line of a run."""
+    parts = list(parts)
+    passed = sum(part.count("passed") for part in parts)
+    failed = sum(part.failed for part in parts)
+    skipped = sum(part.count("skipped") for part in parts)
+    line = f"{passed} passed, {failed} failed"
+    return f"{line}, {skipped} skipped" if skipped else line
+
+
+def times(parts: Iterable[Part], slowest: int = 20) -> str:
+    """Time of each part, and the slowest test files and tests."""
+    parts = list(parts)
+    tests = sorted((test for part in parts for test in part.tests), key=lambda one: -one.seconds)
+    rows = [("part", part.seconds, part.name) for part in parts]
+    rows += [("file", took, file) for file, took in list(seconds_by_file(parts).items())[:slowest]]
+    rows += [("test", one.seconds, f"{one.file}::{one.name}") for one in tests[:slowest] if one.seconds]
+    return "\n".join(f"{kind}  {took:7.1f} s  {name}" for kind, took, name in rows)
