@@ -46,7 +46,7 @@ debian_changelog() {
 make_common() {
 	rm -rf "$common"
 	mkdir -p "$common/doc"
-	cargo run --quiet --locked --example documents -- "$common"
+	cargo run --profile ci --quiet --locked --example documents -- "$common"
 	debian_changelog >"$common/changelog"
 	gzip -9n <CHANGELOG.md >"$common/doc/changelog.gz"
 	cp LICENSE-APACHE LICENSE-MIT "$common/doc"
