@@ -22,7 +22,7 @@ from harness.together import own_folder, side_by_side, together
 
 LIBRARY_OFF = '[profile]\nlibrary = "off"\n'
 
-HALF_OPEN = 3000
+HALF_OPEN = 2000
 RESETS = 3000
 RESETS_AFTER_HELLO = 500
 
@@ -32,8 +32,8 @@ MEMORY_GROWTH_BYTES = 32 << 20
 """Less than what the clients of HALF_OPEN_HUGE send, half of which tlsprof has no use for."""
 
 REAL = [
-    Load(tls="1.2", full=40, resume=40, dribble=20),
-    Load(tls="1.3", full=40, resume=40, dribble=20),
+    Load(tls="1.2", full=20, resume=20, dribble=10),
+    Load(tls="1.3", full=20, resume=20, dribble=10),
 ]
 
 
@@ -116,14 +116,14 @@ def resets_after_the_hello(trial: Trial) -> int:
 
 
 HARMLESS: dict[str, Peers] = {
-    "noise": lambda trial: hostile.send_each(trial.server.port, hostile.noise(500)),
+    "noise": lambda trial: hostile.send_each(trial.server.port, hostile.noise(200)),
     "half-open": half_open,
     "resets": lambda trial: hostile.connect_and_reset(trial.server.port, RESETS),
 }
 """Of these, nothing is lost."""
 
 HARMFUL: dict[str, Peers] = {
-    "records": lambda trial: hostile.send_each(trial.server.port, hostile.noise_in_records(500)),
+    "records": lambda trial: hostile.send_each(trial.server.port, hostile.noise_in_records(200)),
     "lies": lambda trial: hostile.send_each(trial.server.port, hostile.lying_lengths()),
     "huge": lambda trial: hostile.send_each(trial.server.port, [hostile.huge_hello()] * 100),
     "half-of-huge": half_of_huge_hellos,
@@ -240,8 +240,8 @@ WAITING = 16
 """Clients at the same time: in dialogues before TLS each of them mostly waits for delayed
 acknowledgements of TCP."""
 
-MIX = dict(full=100, resume=150, dribble=30, abort_hello=20, abort_flight=20)
-MIX |= dict(reset=20, garbage=20, no_version=20, reject=20)
+MIX = dict(full=30, resume=40, dribble=10, abort_hello=10, abort_flight=10)
+MIX |= dict(reset=10, garbage=10, no_version=10, reject=10)
 
 AFTER_OTHER_BYTES: dict[str, tuple[str, Callable[[Path, Certificate], AbstractContextManager[Server]]]] = {
     "nginx-proxy1": ("proxy1", lambda *where: web_servers.nginx(*where, parameters=" proxy_protocol")),
