@@ -7,7 +7,6 @@ import urllib.parse
 import urllib.request
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
@@ -17,7 +16,6 @@ from harness.browser import Tab, tab
 from harness.load import Load, Seen, run_load
 from harness.network import free_port
 from harness.paths import SELFTIMED
-from harness.processes import Process
 from harness.profiler import Agent, start_agent
 from harness.together import together
 from harness.waiting import wait_until
