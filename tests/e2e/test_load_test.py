@@ -8,7 +8,7 @@ import time
 import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Callable, Iterator, Optional
 
 import pytest
 from harness import metrics, servers
@@ -19,7 +19,7 @@ from harness.load import Load
 from harness.observatory import observatory
 from harness.paths import TLSPROF
 from harness.processes import Process, run
-from harness.profiler import Profiling, start_agent
+from harness.profiler import Agent, Profiling, start_agent
 from harness.together import own_folder, side_by_side
 from harness.waiting import wait_until
 
@@ -30,63 +30,66 @@ STATUS = 3
 """Exit status of the commands here: it must be that of the report."""
 
 
+@pytest.fixture(scope="module")
+def agent() -> Iterator[Agent]:
+    with start_agent() as running:
+        yield running
+
+
 def _says(agent_url: str, running: int) -> bool:
     return metrics.total(metrics.scrape(agent_url), RUNNING) == running
 
 
-def test_the_agent_knows_of_load_tests(tmp_path):
+def test_the_agent_knows_of_load_tests(agent, tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     one.mkdir()
     other.mkdir()
-    with start_agent() as agent:
-        assert _says(agent.url, 0)
-        before = time.time()
-        with Profiling(one):
-            wait_until(lambda: _says(agent.url, 1), "the first load test")
-            first = metrics.total(metrics.scrape(agent.url), BEGAN)
-            assert before <= first <= time.time()
-            with Profiling(other):
-                wait_until(lambda: metrics.total(metrics.scrape(agent.url), BEGAN) > first, "the second")
-            # One of two has ended.
-            own = lambda: metrics.total(metrics.scrape(agent.url), "tlsprof_agent_cpu_seconds_total")
-            told = own()
-            wait_until(lambda: own() != told, "the agent's next word on itself")
-            assert _says(agent.url, 1)
-        wait_until(lambda: _says(agent.url, 0), "the end of both")
-        assert metrics.total(metrics.scrape(agent.url), BEGAN) > first
+    assert _says(agent.url, 0)
+    before = time.time()
+    with Profiling(one):
+        wait_until(lambda: _says(agent.url, 1), "the first load test")
+        first = metrics.total(metrics.scrape(agent.url), BEGAN)
+        assert before <= first <= time.time()
+        with Profiling(other):
+            wait_until(lambda: metrics.total(metrics.scrape(agent.url), BEGAN) > first, "the second")
+        # One of two has ended.
+        own = lambda: metrics.total(metrics.scrape(agent.url), "tlsprof_agent_cpu_seconds_total")
+        told = own()
+        wait_until(lambda: own() != told, "the agent's next word on itself")
+        assert _says(agent.url, 1)
+    wait_until(lambda: _says(agent.url, 0), "the end of both")
+    assert metrics.total(metrics.scrape(agent.url), BEGAN) > first
 
 
-def test_a_report_that_is_killed_runs_no_load_test(tmp_path):
+def test_a_report_that_is_killed_runs_no_load_test(agent):
     command = ["sh", "-c", "echo $$ started; exec sleep 60"]
-    with start_agent() as agent:
-        with Process([TLSPROF, "report", "--", *command]) as report:
-            child = int(report.wait_for_line("started", timeout=60.0).split()[0])
-            try:
-                wait_until(lambda: _says(agent.url, 1), "the load test")
-                report.send(signal.SIGKILL)
-                report.child.wait(10)
-                # The command still runs, but nobody profiles it.
-                os.kill(child, 0)
-                wait_until(lambda: _says(agent.url, 0), "its end")
-            finally:
-                os.kill(child, signal.SIGKILL)
+    with Process([TLSPROF, "report", "--", *command]) as report:
+        child = int(report.wait_for_line("started", timeout=60.0).split()[0])
+        try:
+            wait_until(lambda: _says(agent.url, 1), "the load test")
+            report.send(signal.SIGKILL)
+            report.child.wait(10)
+            # The command still runs, but nobody profiles it.
+            os.kill(child, 0)
+            wait_until(lambda: _says(agent.url, 0), "its end")
+        finally:
+            os.kill(child, signal.SIGKILL)
 
 
-def test_the_dashboards_annotation_is_there_while_it_runs(tmp_path):
+def test_the_dashboards_annotation_is_there_while_it_runs(agent, tmp_path):
     (annotation,) = [
         one for one in boards()["tlsprof-load-test"]["annotations"]["list"] if RUNNING in one.get("expr", "")
     ]
     expression = annotation["expr"]
     for variable in ("cluster", "job", "instance"):
         expression = expression.replace(f"${variable}", ".*")
-    with start_agent() as agent:
-        target = urllib.parse.urlsplit(agent.url).netloc
-        with observatory(tmp_path / "prometheus", target, True) as prometheus:
-            assert prometheus.query(expression, prometheus.last_scrape()) == []
-            found = lambda: prometheus.query(expression, prometheus.last_scrape())
-            with Profiling(tmp_path):
-                wait_until(found, "the annotation")
-            wait_until(lambda: not found(), "its end")
+    target = urllib.parse.urlsplit(agent.url).netloc
+    with observatory(tmp_path / "prometheus", target, True) as prometheus:
+        assert prometheus.query(expression, prometheus.last_scrape()) == []
+        found = lambda: prometheus.query(expression, prometheus.last_scrape())
+        with Profiling(tmp_path):
+            wait_until(found, "the annotation")
+        wait_until(lambda: not found(), "its end")
 
 
 def _report(
