@@ -193,7 +193,7 @@ def test_nobody_is_asked_while_nobody_looks(scene, chromium):
         opened.page.wait_for_load_state("networkidle")
         before = len(opened.requests)
         # Several periods of the page's clock, and a request that comes after all that it made.
-        opened.page.clock.run_for(10 * browser.SECONDS)
+        opened.page.clock.run_for(int(10 * browser.SECONDS))
         with opened.page.expect_response("**/metrics"):
             opened.page.evaluate("fetch('/metrics').then(answer => answer.text())")
         made = opened.requests[before:]
@@ -201,7 +201,7 @@ def test_nobody_is_asked_while_nobody_looks(scene, chromium):
         opened.page.evaluate(hide.format("false"))
         wait_until_requests(opened, before + len(made) + 1)
         seen = len(opened.requests)
-        opened.page.clock.run_for(10 * browser.SECONDS)
+        opened.page.clock.run_for(int(10 * browser.SECONDS))
         wait_until_requests(opened, seen + 1)
 
 
