@@ -27,6 +27,9 @@ LIBRARY_OFF = '[profile]\nlibrary = "off"\n'
 
 PROBED = [name for name, target in TARGETS.items() if target.openssl]
 
+MORE = 5
+"""So many times the usual load."""
+
 ATTEMPTS = 3
 SKIPPED = "program_skipped"
 """The kernel left out a program, because a thread had been preempted inside it: rare, counted, and
@@ -115,12 +118,10 @@ def signatures(service: Service) -> Counter[tuple[Negotiated, str]]:
     return counts
 
 
-@pytest.fixture(scope="module")
-def from_sockets(rsa, tmp_path_factory) -> Profiled:
+def profiled_by_sockets(base: Path, rsa: Certificate, times: int = 1) -> Profiled:
     """Every stack, and those with hybrid groups, in one profile without probes."""
-    base = tmp_path_factory.mktemp("sockets")
     client = private_copy(str(LOADGEN), base)
-    loads = {name: target.loads() for name, target in INSTALLED.items()}
+    loads = {name: target.loads(times=times) for name, target in INSTALLED.items()}
     loads[SEEN_AS_CLIENT] = [replace(load, program=client) for load in loads[SEEN_AS_CLIENT]]
     hybrid = hybrid_loads()
     loads |= {f"hybrid-{name}": hybrid for name in HYBRID if hybrid}
@@ -137,6 +138,16 @@ def from_sockets(rsa, tmp_path_factory) -> Profiled:
 
 
 @pytest.fixture(scope="module")
+def from_sockets(rsa, tmp_path_factory) -> Profiled:
+    return profiled_by_sockets(tmp_path_factory.mktemp("sockets"), rsa)
+
+
+@pytest.fixture(scope="module")
+def from_more_sockets(rsa, tmp_path_factory) -> Profiled:
+    return profiled_by_sockets(tmp_path_factory.mktemp("more"), rsa, MORE)
+
+
+@pytest.fixture(scope="module")
 def from_both(rsa, tmp_path_factory) -> Profiled:
     """Those whose library is probed, in one profile with probes. Without plain connections: some
     servers pass them to the library, in which they fail."""
@@ -145,18 +156,29 @@ def from_both(rsa, tmp_path_factory) -> Profiled:
     return profiled(base, starts, {name: TARGETS[name].loads(plain=False) for name in PROBED})
 
 
-@pytest.mark.parametrize("name", TARGETS)
-def test_socket_calls_show_what_the_clients_saw(name, from_sockets):
+def assert_shown(name: str, found: Profiled, times: int = 1) -> None:
     target = TARGETS[name]
     if target.missing:
         pytest.skip(f"not installed: {target.missing}")
-    service, seen = from_sockets.services[name], from_sockets.seen[name]
-    assert_same(service, target.loads(), seen, target)
+    service, seen = found.services[name], found.seen[name]
+    assert_same(service, target.loads(times=times), seen, target)
     assert sources(service) == {"socket"}
     assert signatures(service) == {
         (negotiated, in_clear(negotiated)): count for negotiated, count in seen.handshakes.items()
     }
-    assert from_sockets.report.losses_of_events() == {}
+    assert found.report.losses_of_events() == {}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_socket_calls_show_what_the_clients_saw(name, from_sockets):
+    assert_shown(name, from_sockets)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", TARGETS)
+def test_socket_calls_show_what_thousands_of_clients_saw(name, from_more_sockets):
+    """What comes once in a thousand times: messages that share a segment, or are split otherwise."""
+    assert_shown(name, from_more_sockets, MORE)
 
 
 @pytest.mark.parametrize("name", PROBED)
@@ -219,7 +241,7 @@ def hybrid_loads() -> list[Load]:
     except debian.Unobtainable:
         return []
     suite = dict(tls="1.3", ciphersuites="TLS_AES_256_GCM_SHA384")
-    return [Load(full=100, resume=100, dribble=20, program=client, **suite), Load(full=30, **suite)]
+    return [Load(full=40, resume=40, dribble=10, program=client, **suite), Load(full=20, **suite)]
 
 
 @pytest.mark.parametrize("name", HYBRID)
@@ -230,7 +252,7 @@ def test_hybrid_group_from_hellos_of_several_segments(name, from_sockets):
         pytest.skip("a client with X25519MLKEM768 cannot be had")
     service, seen = (found[f"hybrid-{name}"] for found in (from_sockets.services, from_sockets.seen))
     resumed, fallen_back = MLKEM._replace(resumption="psk"), MLKEM._replace(group="x25519")
-    assert seen.handshakes == {MLKEM: 120, resumed: 100, fallen_back: 30}
+    assert seen.handshakes == {MLKEM: 50, resumed: 40, fallen_back: 20}
     assert counted(service.groups(role="server", outcome="completed")) == seen.handshakes
 
 

@@ -56,20 +56,18 @@ class Target:
             found |= {"x448"} if self.x448 else set()
         return found | ({"ffdhe2048"} if self.ffdhe else set())
 
-    def loads(self, plain: bool = True) -> list[Load]:
-        """Some hundreds of connections that show all that it can negotiate."""
-        found = [load for tls in self.versions for load in self._loads(tls)]
-        if len(self.versions) == 1:
-            found += found
+    def loads(self, plain: bool = True, times: int = 1) -> list[Load]:
+        """Some hundreds of connections that show all that it can negotiate, so many times."""
+        found = times * [load for tls in self.versions for load in self._loads(tls)]
         return found if plain else [replace(load, plain=0) for load in found]
 
     def _loads(self, tls: str) -> list[Load]:
-        mix = Load(tls=tls, full=60, resume=100, plain=30, dribble=10)
-        broken = Load(tls=tls, abort_hello=10, abort_flight=10, reset=10, garbage=10, reject=10)
-        broken = replace(broken, no_version=10, no_group=0 if self.x448 else 10)
+        mix = Load(tls=tls, full=40, resume=60, plain=20, dribble=10)
+        broken = Load(tls=tls, abort_hello=6, abort_flight=6, reset=6, garbage=6, reject=6)
+        broken = replace(broken, no_version=6, no_group=0 if self.x448 else 6)
         groups = ["P-256", "P-384", "X25519"]
         if tls == "1.2":
-            more = [Load(tls=tls, full=30, resume=90, tickets=False)]
+            more = [Load(tls=tls, full=20, resume=40, tickets=False)]
             suites = [("AES128-GCM-SHA256", self.rsa_transport)]
             suites += [("DHE-RSA-AES128-GCM-SHA256", self.dhe)]
             more += [Load(tls=tls, full=10, ciphers=suite) for suite, has in suites if has]
@@ -77,7 +75,7 @@ class Target:
             # Servers without X448 ask for another group (HelloRetryRequest).
             groups += ["X448:P-384"] + ["ffdhe2048"] * self.ffdhe
             more = [Load(tls=tls, full=10, ciphersuites="TLS_CHACHA20_POLY1305_SHA256")]
-        return [mix, broken, *more, *(Load(tls=tls, full=10, groups=group) for group in groups)]
+        return [mix, broken, *more, *(Load(tls=tls, full=6, groups=group) for group in groups)]
 
 
 def nginx(folder: Path, certificate: Certificate) -> AbstractContextManager[Server]:
