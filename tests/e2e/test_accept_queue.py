@@ -2,8 +2,11 @@
 
 import json
 import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
@@ -13,7 +16,8 @@ from harness.namespaces import namespace
 from harness.paths import TLSPROF
 from harness.plain_nginx import unique
 from harness.processes import run
-from harness.profiler import Profiling, start_agent
+from harness.profiler import Agent, Profiling, Report, start_agent
+from harness.together import together
 from harness.waiting import wait_until
 
 BACKLOG = 4
@@ -21,59 +25,107 @@ BACKLOG = 4
 
 WAIT_SECONDS = 0.5
 
-HOSTS = pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+ADDRESSES = ("127.0.0.1", "::1")
+HOSTS = pytest.mark.parametrize("host", ADDRESSES)
+TIERS = ("tracepoint", "fentry", "raw_syscalls")
 
 
-def accept_queue(profiling: Profiling, server: LateServer) -> dict[str, Any]:
-    return profiling.report.service(server.name).data["accept_queue"]
+def accept_queue(report: Report, server: LateServer) -> dict[str, Any]:
+    return report.service(server.name).data["accept_queue"]
+
+
+def stop_packets(server: LateServer) -> None:
+    """From here on no packet moves: the kernel's counts are the last."""
+    run([*server.inside, "ip", "link", "set", "lo", "down"])
+
+
+@dataclass(frozen=True)
+class Overflowed:
+    """Servers whose queues overflowed during one profile, or before it, and the kernel's counts."""
+
+    report: Report
+    servers: dict[str, LateServer]
+    overflows: dict[str, int]
+    """Of whole network namespaces."""
+    drops: dict[str, int]
+    """Of single sockets."""
+
+
+def crowds(servers: dict[str, LateServer], stack: ExitStack) -> None:
+    """Clients of all servers, until some have tried again."""
+    for name, size in {**dict.fromkeys(ADDRESSES, 30), "few": 10, "many": 40}.items():
+        stack.enter_context(servers[name].crowd(size))
+    for host in ADDRESSES:
+        servers[host].wait_for_queue(BACKLOG + 1)
+        pid = servers[host].process.pid
+        wait_until(lambda: listen_overflows(pid) > 40, "second attempts")
+    few, many = servers["few"], servers["many"]
+    wait_until(lambda: few.drops() > 5 and many.drops() > 70, "second attempts")
+
+
+@pytest.fixture(scope="module")
+def overflowed(tmp_path_factory) -> Overflowed:
+    """A namespace for each address, one that three servers share, and one whose overflows are over."""
+    folder = tmp_path_factory.mktemp("overflows")
+    spaces = {**{host: host for host in ADDRESSES}, **dict.fromkeys(("few", "many", "none"), "shared")}
+    spaces["before"] = "before"
+    with ExitStack() as stack:
+        inside = {
+            space: stack.enter_context(namespace(unique(f"tlsprof-queue{number}")))
+            for number, space in enumerate(sorted(set(spaces.values())))
+        }
+        servers = {}
+        for number, (name, space) in enumerate(spaces.items()):
+            host = name if name in ADDRESSES else "127.0.0.1"
+            late = late_server(folder, f"queue{number}", BACKLOG, host, inside[space])
+            servers[name] = stack.enter_context(late)
+        before = servers["before"]
+        with before.crowd(20):
+            wait_until(lambda: before.drops() > 0, "overflows")
+            stop_packets(before)
+        with Profiling(folder) as profiling, ExitStack() as clients:
+            crowds(servers, clients)
+            for name in (*ADDRESSES, "few"):
+                stop_packets(servers[name])
+            overflows = {name: listen_overflows(servers[name].process.pid) for name in spaces}
+            drops = {name: servers[name].drops() for name in ("few", "many")}
+            profiling.finish()
+    return Overflowed(profiling.report, servers, overflows, drops)
 
 
 @HOSTS
-def test_overflows_are_exactly_the_kernels_own(host, tmp_path):
-    with namespace(unique("tlsprof-queue")) as inside:
-        with late_server(tmp_path, "overflows", BACKLOG, host, inside) as server:
-            with Profiling(tmp_path) as profiling, server.crowd(30):
-                server.wait_for_queue(BACKLOG + 1)
-                # Some try again meanwhile.
-                wait_until(lambda: listen_overflows(server.process.pid) > 40, "second attempts")
-                # From here on no packet moves: the kernel's count is the last.
-                run([*inside, "ip", "link", "set", "lo", "down"])
-                counted = listen_overflows(server.process.pid)
-                profiling.finish()
-    queues = accept_queue(profiling, server)["queues"]
+def test_overflows_are_exactly_the_kernels_own(host, overflowed):
+    queues = accept_queue(overflowed.report, overflowed.servers[host])["queues"]
     full = {"length": BACKLOG + 1, "limit": BACKLOG}
+    counted = overflowed.overflows[host]
     assert queues == {"listeners": 1, "present": full, "peak": full, "overflows": counted}
 
 
-def test_services_in_one_network_namespace_have_their_own(tmp_path):
-    with namespace(unique("tlsprof-queues")) as inside:
-        servers = [late_server(tmp_path, f"queue{n}", BACKLOG, inside=inside) for n in range(3)]
-        with servers[0] as few, servers[1] as many, servers[2] as none:
-            with Profiling(tmp_path) as profiling, few.crowd(10), many.crowd(40):
-                wait_until(lambda: few.drops() > 5 and many.drops() > 70, "second attempts")
-                run([*inside, "ip", "link", "set", "lo", "down"])
-                drops = [server.drops() for server in (few, many)]
-                assert sum(drops) == listen_overflows(few.process.pid)
-                profiling.finish()
-    found = [accept_queue(profiling, one)["queues"]["overflows"] for one in (few, many)]
+def test_services_in_one_network_namespace_have_their_own(overflowed):
+    drops, servers = overflowed.drops, overflowed.servers
+    assert sum(drops.values()) == overflowed.overflows["few"]
+    found = {
+        name: accept_queue(overflowed.report, servers[name])["queues"]["overflows"] for name in drops
+    }
     assert found == drops
-    assert none.name not in [service.name for service in profiling.report.services]
+    assert servers["none"].name not in [service.name for service in overflowed.report.services]
 
 
-def test_what_was_before_is_not_counted(tmp_path):
-    with namespace(unique("tlsprof-before")) as inside:
-        with late_server(tmp_path, "before", BACKLOG, inside=inside) as server:
-            with server.crowd(20):
-                wait_until(lambda: server.drops() > 0, "overflows")
-                run([*inside, "ip", "link", "set", "lo", "down"])
-            with Profiling(tmp_path) as profiling:
-                profiling.finish()
-    assert accept_queue(profiling, server)["queues"]["overflows"] == 0
+def test_what_was_before_is_not_counted(overflowed):
+    assert overflowed.overflows["before"] > 0
+    before = accept_queue(overflowed.report, overflowed.servers["before"])
+    assert before["queues"]["overflows"] == 0
+
+
+@pytest.fixture(scope="module")
+def agent():
+    with start_agent() as running:
+        yield running
 
 
 @HOSTS
-def test_the_gauges_follow_the_queue(host, tmp_path):
-    with late_server(tmp_path, "gauges", BACKLOG, host) as server, start_agent() as agent:
+def test_the_gauges_follow_the_queue(host, agent: Agent, tmp_path):
+    with late_server(tmp_path, f"gauges{ADDRESSES.index(host)}", BACKLOG, host) as server:
 
         def value(name: str) -> float:
             return metrics.total(metrics.scrape(agent.url), name, service_name=server.name)
@@ -94,9 +146,10 @@ def test_the_gauges_follow_the_queue(host, tmp_path):
             assert value("tlsprof_accept_queue_length") == BACKLOG + 1
 
 
-def capability(name: str) -> str:
+@cache
+def capabilities() -> dict[str, str]:
     told = json.loads(run([TLSPROF, "doctor", "--format", "json"]).stdout)
-    return {one["name"]: one["state"] for one in told["capabilities"]}[name]
+    return {one["name"]: one["state"] for one in told["capabilities"]}
 
 
 def configuration(folder: Path, tier: str) -> Path:
@@ -105,29 +158,57 @@ def configuration(folder: Path, tier: str) -> Path:
     return path
 
 
-@HOSTS
-@pytest.mark.parametrize("tier", ["tracepoint", "fentry", "raw_syscalls"])
-def test_a_late_accept_shows_the_wait(tier, host, tmp_path):
-    """Against the clock of the test: between the earliest and the latest that it can have been."""
-    if capability(f"socket_calls_{tier}") != "available":
-        pytest.skip("refused by this kernel")
-    with late_server(tmp_path, "late", 16, host) as server:
-        with Profiling(tmp_path, "--config", configuration(tmp_path, tier)) as profiling:
-            began = time.monotonic()
-            clients = [server.connect() for _ in range(10)]
-            connected = time.monotonic()
-            wait_until(lambda: time.monotonic() > connected + WAIT_SECONDS, "the wait")
-            least = time.monotonic() - connected
-            server.accept(10)
-            most = time.monotonic() - began
-            for client in clients:
-                with client:
-                    client.sendall(b"?")
-                    assert client.recv(1) == b"!"
+@dataclass(frozen=True)
+class Wait:
+    """Of ten connections: between these bounds by the clock of the test, and as reported."""
+
+    least: float
+    most: float
+    reported: dict[str, Any] | None
+
+
+def profile_waits(folder: Path, tier: str) -> dict[str, Wait]:
+    """By address, in one profile."""
+    starts = {host: late_server(folder, f"late{at}", 16, host) for at, host in enumerate(ADDRESSES)}
+    with together(starts) as servers:
+        with Profiling(folder, "--config", configuration(folder, tier)) as profiling:
+            began, connected, clients, bounds = {}, {}, {}, {}
+            for host, server in servers.items():
+                began[host] = time.monotonic()
+                clients[host] = [server.connect() for _ in range(10)]
+                connected[host] = time.monotonic()
+            end = time.monotonic() + WAIT_SECONDS
+            wait_until(lambda: time.monotonic() > end, "the wait")
+            for host, server in servers.items():
+                least = time.monotonic() - connected[host]
+                server.accept(10)
+                bounds[host] = (least, time.monotonic() - began[host])
+                for client in clients[host]:
+                    with client:
+                        client.sendall(b"?")
+                        assert client.recv(1) == b"!"
             profiling.finish()
-    wait = accept_queue(profiling, server)["wait"]
-    if tier != "raw_syscalls" and capability("accept_wait") != "available":
-        assert wait is None
+    report = profiling.report
+    return {
+        host: Wait(*bounds[host], accept_queue(report, server)["wait"]) for host, server in servers.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def waits(tmp_path_factory) -> Callable[[str], dict[str, Wait]]:
+    """By tier, each profiled when it is first asked for."""
+    return cache(lambda tier: profile_waits(tmp_path_factory.mktemp(tier), tier))
+
+
+@HOSTS
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_late_accept_shows_the_wait(tier, host, waits):
+    """Against the clock of the test: between the earliest and the latest that it can have been."""
+    if capabilities()[f"socket_calls_{tier}"] != "available":
+        pytest.skip("refused by this kernel")
+    one = waits(tier)[host]
+    if tier != "raw_syscalls" and capabilities()["accept_wait"] != "available":
+        assert one.reported is None
         return
-    assert wait["connections"] == 10
-    assert least <= wait["seconds"]["mean"] <= wait["seconds"]["max"] <= most
+    assert one.reported["connections"] == 10
+    assert one.least <= one.reported["seconds"]["mean"] <= one.reported["seconds"]["max"] <= one.most

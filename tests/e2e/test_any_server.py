@@ -7,23 +7,28 @@ import re
 import subprocess
 from collections import Counter
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Mapping, Sequence
 
 import pytest
 
 from harness import debian, libraries, other_stacks, servers
 from harness.certificates import Certificate
 from harness.load import Load, Negotiated, Seen, counted, run_load
-from harness.paths import COROUTINE_LIBRARY, PROGRAMS, SELFTIMED
-from harness.processes import Process
+from harness.paths import COROUTINE_LIBRARY, LOADGEN, PROGRAMS, SELFTIMED
+from harness.processes import Process, private_copy
 from harness.profiler import Profiling, Report, Service
 from harness.servers import Server
 from harness.targets import TARGETS, Target
+from harness.together import own_folder, side_by_side, together
 
 LIBRARY_OFF = '[profile]\nlibrary = "off"\n'
 
 PROBED = [name for name, target in TARGETS.items() if target.openssl]
+
+MORE = 5
+"""So many times the usual load."""
 
 ATTEMPTS = 3
 SKIPPED = "program_skipped"
@@ -36,15 +41,38 @@ MLKEM_SINCE = (1, 24)
 MLKEM = Negotiated("TLS1.3", "TLS_AES_256_GCM_SHA384", "X25519MLKEM768", "none")
 
 
-def profiled(folder: Path, server: Server, loads: list[Load], config: str = "") -> tuple[Report, Seen]:
-    """Profiles the loads one after another; the server is alive at the end, as its ports tell
-    which service it is."""
+INSTALLED = {name: target for name, target in TARGETS.items() if not target.missing}
+
+SEEN_AS_CLIENT = "static-http"
+"""The server whose clients are looked at in their own role."""
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """Servers in one profile, with what each of them and its clients report."""
+
+    report: Report
+    services: Mapping[str, Service]
+    seen: Mapping[str, Seen]
+
+
+Starts = Mapping[str, AbstractContextManager[Server]]
+
+
+def profiled(folder: Path, starts: Starts, loads: Mapping[str, Sequence[Load]], config: str = "") -> Profiled:
+    """Profiles the loads of each server one after another; the servers are alive at the end, as
+    their ports tell which service each is."""
     file = folder / "tlsprof.toml"
     file.write_text(config)
-    with Profiling(folder, "--config", file) as profiling:
-        seen = sum((run_load(load, server.port) for load in loads), Seen.nothing())
+    with together(starts) as running, Profiling(folder, "--config", file) as profiling:
+
+        def run(name: str) -> Seen:
+            return sum((run_load(load, running[name].port) for load in loads[name]), Seen.nothing())
+
+        seen = side_by_side(run, running)
         profiling.finish()
-    return profiling.report, seen
+    report = profiling.report
+    return Profiled(report, {name: report.on_port(one.port) for name, one in running.items()}, seen)
 
 
 def assert_same(service: Service, loads: list[Load], seen: Seen, target: Target) -> None:
@@ -90,40 +118,76 @@ def signatures(service: Service) -> Counter[tuple[Negotiated, str]]:
     return counts
 
 
-@pytest.mark.parametrize("name", TARGETS)
-def test_socket_calls_show_what_the_clients_saw(name, rsa, tmp_path):
+def profiled_by_sockets(base: Path, rsa: Certificate, times: int = 1) -> Profiled:
+    """Every stack, and those with hybrid groups, in one profile without probes."""
+    client = private_copy(str(LOADGEN), base)
+    loads = {name: target.loads(times=times) for name, target in INSTALLED.items()}
+    loads[SEEN_AS_CLIENT] = [replace(load, program=client) for load in loads[SEEN_AS_CLIENT]]
+    hybrid = hybrid_loads()
+    loads |= {f"hybrid-{name}": hybrid for name in HYBRID if hybrid}
+    for attempt in range(ATTEMPTS):
+        folder = own_folder(base, attempt)
+        starts = {name: target.start(own_folder(folder, name), rsa) for name, target in INSTALLED.items()}
+        for name, start in HYBRID.items():
+            if hybrid:
+                starts[f"hybrid-{name}"] = start(own_folder(folder, "hybrid", name), rsa)
+        found = profiled(folder, starts, loads, LIBRARY_OFF)
+        if SKIPPED not in found.report.losses_of_events():
+            break
+    return found
+
+
+@pytest.fixture(scope="module")
+def from_sockets(rsa, tmp_path_factory) -> Profiled:
+    return profiled_by_sockets(tmp_path_factory.mktemp("sockets"), rsa)
+
+
+@pytest.fixture(scope="module")
+def from_more_sockets(rsa, tmp_path_factory) -> Profiled:
+    return profiled_by_sockets(tmp_path_factory.mktemp("more"), rsa, MORE)
+
+
+@pytest.fixture(scope="module")
+def from_both(rsa, tmp_path_factory) -> Profiled:
+    """Those whose library is probed, in one profile with probes. Without plain connections: some
+    servers pass them to the library, in which they fail."""
+    base = tmp_path_factory.mktemp("both")
+    starts = {name: TARGETS[name].start(own_folder(base, name), rsa) for name in PROBED}
+    return profiled(base, starts, {name: TARGETS[name].loads(plain=False) for name in PROBED})
+
+
+def assert_shown(name: str, found: Profiled, times: int = 1) -> None:
     target = TARGETS[name]
     if target.missing:
         pytest.skip(f"not installed: {target.missing}")
-    loads = target.loads()
-    for attempt in range(ATTEMPTS):
-        folder = tmp_path / str(attempt)
-        folder.mkdir()
-        folder.chmod(0o755)
-        with target.start(folder, rsa) as server:
-            report, seen = profiled(folder, server, loads, LIBRARY_OFF)
-        if SKIPPED not in report.losses_of_events():
-            break
-    service = report.on_port(server.port)
-    assert_same(service, loads, seen, target)
+    service, seen = found.services[name], found.seen[name]
+    assert_same(service, target.loads(times=times), seen, target)
     assert sources(service) == {"socket"}
     assert signatures(service) == {
         (negotiated, in_clear(negotiated)): count for negotiated, count in seen.handshakes.items()
     }
-    assert report.losses_of_events() == {}
+    assert found.report.losses_of_events() == {}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_socket_calls_show_what_the_clients_saw(name, from_sockets):
+    assert_shown(name, from_sockets)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", TARGETS)
+def test_socket_calls_show_what_thousands_of_clients_saw(name, from_more_sockets):
+    """What comes once in a thousand times: messages that share a segment, or are split otherwise."""
+    assert_shown(name, from_more_sockets, MORE)
 
 
 @pytest.mark.parametrize("name", PROBED)
-def test_a_handshake_that_both_sources_saw_is_one(name, rsa, tmp_path):
-    """Without plain connections: some servers pass them to the library, in which they fail. Where
-    no probe can be in libcrypto, because another process that maps it switches stacks, signatures
-    are what the wire says."""
+def test_a_handshake_that_both_sources_saw_is_one(name, from_both):
+    """Where no probe can be in libcrypto, because another process that maps it switches stacks,
+    signatures are what the wire says."""
     target = TARGETS[name]
-    loads = target.loads(plain=False)
-    with target.start(tmp_path, rsa) as server:
-        report, seen = profiled(tmp_path, server, loads)
-    service = report.on_port(server.port)
-    assert_same(service, loads, seen, target)
+    service, seen = from_both.services[name], from_both.seen[name]
+    assert_same(service, target.loads(plain=False), seen, target)
     assert sources(service) == {"library"}
     for negotiated, named in signatures(service):
         assert named in (signature(negotiated), in_clear(negotiated)), negotiated
@@ -136,10 +200,10 @@ def test_signatures_are_not_denied_where_libcrypto_cannot_be_probed(rsa, tmp_pat
     bystander.append(libraries.loaded_by(SELFTIMED, "libcrypto.so.3"))
     target = TARGETS["nginx"]
     loads = target.loads(plain=False)
-    with Process(bystander) as holder, target.start(tmp_path, rsa) as server:
+    with Process(bystander) as holder:
         holder.wait_for_line("ready")
-        report, seen = profiled(tmp_path, server, loads)
-    service = report.on_port(server.port)
+        found = profiled(tmp_path, {"nginx": target.start(tmp_path, rsa)}, {"nginx": loads})
+    service, seen = found.services["nginx"], found.seen["nginx"]
     states = [library["state"].split(":")[0] for library in service.data["tls_libraries"]]
     assert sorted(states) == ["not profiled", "profiled"]
     assert_same(service, loads, seen, target)
@@ -160,7 +224,7 @@ def go_version() -> tuple[int, ...]:
 
 def with_openssl35(folder: Path, certificate: Certificate) -> AbstractContextManager[Server]:
     program = debian.openssl("3.5").build("selftimed")
-    return servers.selftimed("threads", certificate, program=program)
+    return servers.selftimed("threads", certificate, program=private_copy(str(program), folder))
 
 
 HYBRID: dict[str, Callable[[Path, Certificate], AbstractContextManager[Server]]] = {
@@ -170,29 +234,31 @@ HYBRID: dict[str, Callable[[Path, Certificate], AbstractContextManager[Server]]]
 }
 
 
-@pytest.mark.parametrize("name", HYBRID)
-def test_hybrid_group_from_hellos_of_several_segments(name, rsa, tmp_path):
-    if name == "go" and go_version() < MLKEM_SINCE:
-        pytest.skip(f"this Go has no X25519MLKEM768: {go_version()}")
+def hybrid_loads() -> list[Load]:
+    """With a client that has X25519MLKEM768, and with one that has not; empty if there is none."""
     try:
         client = debian.openssl("3.5").build("loadgen")
-    except debian.Unobtainable as why:
-        pytest.skip(f"a client with X25519MLKEM768 cannot be had: {why}")
+    except debian.Unobtainable:
+        return []
     suite = dict(tls="1.3", ciphersuites="TLS_AES_256_GCM_SHA384")
-    load = Load(full=100, resume=100, dribble=20, program=client, **suite)
-    with HYBRID[name](tmp_path, rsa) as server:
-        report, seen = profiled(tmp_path, server, [load, Load(full=30, **suite)], LIBRARY_OFF)
-    service = report.on_port(server.port)
+    return [Load(full=40, resume=40, dribble=10, program=client, **suite), Load(full=20, **suite)]
+
+
+@pytest.mark.parametrize("name", HYBRID)
+def test_hybrid_group_from_hellos_of_several_segments(name, from_sockets):
+    if name == "go" and go_version() < MLKEM_SINCE:
+        pytest.skip(f"this Go has no X25519MLKEM768: {go_version()}")
+    if f"hybrid-{name}" not in from_sockets.services:
+        pytest.skip("a client with X25519MLKEM768 cannot be had")
+    service, seen = (found[f"hybrid-{name}"] for found in (from_sockets.services, from_sockets.seen))
     resumed, fallen_back = MLKEM._replace(resumption="psk"), MLKEM._replace(group="x25519")
-    assert seen.handshakes == {MLKEM: 120, resumed: 100, fallen_back: 30}
+    assert seen.handshakes == {MLKEM: 50, resumed: 40, fallen_back: 20}
     assert counted(service.groups(role="server", outcome="completed")) == seen.handshakes
 
 
-def test_clients_are_seen_in_their_own_role(rsa, tmp_path):
+def test_clients_are_seen_in_their_own_role(from_sockets):
     """The client is a program whose library is probed elsewhere; here its sockets alone speak."""
-    loads = TARGETS["static-http"].loads(plain=False)
-    with other_stacks.static_http(tmp_path, rsa) as server:
-        report, seen = profiled(tmp_path, server, loads, LIBRARY_OFF)
-    client = report.service("loadgen")
-    assert counted(client.groups(role="client", outcome="completed")) == seen.handshakes
+    client = from_sockets.report.service("loadgen-sockets0")
+    completed = counted(client.groups(role="client", outcome="completed"))
+    assert completed == from_sockets.seen[SEEN_AS_CLIENT].handshakes
     assert client.count(role="server") == 0

@@ -3,8 +3,9 @@
 import re
 import socket
 import ssl
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Sequence
+from typing import Mapping, Sequence
 
 import pytest
 
@@ -12,6 +13,7 @@ from harness.load import Load, run_load
 from harness.processes import Argument
 from harness.profiler import Profiling, Report
 from harness.servers import Server
+from harness.together import own_folder, together
 from harness.web_servers import nginx
 
 STATUS = "location = /status { stub_status; }"
@@ -42,13 +44,18 @@ def accepted(server: Server) -> int:
     return int(found[1]) - 1
 
 
-def profile(folder: Path, server: Server, options: Sequence[Argument], asks: str = "") -> Report:
-    """A first handshake; what tlsprof then says of the port, if it asks; and more handshakes."""
+def profile(
+    folder: Path, servers: Mapping[str, Server], options: Sequence[Argument], asks: Mapping[str, str] = {}
+) -> Report:
+    """A first handshake of each server; what tlsprof then says of its port, if it asks; and more
+    handshakes."""
     with Profiling(folder, "--log", "info", *options) as profiling:
-        run_load(FIRST, server.port)
-        if asks:
-            profiling.wait_for_line(asks)
-        run_load(MORE, server.port)
+        for name, server in servers.items():
+            run_load(FIRST, server.port)
+            if name in asks:
+                profiling.wait_for_line(asks[name])
+        for server in servers.values():
+            run_load(MORE, server.port)
         profiling.finish()
     return profiling.report
 
@@ -75,21 +82,44 @@ def assert_only_the_load_counts(report: Report, server: Server) -> None:
     assert all(other.count(role="client") == 0 for other in own)
 
 
-@pytest.mark.parametrize(
-    "kind, label, parameters",
-    [
-        ("ecdsa", "ecdsa_p256", ""),
-        ("rsa2048", "rsa_2048", " reuseport"),
-        # There is no socket to tell apart yet when the connection stands.
-        ("ed25519", "ed25519", " deferred"),
-    ],
-)
-def test_the_signature_is_known_from_the_answer_on(kind, label, parameters, certificates, tmp_path):
-    listen = {"protocols": "TLSv1.3", "parameters": parameters}
-    with nginx(tmp_path, certificates[kind], extra=STATUS, **listen) as server:
-        options = config(tmp_path, asks=True)
-        report = profile(tmp_path, server, options, asks=f"signature {label} of ")
-        assert accepted(server) == ALL + ASKED
+KINDS = {
+    "ecdsa": ("ecdsa_p256", ""),
+    "rsa2048": ("rsa_2048", " reuseport"),
+    # There is no socket to tell apart yet when the connection stands.
+    "ed25519": ("ed25519", " deferred"),
+}
+"""Keys, by their signatures and by how their servers listen."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One profile of a server for each kind, and the connections that each accepted."""
+
+    report: Report
+    servers: Mapping[str, Server]
+    accepted: Mapping[str, int]
+
+
+@pytest.fixture(scope="module")
+def asked(certificates, tmp_path_factory) -> Asked:
+    base = tmp_path_factory.mktemp("asking")
+    starts = {
+        kind: nginx(
+            own_folder(base, kind), certificates[kind], extra=STATUS, protocols="TLSv1.3", parameters=listen
+        )
+        for kind, (_, listen) in KINDS.items()
+    }
+    asks = {kind: f"signature {label} of " for kind, (label, _) in KINDS.items()}
+    with together(starts) as servers:
+        report = profile(base, servers, config(base, asks=True), asks)
+        return Asked(report, servers, {kind: accepted(server) for kind, server in servers.items()})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_signature_is_known_from_the_answer_on(kind, asked):
+    label, _ = KINDS[kind]
+    report, server = asked.report, asked.servers[kind]
+    assert asked.accepted[kind] == ALL + ASKED
     assert full(report, server) == {"unknown": FIRST.full, label: MORE.full}
     assert_only_the_load_counts(report, server)
     (note,) = notes(report, server)
@@ -101,7 +131,7 @@ def test_two_kinds_of_keys_are_ambiguous(certificates, tmp_path):
     extra = f"{STATUS} ssl_certificate {second.cert}; ssl_certificate_key {second.key};"
     with nginx(tmp_path, certificates["ecdsa"], extra=extra, protocols="TLSv1.3") as server:
         options = [*config(tmp_path), "--ask-certificates"]
-        report = profile(tmp_path, server, options, asks="keys of several kinds")
+        report = profile(tmp_path, {"both": server}, options, {"both": "keys of several kinds"})
         assert accepted(server) == ALL + ASKED
     assert full(report, server) == {"unknown": FIRST.full + MORE.full}
     assert_only_the_load_counts(report, server)
@@ -111,7 +141,7 @@ def test_two_kinds_of_keys_are_ambiguous(certificates, tmp_path):
 
 def test_without_leave_nothing_is_asked(certificates, tmp_path):
     with nginx(tmp_path, certificates["ecdsa"], extra=STATUS, protocols="TLSv1.3") as server:
-        report = profile(tmp_path, server, config(tmp_path))
+        report = profile(tmp_path, {"one": server}, config(tmp_path))
         assert accepted(server) == ALL
     assert full(report, server) == {"unknown": FIRST.full + MORE.full}
     assert notes(report, server) == []

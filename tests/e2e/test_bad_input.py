@@ -12,6 +12,7 @@ from harness.load import Load, run_load
 from harness.paths import LOADGEN, SELFTIMED, SERVERS, TLSPROF
 from harness.processes import Process, run
 from harness.profiler import Profiling, profile_load
+from harness.together import side_by_side
 
 FAILURE = 1
 USAGE = 2
@@ -136,14 +137,18 @@ def test_no_privilege(command):
 
 def test_process_that_exits_while_it_is_attached(rsa):
     """The process ends at some moment of the attachment, another one each time."""
-    for delay in (0.0, 0.05, 0.2, 0.5):
+
+    def ends_after(delay: float) -> tuple[int, Process]:
         with servers.selftimed("threads", rsa) as server:
             end = threading.Timer(delay, server.process.child.kill)
             end.start()
             done = tlsprof("report", "--pid", server.pid, "--duration", "2s")
             end.join()
+        return server.pid, done
+
+    for pid, done in side_by_side(ends_after, (0.0, 0.05, 0.2, 0.5), at_once=4).values():
         if done.child.returncode != 0:
-            assert_refused(done, FAILURE, str(server.pid))
+            assert_refused(done, FAILURE, str(pid))
 
 
 def test_processes_that_come_and_go_do_not_disturb_the_count(rsa, tmp_path):

@@ -2,6 +2,7 @@
 
 import re
 import ssl
+from itertools import product
 from pathlib import Path
 from typing import Optional, Sequence
 
@@ -13,8 +14,10 @@ from harness.load import Load
 from harness.namespaces import namespace
 from harness.plain_nginx import unique
 from harness.processes import Argument, run
-from harness.profiler import Profiling, Report
+from harness.profiler import Profiling
 from harness.scenarios import find, wait_closed
+from harness.servers import Server
+from harness.together import together
 
 ENOUGH = 120
 """Handshakes, over the default threshold of 100."""
@@ -40,30 +43,64 @@ def certificate_bytes(chain: Certificate) -> int:
     return 3 + sum(3 + len(ssl.PEM_cert_to_DER_cert(one)) for one in pem)
 
 
+VERSIONS = ("1.2", "1.3")
+
+Findings = dict[tuple[int, str], Optional[dict]]
+"""By the number of intermediates and the version of TLS."""
+
+
 def profiled(
     folder: Path,
-    chain: Certificate,
-    tls: str,
+    chains: dict[int, Certificate],
+    numbers: Sequence[int],
     *options: Argument,
     inside: Sequence[Argument] = (),
-) -> tuple[Report, Optional[dict]]:
-    """A report of an nginx that sends that chain, and the finding."""
-    extra = f"ssl_certificate {chain.cert}; ssl_certificate_key {chain.key};"
-    extra += "ssl_protocols TLSv1.2 TLSv1.3;" + plain_nginx.ANSWER
-    server = plain_nginx.nginx(folder, "nginx-chain", extra=extra, parameters=" ssl", inside=inside)
-    with server as nginx, Profiling(folder, *options) as profiling:
-        done = run([*inside, *Load(full=ENOUGH, tls=tls, groups="X25519").command(nginx.port)])
+) -> Findings:
+    """One profile of an nginx for each of those chains and each version."""
+
+    def start(number: int, tls: str):
+        chain = chains[number]
+        extra = f"ssl_certificate {chain.cert}; ssl_certificate_key {chain.key};"
+        extra += "ssl_protocols TLSv1.2 TLSv1.3;" + plain_nginx.ANSWER
+        name = f"nginx-chain{number}-{tls}"
+        return plain_nginx.nginx(folder, name, extra=extra, parameters=" ssl", inside=inside)
+
+    def load(tls: str, server: Server) -> None:
+        done = run([*inside, *Load(full=ENOUGH, tls=tls, groups="X25519").command(server.port)])
         assert done.child.returncode == 0, done.describe()
-        wait_closed(nginx.port, nginx.pid)
-        profiling.finish()
-    return profiling.report, find(profiling.report, nginx.port, "long-certificate-chain")
+        wait_closed(server.port, server.pid)
+
+    with together({key: start(*key) for key in product(numbers, VERSIONS)}) as servers:
+        with Profiling(folder, *options) as profiling:
+            for (_, tls), server in servers.items():
+                load(tls, server)
+            profiling.finish()
+    report = profiling.report
+    return {key: find(report, server.port, "long-certificate-chain") for key, server in servers.items()}
 
 
-@pytest.mark.parametrize("tls", ["1.2", "1.3"])
+@pytest.fixture(scope="module")
+def on_loopback(chains, tmp_path_factory) -> Findings:
+    return profiled(tmp_path_factory.mktemp("loopback"), chains, (LONG, USUAL))
+
+
+@pytest.fixture(scope="module")
+def with_round_trips(chains, tmp_path_factory) -> Findings:
+    """With segments of Ethernet. Round trips of loopback are short: the threshold is, too."""
+    folder = tmp_path_factory.mktemp("round-trips")
+    config = folder / "tlsprof.toml"
+    config.write_text("[findings]\nmin_saving = 0.0001\n")
+    with namespace(unique("tlsprof-chain")) as inside:
+        small = run([*inside, "ip", "link", "set", "lo", "mtu", "1500"])
+        assert small.child.returncode == 0, small.describe()
+        return profiled(folder, chains, (VERY_LONG, LONG), "--config", config, inside=inside)
+
+
+@pytest.mark.parametrize("tls", VERSIONS)
 @pytest.mark.parametrize("intermediates", [LONG, USUAL])
-def test_a_chain_that_is_much_of_what_is_sent(intermediates, tls, chains, tmp_path):
-    report, finding = profiled(tmp_path, chains[intermediates], tls)
-    assert (finding is not None) == (intermediates == LONG), report.data["findings"]
+def test_a_chain_that_is_much_of_what_is_sent(intermediates, tls, chains, on_loopback):
+    finding = on_loopback[intermediates, tls]
+    assert (finding is not None) == (intermediates == LONG), on_loopback
     if not finding:
         return
     figures = finding["figures"]
@@ -81,18 +118,10 @@ def test_a_chain_that_is_much_of_what_is_sent(intermediates, tls, chains, tmp_pa
     assert "ssl_certificate " in finding["remedy"]["directive"]
 
 
-@pytest.mark.parametrize("tls", ["1.2", "1.3"])
-def test_a_chain_that_costs_a_round_trip(tls, chains, tmp_path):
-    """With segments of Ethernet. Round trips of loopback are short: the threshold is, too."""
-    config = tmp_path / "tlsprof.toml"
-    config.write_text("[findings]\nmin_saving = 0.0001\n")
-    with namespace(unique("tlsprof-chain")) as inside:
-        small = run([*inside, "ip", "link", "set", "lo", "mtu", "1500"])
-        assert small.child.returncode == 0, small.describe()
-        options = ["--config", config]
-        report, finding = profiled(tmp_path, chains[VERY_LONG], tls, *options, inside=inside)
-        _, shorter = profiled(tmp_path, chains[LONG], tls, *options, inside=inside)
-    assert finding, report.data["findings"]
+@pytest.mark.parametrize("tls", VERSIONS)
+def test_a_chain_that_costs_a_round_trip(tls, with_round_trips):
+    finding, shorter = (with_round_trips[number, tls] for number in (VERY_LONG, LONG))
+    assert finding, with_round_trips
     assert finding["figures"]["beyond_first_window"] == ENOUGH
     assert finding["severity"] == "medium"
     assert finding["prediction"]["kind"] == "latency"

@@ -152,7 +152,7 @@ def test_a_comparison_goes_to_a_file(form, reports, tmp_path):
 
 
 def test_services_of_other_names_are_paired(reports, tmp_path):
-    name = "nginx-under-test"
+    name = service(compared(reports.slow[0], reports.fast[0]))["names"][0]
     other = tmp_path / "other.json"
     other.write_text(reports.fast[0].read_text().replace(f'"{name}"', '"apache2.service"'))
     done = tlsprof("compare", reports.slow[0], other)

@@ -1,5 +1,7 @@
 """Handshakes that fail against real servers: the finding tells the cause, and what these clients offered."""
 
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional, Sequence
 
@@ -8,9 +10,10 @@ import pytest
 from harness.certificates import Certificate
 from harness.load import Load, run_load
 from harness.processes import Argument, run
-from harness.profiler import Profiling, Report
+from harness.profiler import Profiling
 from harness.scenarios import find
 from harness.servers import Server
+from harness.together import own_folder, side_by_side, together
 from harness.web_servers import apache, nginx
 
 GOOD, BAD = 110, 12
@@ -58,59 +61,86 @@ def failing(server: Server, *options: Argument) -> None:
         assert done.child.returncode != 0, done.describe()
 
 
-def profiled(
-    folder: Path, server: Server, load: Load, options: Sequence[Argument]
-) -> tuple[Report, Optional[dict]]:
-    with Profiling(folder, "--port", server.port) as profiling:
-        run_load(load, server.port)
-        failing(server, *options)
+VERSIONS = ("1.2", "1.3")
+
+OPTION = {"1.2": "-tls1_2", "1.3": "-tls1_3"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A server, the handshakes that it completes, and the options of clients that fail."""
+
+    start: AbstractContextManager[Server]
+    load: Load
+    options: Sequence[Argument]
+
+
+def cases(base: Path, certificates: dict[str, Certificate]) -> dict[str, Case]:
+    rsa, stranger = certificates["rsa2048"], certificates["ecdsa"]
+    own = lambda name: (own_folder(base, name), rsa)
+    found = {}
+    for what, (protocols, extra, load, options, _, _) in REFUSED.items():
+        found[what] = Case(nginx(*own(what), extra=extra, protocols=protocols), load, options)
+    for tls in VERSIONS:
+        strict = [OPTION[tls], "-verify_return_error"]
+        load = Load(full=GOOD, tls=tls)
+        found[f"issuer-{tls}"] = Case(nginx(*own(f"issuer-{tls}")), load, [*strict, *NO_TRUST])
+        expired = [*strict, "-CAfile", rsa.cert, "-attime", IN_2100]
+        found[f"expired-{tls}"] = Case(nginx(*own(f"expired-{tls}")), load, expired)
+    extra = f"SSLVerifyClient optional\nSSLCACertificateFile {rsa.cert}"
+    options = [OPTION["1.2"], "-cert", stranger.cert, "-key", stranger.key]
+    server = apache(*own("clients"), "event", extra)
+    found["clients"] = Case(server, Load(full=GOOD, tls="1.2"), options)
+    return found
+
+
+@pytest.fixture(scope="module")
+def findings(certificates, tmp_path_factory) -> dict[str, Optional[dict]]:
+    """Of all cases, in one profile."""
+    base = tmp_path_factory.mktemp("failures")
+    by_name = cases(base, certificates)
+    starts = {name: case.start for name, case in by_name.items()}
+    with together(starts) as servers, Profiling(base) as profiling:
+
+        def exercise(name: str) -> None:
+            run_load(by_name[name].load, servers[name].port)
+            failing(servers[name], *by_name[name].options)
+
+        side_by_side(exercise, servers)
         profiling.finish()
-    return profiling.report, find(profiling.report, server.port, "handshake-failures")
+    report = profiling.report
+    return {name: find(report, server.port, "handshake-failures") for name, server in servers.items()}
 
 
-def assert_told(found: tuple[Report, Optional[dict]], cause: str, statement: str) -> None:
-    report, finding = found
-    assert finding, report.data["findings"]
+def assert_told(finding: Optional[dict], cause: str, statement: str) -> None:
+    assert finding
     assert finding["figures"]["failed_handshakes"] == BAD, finding
     assert finding["title"] == f"Handshakes fail: {cause}"
     assert statement in " ".join(finding["evidence"]), finding["evidence"]
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_nothing_in_common(what, rsa, tmp_path):
-    protocols, extra, load, options, cause, offer = REFUSED[what]
-    with nginx(tmp_path, rsa, extra=extra, protocols=protocols) as server:
-        found = profiled(tmp_path, server, load, options)
-    assert_told(found, cause, offer)
+def test_nothing_in_common(what, findings):
+    *_, cause, offer = REFUSED[what]
+    assert_told(findings[what], cause, offer)
 
 
-@pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_a_certificate_of_an_issuer_that_clients_do_not_know(version, rsa, tmp_path):
-    options = [f"-tls{version.replace('.', '_')}", "-verify_return_error", *NO_TRUST]
-    with nginx(tmp_path, rsa) as server:
-        found = profiled(tmp_path, server, Load(full=GOOD, tls=version), options)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_certificate_of_an_issuer_that_clients_do_not_know(version, findings):
     cause = "clients do not know who issued the server's certificate"
-    assert_told(found, cause, f"clients sent the alert unknown ca: these clients offered up to TLS{version}")
+    statement = f"clients sent the alert unknown ca: these clients offered up to TLS{version}"
+    assert_told(findings[f"issuer-{version}"], cause, statement)
 
 
-@pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_a_certificate_that_has_expired(version, rsa, tmp_path):
-    options = [f"-tls{version.replace('.', '_')}", "-verify_return_error"]
-    options += ["-CAfile", rsa.cert, "-attime", IN_2100]
-    with nginx(tmp_path, rsa) as server:
-        found = profiled(tmp_path, server, Load(full=GOOD, tls=version), options)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_certificate_that_has_expired(version, findings):
     cause = "clients find the server's certificate expired"
-    assert_told(found, cause, f"alert certificate expired: these clients offered up to TLS{version}")
+    statement = f"alert certificate expired: these clients offered up to TLS{version}"
+    assert_told(findings[f"expired-{version}"], cause, statement)
 
 
-def test_client_certificates_of_an_issuer_that_the_server_does_not_know(
-    rsa: Certificate, certificates, tmp_path
-):
+def test_client_certificates_of_an_issuer_that_the_server_does_not_know(findings):
     """Asked for in TLS 1.2, where the server's alert is in clear, and not in all handshakes."""
-    stranger = certificates["ecdsa"]
-    extra = f"SSLVerifyClient optional\nSSLCACertificateFile {rsa.cert}"
-    options = ["-tls1_2", "-cert", stranger.cert, "-key", stranger.key]
-    with apache(tmp_path, rsa, "event", extra) as server:
-        found = profiled(tmp_path, server, Load(full=GOOD, tls="1.2"), options)
     cause = "client certificates are of an unknown issuer"
-    assert_told(found, cause, "the server sent the alert unknown ca: these clients offered up to TLS1.2")
+    statement = "the server sent the alert unknown ca: these clients offered up to TLS1.2"
+    assert_told(findings["clients"], cause, statement)

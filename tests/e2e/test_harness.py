@@ -50,7 +50,7 @@ def test_every_stack_negotiates_and_resumes_in_all_its_ways(name, rsa, tmp_path)
     loads = target.loads()
     with target.start(tmp_path, rsa) as server:
         seen = sum((run_load(load, server.port) for load in loads), Seen.nothing())
-    assert sum(load.connections for load in loads) > 2000
+    assert sum(load.connections for load in loads) > 200
     assert seen.completed == sum(load.completing for load in loads)
     assert seen.plain == sum(load.plain for load in loads)
     negotiated = set(seen.handshakes)

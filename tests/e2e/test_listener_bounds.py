@@ -41,7 +41,7 @@ def hang(agent: Agent, stack: ExitStack, sent: bytes) -> None:
     client = stack.enter_context(socket.socket())
     # Little room, so that the answer does not end in the kernel's buffers.
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    client.settimeout(0.01)
+    client.settimeout(0.002)
     try:
         client.connect((address.hostname, address.port))
         client.sendall(sent)

@@ -6,19 +6,21 @@ import signal
 import socket
 import time
 import urllib.parse
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import Callable, Iterator, Optional
 
 import pytest
 from harness import metrics, servers
 from harness.certificates import make_issued
 from harness.dashboards import boards
-from harness.grafana import TOKEN, grafana
+from harness.grafana import TOKEN, Grafana, grafana
 from harness.load import Load
 from harness.observatory import observatory
 from harness.paths import TLSPROF
 from harness.processes import Process, run
-from harness.profiler import Profiling, start_agent
+from harness.profiler import Agent, Profiling, start_agent
+from harness.together import own_folder, side_by_side
 from harness.waiting import wait_until
 
 RUNNING = "tlsprof_report_running"
@@ -28,63 +30,66 @@ STATUS = 3
 """Exit status of the commands here: it must be that of the report."""
 
 
+@pytest.fixture(scope="module")
+def agent() -> Iterator[Agent]:
+    with start_agent() as running:
+        yield running
+
+
 def _says(agent_url: str, running: int) -> bool:
     return metrics.total(metrics.scrape(agent_url), RUNNING) == running
 
 
-def test_the_agent_knows_of_load_tests(tmp_path):
+def test_the_agent_knows_of_load_tests(agent, tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     one.mkdir()
     other.mkdir()
-    with start_agent() as agent:
-        assert _says(agent.url, 0)
-        before = time.time()
-        with Profiling(one):
-            wait_until(lambda: _says(agent.url, 1), "the first load test")
-            first = metrics.total(metrics.scrape(agent.url), BEGAN)
-            assert before <= first <= time.time()
-            with Profiling(other):
-                wait_until(lambda: metrics.total(metrics.scrape(agent.url), BEGAN) > first, "the second")
-            # One of two has ended.
-            own = lambda: metrics.total(metrics.scrape(agent.url), "tlsprof_agent_cpu_seconds_total")
-            told = own()
-            wait_until(lambda: own() != told, "the agent's next word on itself")
-            assert _says(agent.url, 1)
-        wait_until(lambda: _says(agent.url, 0), "the end of both")
-        assert metrics.total(metrics.scrape(agent.url), BEGAN) > first
+    assert _says(agent.url, 0)
+    before = time.time()
+    with Profiling(one):
+        wait_until(lambda: _says(agent.url, 1), "the first load test")
+        first = metrics.total(metrics.scrape(agent.url), BEGAN)
+        assert before <= first <= time.time()
+        with Profiling(other):
+            wait_until(lambda: metrics.total(metrics.scrape(agent.url), BEGAN) > first, "the second")
+        # One of two has ended.
+        own = lambda: metrics.total(metrics.scrape(agent.url), "tlsprof_agent_cpu_seconds_total")
+        told = own()
+        wait_until(lambda: own() != told, "the agent's next word on itself")
+        assert _says(agent.url, 1)
+    wait_until(lambda: _says(agent.url, 0), "the end of both")
+    assert metrics.total(metrics.scrape(agent.url), BEGAN) > first
 
 
-def test_a_report_that_is_killed_runs_no_load_test(tmp_path):
+def test_a_report_that_is_killed_runs_no_load_test(agent):
     command = ["sh", "-c", "echo $$ started; exec sleep 60"]
-    with start_agent() as agent:
-        with Process([TLSPROF, "report", "--", *command]) as report:
-            child = int(report.wait_for_line("started", timeout=60.0).split()[0])
-            try:
-                wait_until(lambda: _says(agent.url, 1), "the load test")
-                report.send(signal.SIGKILL)
-                report.child.wait(10)
-                # The command still runs, but nobody profiles it.
-                os.kill(child, 0)
-                wait_until(lambda: _says(agent.url, 0), "its end")
-            finally:
-                os.kill(child, signal.SIGKILL)
+    with Process([TLSPROF, "report", "--", *command]) as report:
+        child = int(report.wait_for_line("started", timeout=60.0).split()[0])
+        try:
+            wait_until(lambda: _says(agent.url, 1), "the load test")
+            report.send(signal.SIGKILL)
+            report.child.wait(10)
+            # The command still runs, but nobody profiles it.
+            os.kill(child, 0)
+            wait_until(lambda: _says(agent.url, 0), "its end")
+        finally:
+            os.kill(child, signal.SIGKILL)
 
 
-def test_the_dashboards_annotation_is_there_while_it_runs(tmp_path):
+def test_the_dashboards_annotation_is_there_while_it_runs(agent, tmp_path):
     (annotation,) = [
         one for one in boards()["tlsprof-load-test"]["annotations"]["list"] if RUNNING in one.get("expr", "")
     ]
     expression = annotation["expr"]
     for variable in ("cluster", "job", "instance"):
         expression = expression.replace(f"${variable}", ".*")
-    with start_agent() as agent:
-        target = urllib.parse.urlsplit(agent.url).netloc
-        with observatory(tmp_path / "prometheus", target, True) as prometheus:
-            assert prometheus.query(expression, prometheus.last_scrape()) == []
-            found = lambda: prometheus.query(expression, prometheus.last_scrape())
-            with Profiling(tmp_path):
-                wait_until(found, "the annotation")
-            wait_until(lambda: not found(), "its end")
+    target = urllib.parse.urlsplit(agent.url).netloc
+    with observatory(tmp_path / "prometheus", target, True) as prometheus:
+        assert prometheus.query(expression, prometheus.last_scrape()) == []
+        found = lambda: prometheus.query(expression, prometheus.last_scrape())
+        with Profiling(tmp_path):
+            wait_until(found, "the annotation")
+        wait_until(lambda: not found(), "its end")
 
 
 def _report(
@@ -102,11 +107,84 @@ def _report(
     return done
 
 
-def test_grafana_is_told_when_and_what(rsa, tmp_path):
+@dataclass(frozen=True)
+class Ran:
+    """A report that has run, and the Grafana that it was to be told to."""
+
+    done: Process
+    grafana: Optional[Grafana] = None
+
+
+def _hangs(folder: Path) -> Ran:
+    # The kernel accepts, nobody reads.
+    with socket.create_server(("localhost", 0)) as silent:
+        return Ran(_report(folder, "--grafana", f"http://localhost:{silent.getsockname()[1]}"))
+
+
+def _told(folder: Path, rsa) -> Ran:
     with grafana() as watched, servers.selftimed("epoll", rsa) as server:
         load = " ".join(str(word) for word in Load(full=100).command(server.port))
         script = f"date +%s%N; {load} > /dev/null; echo ${{{TOKEN_VARIABLE}-unset}}; date +%s%N; exit {STATUS}"
-        done = _report(tmp_path, "--service", "selftimed", "--grafana", f"{watched.url}/", script=script)
+        options = ["--service", "selftimed", "--grafana", f"{watched.url}/"]
+        return Ran(_report(folder, *options, script=script), watched)
+
+
+def _token_of_a_file(folder: Path, configured: bool) -> Ran:
+    token, config = folder / "token", folder / "tlsprof.toml"
+    token.write_text(f"{TOKEN}\n")
+    with grafana() as watched:
+        config.write_text(f'[grafana]\nurl = "{watched.url}"\ntoken_file = "{token}"\n')
+        named = ["--grafana", watched.url, "--grafana-token-file", token]
+        options = ["--config", config] if configured else named
+        return Ran(_report(folder, *options, token=None), watched)
+
+
+def _wrong_token(folder: Path) -> Ran:
+    with grafana() as watched:
+        return Ran(_report(folder, "--grafana", watched.url, token="glsa_other"), watched)
+
+
+def _refused(folder: Path) -> Ran:
+    with socket.create_server(("localhost", 0)) as taken:
+        port = taken.getsockname()[1]
+    return Ran(_report(folder, "--grafana", f"http://localhost:{port}"))
+
+
+def _another(folder: Path) -> Ran:
+    with grafana() as watched:
+        return Ran(_report(folder, "--grafana", f"{watched.url}/elsewhere"), watched)
+
+
+def _certified(folder: Path, known: bool) -> Ran:
+    issued = make_issued(folder)
+    env = {"SSL_CERT_FILE": str(issued.authority)} if known else {}
+    with grafana(issued.certificate) as watched:
+        return Ran(_report(folder, "--grafana", watched.url, **env), watched)
+
+
+AT_ONCE = 3
+"""Reports at the same time. The first one mostly waits."""
+
+
+@pytest.fixture(scope="module")
+def ran(rsa, tmp_path_factory) -> dict[str, Ran]:
+    base = tmp_path_factory.mktemp("grafana")
+    cases: dict[str, Callable[[Path], Ran]] = {
+        "hangs": _hangs,
+        "told": lambda folder: _told(folder, rsa),
+        "file": lambda folder: _token_of_a_file(folder, False),
+        "configured": lambda folder: _token_of_a_file(folder, True),
+        "wrong": _wrong_token,
+        "refused": _refused,
+        "another": _another,
+        "known": lambda folder: _certified(folder, True),
+        "unknown": lambda folder: _certified(folder, False),
+    }
+    return side_by_side(lambda name: cases[name](own_folder(base, name)), cases, AT_ONCE)
+
+
+def test_grafana_is_told_when_and_what(ran):
+    done, watched = ran["told"].done, ran["told"].grafana
     began, token, ended = done.stdout.split()
     assert token == "unset", "the command inherits the token"
     (annotation,) = watched.annotations
@@ -120,14 +198,9 @@ def test_grafana_is_told_when_and_what(rsa, tmp_path):
     assert "is annotation 1 in Grafana" in done.stderr
 
 
-def test_a_token_comes_from_a_file_or_the_configuration(tmp_path):
-    token, config = tmp_path / "token", tmp_path / "tlsprof.toml"
-    token.write_text(f"{TOKEN}\n")
-    with grafana() as watched:
-        _report(tmp_path, "--grafana", watched.url, "--grafana-token-file", token, token=None)
-        config.write_text(f'[grafana]\nurl = "{watched.url}"\ntoken_file = "{token}"\n')
-        _report(tmp_path, "--config", config, token=None)
-    assert len(watched.annotations) == 2
+@pytest.mark.parametrize("where", ["file", "configured"])
+def test_a_token_comes_from_a_file_or_the_configuration(where, ran):
+    assert len(ran[where].grafana.annotations) == 1
 
 
 def test_without_a_token_the_command_is_not_started(tmp_path):
@@ -139,40 +212,30 @@ def test_without_a_token_the_command_is_not_started(tmp_path):
     assert not (tmp_path / "started").exists()
 
 
-def test_a_wrong_token_costs_a_warning(tmp_path):
-    with grafana() as watched:
-        done = _report(tmp_path, "--grafana", watched.url, token="glsa_other")
+def test_a_wrong_token_costs_a_warning(ran):
+    done = ran["wrong"].done
     assert "status 401: Invalid API key" in done.stderr
     assert "glsa_other" not in done.stderr
-    assert watched.annotations == []
+    assert ran["wrong"].grafana.annotations == []
 
 
-def test_a_refused_connection_costs_a_warning(tmp_path):
-    with socket.create_server(("localhost", 0)) as taken:
-        port = taken.getsockname()[1]
-    done = _report(tmp_path, "--grafana", f"http://localhost:{port}")
+def test_a_refused_connection_costs_a_warning(ran):
+    done = ran["refused"].done
     assert "warning: the load test is not marked in Grafana" in done.stderr
     assert "refused" in done.stderr
 
 
-def test_a_server_that_hangs_is_given_up(tmp_path):
-    # The kernel accepts, nobody reads.
-    with socket.create_server(("localhost", 0)) as silent:
-        done = _report(tmp_path, "--grafana", f"http://localhost:{silent.getsockname()[1]}")
-    assert "no answer within 10 s" in done.stderr
+def test_a_server_that_hangs_is_given_up(ran):
+    assert "no answer within 10 s" in ran["hangs"].done.stderr
 
 
-def test_another_server_is_not_taken_for_grafana(tmp_path):
-    with grafana() as watched:
-        done = _report(tmp_path, "--grafana", f"{watched.url}/elsewhere")
+def test_another_server_is_not_taken_for_grafana(ran):
+    done = ran["another"].done
     assert "404" in done.stderr and "path" in done.stderr
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_a_certificate_must_be_of_a_known_authority(tmp_path, known):
-    issued = make_issued(tmp_path)
-    env = {"SSL_CERT_FILE": str(issued.authority)} if known else {}
-    with grafana(issued.certificate) as watched:
-        done = _report(tmp_path, "--grafana", watched.url, **env)
-    assert len(watched.annotations) == (1 if known else 0), done.stderr
-    assert ("SSL_CERT_FILE" in done.stderr) is not known
+def test_a_certificate_must_be_of_a_known_authority(known, ran):
+    one = ran["known" if known else "unknown"]
+    assert len(one.grafana.annotations) == (1 if known else 0), one.done.stderr
+    assert ("SSL_CERT_FILE" in one.done.stderr) is not known

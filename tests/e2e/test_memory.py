@@ -17,7 +17,7 @@ def test_hellos_broken_off_in_memory_are_counted_once(form, rsa, tmp_path):
     """Of many that are under way at once, each is one that the other source saw, and none takes
     another's place. Garbage is sent without a library."""
     program = shutil.copy(LOADGEN, tmp_path / f"loadgen-{os.getpid()}")
-    mix = dict(full=300, resume=300, abort_hello=300, abort_flight=300, reset=300, garbage=60)
+    mix = dict(full=100, resume=100, abort_hello=100, abort_flight=100, reset=100, garbage=40)
     loads = [Load(tls=tls, threads=16, program=program, **mix) for tls in ("1.2", "1.3")]
     with servers.selftimed(form, rsa) as server:
         report, seen = profile_load(tmp_path, server.port, *loads)

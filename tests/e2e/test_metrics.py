@@ -1,10 +1,19 @@
 """The agent's metrics, read by a parser of ours, by promtool and by Prometheus."""
 
 import urllib.parse
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Iterator
+
+import pytest
 
 from harness import metrics, servers
+from harness.certificates import Certificate
 from harness.load import Load, Seen, run_load
-from harness.profiler import start_agent
+from harness.paths import SELFTIMED
+from harness.processes import private_copy
+from harness.profiler import Agent, start_agent
+from harness.servers import SelfTimed
 from harness.waiting import wait_until
 
 LOADS = [Load(tls=tls, full=100, resume=100, garbage=10, abort_flight=10) for tls in ("1.2", "1.3")]
@@ -12,13 +21,24 @@ HANDSHAKES = "tlsprof_handshakes_total"
 CPU = "tlsprof_handshake_cpu_seconds"
 
 
-def test_metrics_equal_the_clients_counts(rsa, tmp_path):
-    config = tmp_path / "tlsprof.toml"
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory) -> Iterator[Agent]:
+    config = tmp_path_factory.mktemp("metrics") / "tlsprof.toml"
     # Without a budget: the kind of resumption is known for every handshake.
     config.write_text('[profile]\nsteps = "always"\n')
-    with start_agent(["--config", config]) as agent, servers.selftimed("epoll", rsa) as server:
+    with start_agent(["--config", config]) as running:
+        yield running
+
+
+def selftimed(form: str, rsa: Certificate, folder: Path) -> AbstractContextManager[SelfTimed]:
+    """Each is a service of its own."""
+    return servers.selftimed(form, rsa, program=private_copy(str(SELFTIMED), folder))
+
+
+def test_metrics_equal_the_clients_counts(agent, rsa, tmp_path):
+    with selftimed("epoll", rsa, tmp_path) as server:
         seen = sum((run_load(load, server.port) for load in LOADS), start=Seen.nothing())
-        ours = dict(service_name="selftimed", role="server")
+        ours = dict(service_name=f"selftimed-{tmp_path.name}", role="server")
         wait_until(
             lambda: metrics.total(metrics.scrape(agent.url), HANDSHAKES, **ours) >= seen.completed + 40,
             "all handshakes in the metrics",
@@ -35,8 +55,8 @@ def test_metrics_equal_the_clients_counts(rsa, tmp_path):
     assert 0 < metrics.total(samples, f"{CPU}_sum", **ours) < measured.cpu_seconds * 1.1
 
 
-def test_formats_are_what_prometheus_reads(rsa):
-    with start_agent() as agent, servers.selftimed("epoll", rsa) as server:
+def test_formats_are_what_prometheus_reads(agent, rsa, tmp_path):
+    with selftimed("epoll", rsa, tmp_path) as server:
         run_load(Load(full=20, resume=20), server.port)
         openmetrics = metrics.fetch(agent.url, metrics.OPENMETRICS)
         plain = metrics.fetch(agent.url, metrics.PLAIN_TEXT)
@@ -46,10 +66,11 @@ def test_formats_are_what_prometheus_reads(rsa):
     metrics.promtool_check(plain[1])
 
 
-def test_a_prometheus_counts_the_same(rsa, tmp_path):
-    handshakes = f'sum({HANDSHAKES}{{service_name="selftimed",role="server",outcome="completed"}})'
-    native = f'sum(histogram_count({CPU}{{service_name="selftimed",role="server"}}))'
-    with start_agent() as agent, servers.selftimed("threads", rsa) as server:
+def test_a_prometheus_counts_the_same(agent, rsa, tmp_path):
+    ours = f'service_name="selftimed-{tmp_path.name}",role="server"'
+    handshakes = f'sum({HANDSHAKES}{{{ours},outcome="completed"}})'
+    native = f"sum(histogram_count({CPU}{{{ours}}}))"
+    with selftimed("threads", rsa, tmp_path) as server:
         target = urllib.parse.urlsplit(agent.url).netloc
         with metrics.prometheus(tmp_path, target) as prometheus:
             seen = run_load(Load(full=150, resume=150), server.port)

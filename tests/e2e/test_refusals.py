@@ -1,9 +1,9 @@
 """Why real servers refuse sessions: the finding names the cause, and the directive for it."""
 
 import json
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator, Optional
+from typing import Callable, Mapping, Optional
 
 import pytest
 
@@ -14,6 +14,7 @@ from harness.processes import Argument, Process, run
 from harness.profiler import Profiling
 from harness.scenarios import find
 from harness.servers import SYSTEM_PYTHON, Server
+from harness.together import own_folder, side_by_side, together
 from harness.web_servers import apache, nginx, reload_nginx
 
 TRIES = 300
@@ -38,26 +39,6 @@ def resumed(done: Process) -> int:
     return json.loads(done.stdout.splitlines()[-1])["resumed"]
 
 
-class Trial:
-    """A profile of one server; `finding` is there after its block."""
-
-    def __init__(self, profiling: Profiling, server: Server):
-        self.profiling, self._server = profiling, server
-        self.finding: Optional[dict] = None
-
-    def finish(self) -> None:
-        self.profiling.finish()
-        self.finding = find(self.profiling.report, self._server.port, ID)
-
-
-@contextmanager
-def profiled(folder: Path, server: Server) -> Iterator[Trial]:
-    with Profiling(folder, "--port", server.port) as profiling:
-        trial = Trial(profiling, server)
-        yield trial
-        trial.finish()
-
-
 NGINX = {
     "shared": ("shared:refusals:1m", None, ""),
     "builtin": ("builtin:1000", "its processes do not share them", "shared:"),
@@ -65,16 +46,85 @@ NGINX = {
 }
 """Session cache of two workers, the cause that is expected, and what the directive holds."""
 
+KEYS = ("own", "shared")
+VERSIONS = ("TLSv1_2", "TLSv1_3")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What clients of a server had resumed, one after the other, and the finding."""
+
+    resumed: tuple[int, ...]
+    finding: Optional[dict]
+
+
+Clients = Callable[[Server], tuple[int, ...]]
+
+
+def profiled(base: Path, starts: Mapping, clients: Mapping[str, Clients]) -> dict[str, Trial]:
+    """One profile of all these servers; all clients at the same time, as some of them wait."""
+    with together(starts) as servers, Profiling(base) as profiling:
+        taken = side_by_side(lambda name: clients[name](servers[name]), servers, len(servers))
+        profiling.finish()
+    report = profiling.report
+    return {name: Trial(taken[name], find(report, one.port, ID)) for name, one in servers.items()}
+
+
+def bring(certificate: Certificate, version: str, *away: int) -> Clients:
+    """A client for each of the times that it stays away."""
+
+    def each(server: Server) -> tuple[int, ...]:
+        commands = [client(server, certificate, version, *([time] if time else [])) for time in away or (0,)]
+        return tuple(resumed(run(command, timeout=CLIENT_SECONDS)) for command in commands)
+
+    return each
+
+
+def reload_meanwhile(certificate: Certificate) -> Clients:
+    def around(server: Server) -> tuple[int, ...]:
+        with Process(client(server, certificate, "TLSv1_2", "word")) as bringing:
+            bringing.wait_for_line("has a session")
+            reload_nginx(server)
+            bringing.say("go on")
+            bringing.wait(CLIENT_SECONDS)
+        return (resumed(bringing),)
+
+    return around
+
+
+@pytest.fixture(scope="module")
+def trials(rsa, tmp_path_factory) -> dict[str, Trial]:
+    """Two profiles: advice for Node.js is for a program of that very name, of which there can be
+    one in each."""
+    base = tmp_path_factory.mktemp("refusals")
+    base.chmod(0o755)
+    # With a socket for each worker the kernel spreads connections over them evenly.
+    options = dict(extra=NO_TICKETS, parameters=" reuseport")
+    starts, clients = {}, {}
+    for cache, (sessions, _, _) in NGINX.items():
+        starts[cache] = nginx(own_folder(base, cache), rsa, sessions=sessions, **options)
+        clients[cache] = bring(rsa, "TLSv1_2")
+    extra = "SSLSessionCacheTimeout 4\nSSLSessionTickets off"
+    starts["apache"] = apache(own_folder(base, "apache"), rsa, "event", extra, name="apache2")
+    clients["apache"] = bring(rsa, "TLSv1_2", 0, 6)
+    starts["reload"] = nginx(own_folder(base, "reload"), rsa, sessions="none")
+    clients["reload"] = reload_meanwhile(rsa)
+    found = {}
+    for version in VERSIONS:
+        for keys in KEYS:
+            name = {"own": "node", "shared": f"node-{version}"}[keys]
+            folder = own_folder(base, keys, version)
+            starts[f"{keys}-{version}"] = servers.node_cluster(folder, rsa, 2, keys, name)
+            clients[f"{keys}-{version}"] = bring(rsa, version)
+        found |= profiled(base, starts, clients)
+        starts.clear()
+    return found
+
 
 @pytest.mark.parametrize("cache", NGINX)
-def test_the_session_cache_of_nginx(cache, rsa, tmp_path):
-    """With a socket for each worker the kernel spreads connections over them evenly."""
-    sessions, cause, directive = NGINX[cache]
-    options = dict(extra=NO_TICKETS, parameters=" reuseport", sessions=sessions)
-    with nginx(tmp_path, rsa, **options) as server:
-        with profiled(tmp_path, server) as trial:
-            taken = resumed(run(client(server, rsa, "TLSv1_2"), timeout=CLIENT_SECONDS))
-    finding = trial.finding
+def test_the_session_cache_of_nginx(cache, trials):
+    _, cause, directive = NGINX[cache]
+    (taken,), finding = trials[cache].resumed, trials[cache].finding
     if not cause:
         assert taken == TRIES and not finding, finding
         return
@@ -90,28 +140,21 @@ def test_the_session_cache_of_nginx(cache, rsa, tmp_path):
         assert figures["refused_by_their_giver"] + figures["refused_of_other_processes"] == TRIES
 
 
-def test_a_time_out_of_apache(rsa, tmp_path):
+def test_a_time_out_of_apache(trials):
     """One client comes back at once, and one after the time-out."""
-    extra = "SSLSessionCacheTimeout 4\nSSLSessionTickets off"
-    with apache(tmp_path, rsa, "event", extra, name="apache2") as server:
-        with profiled(tmp_path, server) as trial:
-            at_once = resumed(run(client(server, rsa, "TLSv1_2"), timeout=CLIENT_SECONDS))
-            later = resumed(run(client(server, rsa, "TLSv1_2", 6), timeout=CLIENT_SECONDS))
+    (at_once, later), finding = trials["apache"].resumed, trials["apache"].finding
     assert at_once > 0 and later == 0
-    finding = trial.finding
     assert finding and finding["title"].endswith(": they are too old for it"), finding
     assert finding["remedy"]["directive"] == "SSLSessionCacheTimeout 3600"
     assert finding["figures"]["refused_handshakes"] == 2 * TRIES - at_once
     assert "old were accepted, and refused from" in " ".join(finding["evidence"])
 
 
-@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
-@pytest.mark.parametrize("keys", ["own", "shared"])
-def test_ticket_keys_of_a_node_cluster(keys, version, rsa, tmp_path):
-    with servers.node_cluster(tmp_path, rsa, 2, keys, "node") as server:
-        with profiled(tmp_path, server) as trial:
-            taken = resumed(run(client(server, rsa, version), timeout=CLIENT_SECONDS))
-    finding = trial.finding
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("keys", KEYS)
+def test_ticket_keys_of_a_node_cluster(keys, version, trials):
+    trial = trials[f"{keys}-{version}"]
+    (taken,), finding = trial.resumed, trial.finding
     if keys == "shared":
         assert taken == TRIES and not finding, finding
         return
@@ -120,16 +163,9 @@ def test_ticket_keys_of_a_node_cluster(keys, version, rsa, tmp_path):
     assert "setTicketKeys" in finding["remedy"]["directive"]
 
 
-def test_ticket_keys_that_a_reload_of_nginx_replaces(rsa, tmp_path):
-    with nginx(tmp_path, rsa, sessions="none") as server:
-        with profiled(tmp_path, server) as trial:
-            with Process(client(server, rsa, "TLSv1_2", "word")) as bringing:
-                bringing.wait_for_line("has a session")
-                reload_nginx(server)
-                bringing.say("go on")
-                bringing.wait(CLIENT_SECONDS)
-            assert resumed(bringing) == 0
-    finding = trial.finding
+def test_ticket_keys_that_a_reload_of_nginx_replaces(trials):
+    assert trials["reload"].resumed == (0,)
+    finding = trials["reload"].finding
     assert finding and finding["title"].endswith(": they are of processes that have ended"), finding
     assert finding["figures"]["refused_of_ended_processes"] == TRIES
     assert "ssl_session_ticket_key" in finding["remedy"]["directive"]

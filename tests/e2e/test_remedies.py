@@ -17,6 +17,7 @@ pid {folder}/nginx.pid;
 error_log stderr;
 events {{}}
 http {{
+    access_log off;
     client_body_temp_path {folder}/body;
     proxy_temp_path {folder}/proxy;
     fastcgi_temp_path {folder}/fastcgi;

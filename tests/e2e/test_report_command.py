@@ -81,7 +81,7 @@ def test_a_page_needs_nothing_but_itself(rsa, tmp_path):
         done = report("--port", server.port, "--format", "html", "--output", output, "--", *command)
     assert done.child.returncode == 0, done.describe()
     page = output.read_text()
-    assert page.startswith("<!DOCTYPE html>") and "nginx-under-test" in page
+    assert page.startswith("<!DOCTYPE html>") and f"nginx-{tmp_path.name}" in page
     assert "default-src 'none'" in page
     for forbidden in ("<script", "http:", "src="):
         assert forbidden not in page, forbidden

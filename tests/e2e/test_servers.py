@@ -1,13 +1,18 @@
 """Real servers: tlsprof's counts equal the client's counts."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import product
 
 import pytest
 
 from harness import web_servers
 from harness.catalogue import SERVERS
-from harness.load import Load, run_load
-from harness.profiler import Profiling, profile_load
+from harness.load import Load, Seen, run_load
+from harness.paths import LOADGEN
+from harness.processes import private_copy
+from harness.profiler import Profiling, Service
+from harness.together import own_folder, side_by_side, together
 
 MIX = dict(full=60, resume=60, abort_hello=5, abort_flight=5, garbage=5, no_version=5, reject=5)
 RELOADS = 3
@@ -17,23 +22,55 @@ FREES_LATE = {"asyncio"}
 until then the handshake may be said to be under way."""
 
 
-@pytest.mark.parametrize("tls", ["1.2", "1.3"])
+VERSIONS = ("1.2", "1.3")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One server, its load, and what both ends report of it."""
+
+    load: Load
+    seen: Seen
+    server: Service
+    client: Service
+
+
+@pytest.fixture(scope="module")
+def counted(rsa, tmp_path_factory) -> dict[tuple[str, str], Counted]:
+    """All servers in one profile, by name and TLS version, each with a client of its own."""
+    base = tmp_path_factory.mktemp("servers")
+    folders = {key: own_folder(base, *key) for key in product(SERVERS, VERSIONS)}
+    loads = {
+        key: Load(tls=key[1], program=private_copy(str(LOADGEN), folder), **MIX)
+        for key, folder in folders.items()
+    }
+    starts = {key: SERVERS[key[0]](folder, rsa) for key, folder in folders.items()}
+    with together(starts) as servers, Profiling(base) as profiling:
+        seen = side_by_side(lambda key: run_load(loads[key], servers[key].port), servers)
+        profiling.finish()
+    report = profiling.report
+    return {
+        key: Counted(
+            loads[key], seen[key], report.on_port(server.port), report.service(loads[key].program.name)
+        )
+        for key, server in servers.items()
+    }
+
+
+@pytest.mark.parametrize("tls", VERSIONS)
 @pytest.mark.parametrize("name", SERVERS)
-def test_counts_equal_the_clients(name, tls, rsa, tmp_path):
-    load = Load(tls=tls, **MIX)
-    with SERVERS[name](tmp_path, rsa) as server:
-        report, seen = profile_load(tmp_path, server.port, load)
-        service = report.on_port(server.port)
+def test_counts_equal_the_clients(name, tls, counted):
+    found = counted[name, tls]
+    load, seen = found.load, found.seen
     assert seen.resumed == load.resume
-    outcomes = service.outcomes("server")
+    outcomes = found.server.outcomes("server")
     if name in FREES_LATE:
         assert outcomes.pop("abandoned") <= load.aborted
     else:
         assert outcomes.pop("abandoned") == load.aborted
     assert outcomes == {"completed": seen.completed, "failed": load.failing}
-    assert service.resumed("server") == seen.resumed
-    client = report.service("loadgen")
-    assert seen.agrees_with(client.outcomes("client")), client
+    assert found.server.resumed("server") == seen.resumed
+    assert seen.agrees_with(found.client.outcomes("client")), found.client
 
 
 def test_no_handshake_is_lost_when_nginx_reloads_under_load(rsa, tmp_path):

@@ -5,17 +5,21 @@ No probe is placed in a library here, so that all that is told comes from socket
 
 import json
 from collections import Counter
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Callable, Mapping
 
 import pytest
 
 from harness import plain_nginx, servers
-from harness.load import Load
-from harness.paths import TLSPROF
+from harness.load import Load, Seen, run_load
+from harness.paths import LOADGEN, SELFTIMED, TLSPROF
 from harness.plain_nginx import request
-from harness.processes import run
-from harness.profiler import Profiling, Report, Service, profile_load
+from harness.processes import private_copy, run
+from harness.profiler import Profiling, Report, Service
+from harness.servers import Server
+from harness.together import own_folder, together
 
 TIERS = ("tracepoint", "fentry", "raw_syscalls")
 
@@ -51,15 +55,6 @@ def capabilities() -> dict[str, dict[str, str]]:
     return {one["name"]: one for one in told["capabilities"]}
 
 
-@pytest.fixture(params=TIERS)
-def tier(request) -> str:
-    """Each that the kernel lets in; that the others say why is a test of its own."""
-    found = capabilities()[f"socket_calls_{request.param}"]
-    if found["state"] != "available":
-        pytest.skip(f"refused: {found['reason']}")
-    return request.param
-
-
 def turns(report: Report, port: int) -> dict[int, int]:
     figures = [one for one in report.on_port(port).data["connections"] if one["role"] == "server"]
     rows = [row for one in figures for closed in one["closed"] for row in closed["turns"]]
@@ -74,25 +69,75 @@ def handshakes(service: Service, role: str) -> dict[tuple[str, ...], int]:
     return dict(counts)
 
 
-@pytest.mark.parametrize("limit", [1, 5, 40])
-def test_turns_are_exactly_those_made(limit, tier, tmp_path):
-    with plain_nginx.nginx(tmp_path, "tier", limit) as server:
-        with Profiling(tmp_path, "--config", configuration(tmp_path, tier)) as profiling:
-            made = request(server.port, 400)
+LIMITS = (1, 5, 40)
+FORMS = ("epoll", "threads")
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """One profile by one tier."""
+
+    report: Report
+    ports: Mapping[int, int]
+    """By the limit of requests."""
+    made: Mapping[int, int]
+    seen: Mapping[str, Seen]
+    """By the form of the server."""
+
+
+def profiled_by(tier: str, folder: Path, rsa) -> Profiled:
+    own = {form: own_folder(folder, form) for form in FORMS}
+    starts = {limit: plain_nginx.nginx(folder, f"tier{limit}", limit) for limit in LIMITS}
+    for form in FORMS:
+        program = private_copy(str(SELFTIMED), own[form])
+        starts[form] = servers.selftimed(form, rsa, "--groups", "P-256:X25519", program=program)
+
+    def load(form: str, server: Server) -> Seen:
+        client = private_copy(str(LOADGEN), own[form])
+        loads = [Load(tls=tls, program=client, **LOAD) for tls in ("1.2", "1.3")]
+        return sum((run_load(load, server.port) for load in loads), Seen.nothing())
+
+    with together(starts) as running:
+        with Profiling(folder, "--config", configuration(folder, tier)) as profiling:
+            made = {limit: request(running[limit].port, 400) for limit in LIMITS}
+            seen = {form: load(form, running[form]) for form in FORMS}
             profiling.finish()
-    assert made == 400 // limit
-    assert turns(profiling.report, server.port) == {limit: made}
+    return Profiled(profiling.report, {limit: running[limit].port for limit in LIMITS}, made, seen)
 
 
-@pytest.mark.parametrize("form", ["epoll", "threads"])
-def test_handshakes_are_exactly_those_made(form, tier, rsa, tmp_path):
-    loads = [Load(tls=tls, **LOAD) for tls in ("1.2", "1.3")]
-    options = ["--config", configuration(tmp_path, tier)]
-    with servers.selftimed(form, rsa, "--groups", "P-256:X25519") as server:
-        report, seen = profile_load(tmp_path, server.port, *loads, options=options)
-        server.finish()
-    assert handshakes(report.service("selftimed"), "server") == HANDSHAKES
-    client = report.service("loadgen")
+@pytest.fixture(scope="module")
+def profiled(rsa, tmp_path_factory) -> Callable[[str], Profiled]:
+    """A profile by each tier that the kernel lets in, made when it is first asked for; that the
+    others say why is a test of its own."""
+
+    @cache
+    def by(tier: str) -> Profiled:
+        return profiled_by(tier, tmp_path_factory.mktemp(tier), rsa)
+
+    def get(tier: str) -> Profiled:
+        found = capabilities()[f"socket_calls_{tier}"]
+        if found["state"] != "available":
+            pytest.skip(f"refused: {found['reason']}")
+        return by(tier)
+
+    return get
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("limit", LIMITS)
+def test_turns_are_exactly_those_made(limit, tier, profiled):
+    found = profiled(tier)
+    assert found.made[limit] == 400 // limit
+    assert turns(found.report, found.ports[limit]) == {limit: 400 // limit}
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("form", FORMS)
+def test_handshakes_are_exactly_those_made(form, tier, profiled):
+    found = profiled(tier)
+    report, seen = found.report, found.seen[form]
+    assert handshakes(report.service(f"selftimed-{form}"), "server") == HANDSHAKES
+    client = report.service(f"loadgen-{form}")
     assert client.count(role="client", outcome="completed") == seen.completed
     assert client.resumed("client") == seen.resumed
     assert not report.losses_of_events()

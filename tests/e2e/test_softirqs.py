@@ -10,10 +10,10 @@ from harness.servers import SYSTEM_PYTHON
 
 CONFIG = "[profile]\nsample_frequency = 997\n"
 
-DATAGRAMS = 1_000_000
+DATAGRAMS = 500_000
 REQUESTS = 200
 MOST = 12
-"""Samples of softirqs for that many requests. Some 50 of the datagrams' softirqs are sampled:
+"""Samples of softirqs for that many requests. Some 25 of the datagrams' softirqs are sampled:
 before the list of kernel functions had those of UDP, all of them were this server's."""
 
 

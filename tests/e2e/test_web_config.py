@@ -15,6 +15,7 @@ from harness.certificates import Certificate, make_certificate
 from harness.paths import TLSPROF
 from harness.processes import run
 from harness.profiler import Agent, start_agent
+from harness.together import own_folder, together
 from harness.waiting import wait_until
 
 USER, PASSWORD = "prometheus", "correct horse"
@@ -115,15 +116,18 @@ def test_a_prometheus_scrapes_over_tls_with_a_password(web_config, certificate, 
     tls_config: {{ca_file: {certificate.cert}, server_name: localhost}}
     basic_auth: {{username: {USER}, password: {PASSWORD}}}
 """
+    wrong = secure.replace(PASSWORD, "wrong")
     with agent_with(web_config) as agent:
         target = urllib.parse.urlsplit(agent.url).netloc
-        with metrics.prometheus(tmp_path, target, secure) as prometheus:
-            wait_until(lambda: prometheus.query('up{job="tlsprof"}') == 1, "a scrape", 20.0)
-            assert prometheus.query("count(tlsprof_agent_build_info)") == 1
-        with metrics.prometheus(tmp_path, target, secure.replace(PASSWORD, "wrong")) as prometheus:
-            # The old server's samples are of the same series: ask for the newest.
-            down = 'last_over_time(up{job="tlsprof"}[1m])'
-            wait_until(lambda: prometheus.query(down) == 0, "a scrape that is refused", 20.0)
+        both = {
+            name: metrics.prometheus(own_folder(tmp_path, name), target, more)
+            for name, more in (("good", secure), ("bad", wrong))
+        }
+        with together(both) as prometheus:
+            good, bad = prometheus["good"], prometheus["bad"]
+            wait_until(lambda: good.query('up{job="tlsprof"}') == 1, "a scrape", 20.0)
+            assert good.query("count(tlsprof_agent_build_info)") == 1
+            wait_until(lambda: bad.query('up{job="tlsprof"}') == 0, "a scrape that is refused", 20.0)
 
 
 def served_certificate(agent: Agent) -> str:

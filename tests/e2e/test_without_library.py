@@ -9,7 +9,7 @@ from harness.processes import private_copy
 from harness.profiler import Profiling, Report
 from harness.servers import SYSTEM_PYTHON, announcing
 
-CONNECTIONS = 500
+CONNECTIONS = 200
 NOTE = "No TLS library that tlsprof knows"
 
 

@@ -86,15 +86,19 @@ def tab(
     width: int = 1280,
     theme: str = "light",
     agent_may_be_away: bool = False,
+    own_clock: bool = False,
 ) -> Iterator[Tab]:
     """The page at `url`. At the end, all that it asked for was there, and the console is empty;
-    with `agent_may_be_away`, requests may have failed."""
+    with `agent_may_be_away`, requests may have failed. With `own_clock`, a test can let the page's
+    time pass."""
     context = browser.new_context(
         viewport={"width": width, "height": 800}, color_scheme=theme, reduced_motion="reduce"
     )
     with context:
         opened = Tab(context.new_page())
         _listen(opened, agent_may_be_away)
+        if own_clock:
+            opened.page.clock.install()
         opened.page.goto(url)
         yield opened
         origin = url.split("/#")[0].rstrip("/")

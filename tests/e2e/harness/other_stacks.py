@@ -84,7 +84,7 @@ def _private_java(folder: Path) -> Path:
     (copy / "bin").mkdir(parents=True)
     for part in ("lib", "conf", "release"):
         (copy / part).symlink_to(home / part)
-    return private_copy(found, copy / "bin")
+    return private_copy(found, copy / "bin", f"java-{folder.name}")
 
 
 @contextmanager

@@ -11,13 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Sequence
 
-from .network import free_port
+from .network import free_port, is_listening
 from .paths import SERVERS
 from .processes import Argument, Process, run
 from .servers import SYSTEM_PYTHON, Server
 from .waiting import wait_until
-
-LISTEN_STATE = "0A"
 
 CONFIG = """
 daemon off;
@@ -69,17 +67,11 @@ def nginx(
     config.write_text(CONFIG.format(address=address, parameters=parameters, **values))
     with Process([*inside, program, "-e", "stderr", "-c", config]) as process:
         wait_until(
-            lambda: _listens(process.pid, port) or not process.alive(),
+            lambda: is_listening(process.pid, port) or not process.alive(),
             f"listening on {port}: {process.describe()}",
         )
         assert process.alive(), process.describe()
         yield Server(port, process)
-
-
-def _listens(pid: int, port: int) -> bool:
-    tables = [Path(f"/proc/{pid}/net/{table}").read_text() for table in ("tcp", "tcp6")]
-    rows = [line.split() for table in tables for line in table.splitlines()[1:]]
-    return any(row[3] == LISTEN_STATE and int(row[1].rsplit(":", 1)[1], 16) == port for row in rows)
 
 
 def request(port: int, requests: int, certificate: Argument = "", inside: Sequence[Argument] = ()) -> int:

@@ -147,12 +147,13 @@ def run(command: Iterable[Argument], timeout: float = 60.0, **options) -> Proces
 
 
 def private_copy(program: str, folder: Path, name: Optional[str] = None) -> Path:
-    """A program under a name of its own in `folder`, and so a service of its own: the host may
-    run the same program for other purposes, and a service is named by its executable. `name` is
-    for tests of what is said to users of a server that is known by its name."""
+    """A program under a name of its own in `folder`, and so a service of its own: the host and
+    other tests may run the same program, and a service is named by its executable. By default the
+    name is that of the program and that of the folder; `name` is for tests of what is said to
+    users of a server that is known by its name."""
     found = shutil.which(program)
     assert found, f"{program} is not installed"
-    original, copy = Path(found).resolve(), folder / (name or f"{Path(found).name}-under-test")
+    original, copy = Path(found).resolve(), folder / (name or f"{Path(found).name}-{folder.name}")
     if copy.exists():
         return copy
     try:

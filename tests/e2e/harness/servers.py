@@ -42,7 +42,7 @@ def on_free_port(start: Callable[[int], Process]) -> Iterator[Server]:
         port = free_port()
         with start(port) as process:
             wait_until(
-                lambda: is_listening(port) or not process.alive(),
+                lambda: is_listening(process.pid, port) or not process.alive(),
                 f"listening on {port}: {process.describe()}",
                 START_SECONDS,
             )

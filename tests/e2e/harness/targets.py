@@ -56,28 +56,26 @@ class Target:
             found |= {"x448"} if self.x448 else set()
         return found | ({"ffdhe2048"} if self.ffdhe else set())
 
-    def loads(self, plain: bool = True) -> list[Load]:
-        """Something more than 2,000 connections."""
-        found = [load for tls in self.versions for load in self._loads(tls)]
-        if len(self.versions) == 1:
-            found += found
+    def loads(self, plain: bool = True, times: int = 1) -> list[Load]:
+        """Some hundreds of connections that show all that it can negotiate, so many times."""
+        found = times * [load for tls in self.versions for load in self._loads(tls)]
         return found if plain else [replace(load, plain=0) for load in found]
 
     def _loads(self, tls: str) -> list[Load]:
-        mix = Load(tls=tls, full=160, resume=350, plain=50, dribble=20)
-        broken = Load(tls=tls, abort_hello=30, abort_flight=30, reset=30, garbage=30, reject=30)
-        broken = replace(broken, no_version=30, no_group=0 if self.x448 else 30)
+        mix = Load(tls=tls, full=40, resume=60, plain=20, dribble=10)
+        broken = Load(tls=tls, abort_hello=6, abort_flight=6, reset=6, garbage=6, reject=6)
+        broken = replace(broken, no_version=6, no_group=0 if self.x448 else 6)
         groups = ["P-256", "P-384", "X25519"]
         if tls == "1.2":
-            more = [Load(tls=tls, full=100, resume=300, tickets=False)]
+            more = [Load(tls=tls, full=20, resume=40, tickets=False)]
             suites = [("AES128-GCM-SHA256", self.rsa_transport)]
             suites += [("DHE-RSA-AES128-GCM-SHA256", self.dhe)]
-            more += [Load(tls=tls, full=30, ciphers=suite) for suite, has in suites if has]
+            more += [Load(tls=tls, full=10, ciphers=suite) for suite, has in suites if has]
         else:
             # Servers without X448 ask for another group (HelloRetryRequest).
             groups += ["X448:P-384"] + ["ffdhe2048"] * self.ffdhe
-            more = [Load(tls=tls, full=30, ciphersuites="TLS_CHACHA20_POLY1305_SHA256")]
-        return [mix, broken, *more, *(Load(tls=tls, full=20, groups=group) for group in groups)]
+            more = [Load(tls=tls, full=10, ciphersuites="TLS_CHACHA20_POLY1305_SHA256")]
+        return [mix, broken, *more, *(Load(tls=tls, full=6, groups=group) for group in groups)]
 
 
 def nginx(folder: Path, certificate: Certificate) -> AbstractContextManager[Server]:
@@ -112,6 +110,8 @@ TARGETS: dict[str, Target] = {
     "selfserv": Target(other_stacks.selfserv, dhe=True, x448=False, needs=("selfserv", "pk12util")),
     "static-http": Target(other_stacks.static_http, dhe=True),
     "static-http-1.2": Target(
-        lambda *where: other_stacks.static_http(*where, "1.2"), versions=("1.2",), dhe=True
+        lambda *where: other_stacks.static_http(*where, "1.2", name="http-1.2"),
+        versions=("1.2",),
+        dhe=True,
     ),
 }
