@@ -50,9 +50,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     let mut span = None;
     let command = match &options.until {
         Until::Elapsed(duration) => {
-            profile(&mut session, Some(*duration), &stop, |elapsed| {
-                Ok(elapsed >= *duration)
-            })?;
+            profile(&mut session, Some(*duration), &stop, || Ok(false))?;
             None
         }
         Until::CommandEnds(arguments) => {
@@ -62,8 +60,8 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
             Some(command)
         }
     };
+    session.finish(|_, _| {})?;
     let duration = session.elapsed();
-    session.settle(|_, _| {})?;
     let status = command.as_ref().map_or(0, |command| command.exit_status);
     let services = session.service_facts();
     let findings = session.findings(&services, duration, Thresholds::from(&config.findings));
@@ -103,12 +101,16 @@ fn profile(
     session: &mut Session,
     planned: Option<Duration>,
     stop: &AtomicBool,
-    mut over: impl FnMut(Duration) -> Result<bool>,
+    mut is_over: impl FnMut() -> Result<bool>,
 ) -> Result<()> {
     let mut progress = Progress::new(planned);
     let mut live = Display::of(io::stderr());
-    while !over(session.elapsed())? && !stop.load(Ordering::Relaxed) {
-        session.turn(TURN, |_, _| {})?;
+    while !is_over()? && !stop.load(Ordering::Relaxed) {
+        let left = planned.map_or(TURN, |planned| planned.saturating_sub(session.elapsed()));
+        if left.is_zero() {
+            break;
+        }
+        session.turn(left.min(TURN), |_, _| {})?;
         if let Some(snapshot) = progress.snapshot(session) {
             // A progress display that cannot be written is no reason to stop.
             let _ = live.show(&snapshot);
@@ -126,7 +128,7 @@ fn profile_command(
     let _mark = annotate::mark();
     let mut child = ChildGuard(start(arguments)?);
     let mut ended = None;
-    profile(session, None, stop, |_| {
+    profile(session, None, stop, || {
         ended = child.0.try_wait().context("cannot wait for the command")?;
         Ok(ended.is_some())
     })?;
