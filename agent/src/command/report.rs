@@ -29,7 +29,7 @@ use crate::session::Session;
 
 pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> {
     // Before anything else: nothing is lost if the report could not be written.
-    let create = |path: Option<&Path>, what| path.map(|path| Output::create(path, what));
+    let create = |path: Option<&Path>, what| path.map(|path| Output::to(path, what));
     let output = create(options.output.as_deref(), "the report").transpose()?;
     let graph = create(options.flamegraph.as_deref(), "the flame graph").transpose()?;
     let grafana = annotate::grafana(options, config)?;
@@ -189,13 +189,15 @@ impl Drop for ChildGuard {
     }
 }
 
-fn draw(stacks: &BTreeMap<Stack, u64>, Output { path, file }: Output) -> Result<()> {
-    let mut out = BufWriter::new(file);
-    let drawn = flamegraph::render(stacks, &mut out).map_err(anyhow::Error::from);
-    let flushed = drawn.and_then(|()| Ok(out.flush()?));
-    flushed
-        .and_then(|()| Ok(out.get_ref().sync_all()?))
-        .with_context(|| format!("there is no flame graph in {}", path.display()))?;
-    eprintln!("tlsprof: flame graph written to {}", path.display());
+fn draw(stacks: &BTreeMap<Stack, u64>, graph: Output) -> Result<()> {
+    let path = graph.path().display().to_string();
+    graph
+        .fill(|file| {
+            let mut out = BufWriter::new(file);
+            flamegraph::render(stacks, &mut out)?;
+            Ok(out.flush()?)
+        })
+        .with_context(|| format!("there is no flame graph in {path}"))?;
+    eprintln!("tlsprof: flame graph written to {path}");
     Ok(())
 }
