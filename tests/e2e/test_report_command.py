@@ -60,6 +60,32 @@ def test_a_report_goes_to_a_pipe():
     assert json.loads(done.stdout)["command"]["arguments"] == ["true"]
 
 
+@pytest.mark.parametrize("before", [None, "an older report"])
+def test_a_profile_that_fails_leaves_the_file_alone(tmp_path, before):
+    output, graph = tmp_path / "report.json", tmp_path / "graph.svg"
+    if before is not None:
+        output.write_text(before)
+    files = ["--output", output, "--flamegraph", graph]
+    done = report(*files, "--service", "no-such-service", "--", "true")
+    assert done.child.returncode == FAILURE, done.describe()
+    assert (output.read_text() if output.exists() else None) == before
+    assert not graph.exists()
+
+
+def test_a_folder_that_is_not_there_is_told_before_the_profile(tmp_path):
+    done = report("--output", tmp_path / "none" / "report.json", "--", "touch", tmp_path / "ran")
+    assert done.child.returncode == FAILURE, done.describe()
+    assert "report.json" in done.stderr and not (tmp_path / "ran").exists(), done.describe()
+
+
+def test_a_shorter_report_replaces_a_longer_one(tmp_path):
+    output = tmp_path / "report.json"
+    output.write_text("x" * 4_000_000)
+    done = report("--format", "json", "--output", output, "--", "true")
+    assert done.child.returncode == 0, done.describe()
+    assert json.loads(output.read_text())["command"]["arguments"] == ["true"]
+
+
 def test_what_a_service_did_before_it_vanished_is_kept(rsa, tmp_path):
     output = tmp_path / "report.json"
     with nginx(tmp_path, rsa, workers=1) as server:

@@ -44,7 +44,7 @@ pub(super) fn run(options: &CompareOptions) -> Result<ExitCode> {
     // After the reports were read: a file may be one of them.
     let output = options.output.as_deref();
     let output = output
-        .map(|path| Output::create(path, "the comparison"))
+        .map(|path| Output::to(path, "the comparison"))
         .transpose()?;
     write("the comparison", output, |style| {
         match options.format {

@@ -29,7 +29,7 @@ use crate::session::Session;
 
 pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> {
     // Before anything else: nothing is lost if the report could not be written.
-    let create = |path: Option<&Path>, what| path.map(|path| Output::create(path, what));
+    let create = |path: Option<&Path>, what| path.map(|path| Output::to(path, what));
     let output = create(options.output.as_deref(), "the report").transpose()?;
     let graph = create(options.flamegraph.as_deref(), "the flame graph").transpose()?;
     let grafana = annotate::grafana(options, config)?;
@@ -50,9 +50,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     let mut span = None;
     let command = match &options.until {
         Until::Elapsed(duration) => {
-            profile(&mut session, Some(*duration), &stop, |elapsed| {
-                Ok(elapsed >= *duration)
-            })?;
+            profile(&mut session, Some(*duration), &stop, || Ok(false))?;
             None
         }
         Until::CommandEnds(arguments) => {
@@ -62,8 +60,8 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
             Some(command)
         }
     };
+    session.finish(|_, _| {})?;
     let duration = session.elapsed();
-    session.settle(|_, _| {})?;
     let status = command.as_ref().map_or(0, |command| command.exit_status);
     let services = session.service_facts();
     let findings = session.findings(&services, duration, Thresholds::from(&config.findings));
@@ -103,12 +101,16 @@ fn profile(
     session: &mut Session,
     planned: Option<Duration>,
     stop: &AtomicBool,
-    mut over: impl FnMut(Duration) -> Result<bool>,
+    mut is_over: impl FnMut() -> Result<bool>,
 ) -> Result<()> {
     let mut progress = Progress::new(planned);
     let mut live = Display::of(io::stderr());
-    while !over(session.elapsed())? && !stop.load(Ordering::Relaxed) {
-        session.turn(TURN, |_, _| {})?;
+    while !is_over()? && !stop.load(Ordering::Relaxed) {
+        let left = planned.map_or(TURN, |planned| planned.saturating_sub(session.elapsed()));
+        if left.is_zero() {
+            break;
+        }
+        session.turn(left.min(TURN), |_, _| {})?;
         if let Some(snapshot) = progress.snapshot(session) {
             // A progress display that cannot be written is no reason to stop.
             let _ = live.show(&snapshot);
@@ -126,7 +128,7 @@ fn profile_command(
     let _mark = annotate::mark();
     let mut child = ChildGuard(start(arguments)?);
     let mut ended = None;
-    profile(session, None, stop, |_| {
+    profile(session, None, stop, || {
         ended = child.0.try_wait().context("cannot wait for the command")?;
         Ok(ended.is_some())
     })?;
@@ -187,13 +189,15 @@ impl Drop for ChildGuard {
     }
 }
 
-fn draw(stacks: &BTreeMap<Stack, u64>, Output { path, file }: Output) -> Result<()> {
-    let mut out = BufWriter::new(file);
-    let drawn = flamegraph::render(stacks, &mut out).map_err(anyhow::Error::from);
-    let flushed = drawn.and_then(|()| Ok(out.flush()?));
-    flushed
-        .and_then(|()| Ok(out.get_ref().sync_all()?))
-        .with_context(|| format!("there is no flame graph in {}", path.display()))?;
-    eprintln!("tlsprof: flame graph written to {}", path.display());
+fn draw(stacks: &BTreeMap<Stack, u64>, graph: Output) -> Result<()> {
+    let path = graph.path().display().to_string();
+    graph
+        .fill(|file| {
+            let mut out = BufWriter::new(file);
+            flamegraph::render(stacks, &mut out)?;
+            Ok(out.flush()?)
+        })
+        .with_context(|| format!("there is no flame graph in {path}"))?;
+    eprintln!("tlsprof: flame graph written to {path}");
     Ok(())
 }

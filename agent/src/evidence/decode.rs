@@ -178,6 +178,7 @@ fn handshake(event: &tlsprof_handshake_event) -> Handshake {
         cipher: "unknown",
         group: work.map_or("unknown", |work| work.group(event, role)),
         signature: work.map_or("unknown", |_| signature(event.signature_bytes)),
+        began: Duration::from_nanos(event.header.time.saturating_sub(event.duration)),
         cpu: Duration::from_nanos(event.cpu),
         duration: Duration::from_nanos(event.duration),
         steps: work.map(|_| steps(event)),

@@ -218,6 +218,8 @@ pub struct Handshake {
     pub group: &'static str,
     /// Own signature (`rsa_2048`, `ecdsa_p256`, `ed25519`), `none`, or `unknown`.
     pub signature: &'static str,
+    /// The first call, by the monotonic clock.
+    pub began: Duration,
     /// CPU time of the thread inside the handshake, user and system.
     pub cpu: Duration,
     /// Wall clock from the first call to the end.
@@ -338,6 +340,10 @@ pub struct Comparison {
     pub comm: String,
     /// Role of that process.
     pub role: Role,
+    /// When the handshake began, as it is booked.
+    pub began: Duration,
+    /// The TCP connection that it took place on, where that is known.
+    pub connection: Option<ConnectionId>,
     /// CPU time by probes in the TLS library.
     pub library: Duration,
     /// CPU time by socket calls.

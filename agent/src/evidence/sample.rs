@@ -24,6 +24,7 @@ pub(crate) fn handshake() -> Handshake {
         cipher: "TLS_AES_256_GCM_SHA384",
         group: "x25519",
         signature: "rsa_2048",
+        began: Duration::from_secs(100),
         cpu: micros.iter().sum(),
         duration: Duration::from_micros(4200),
         steps: Some(Steps {

@@ -434,6 +434,8 @@ fn agreement_is_booked_apart() {
         process: 1,
         comm: "nginx".into(),
         role: Role::Server,
+        began: Duration::ZERO,
+        connection: None,
         library: Duration::from_micros(1000),
         socket: Duration::from_micros(1020),
     };

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::vec::Drain;
 
-use super::Session;
 use super::asking::Asking;
+use super::window::Window;
+use super::{Session, monotonic_now};
 use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
 use crate::discover::process::CpuTime;
@@ -22,11 +23,17 @@ use crate::ledger::{Ledger, OTHER};
 
 /// Where evidence is put together and booked.
 pub(super) struct Desk<'a> {
-    pub table: &'a mut ProcessTable<ProcRoot>,
-    pub registry: &'a Registry,
-    pub joiner: &'a mut Joiner,
-    pub asking: Option<&'a mut Asking>,
-    pub ledger: &'a mut Ledger,
+    registry: &'a Registry,
+    joiner: &'a mut Joiner,
+    pub books: Books<'a>,
+}
+
+/// Where complete evidence goes.
+pub(super) struct Books<'a> {
+    window: &'a mut Window,
+    asking: Option<&'a mut Asking>,
+    table: &'a mut ProcessTable<ProcRoot>,
+    ledger: &'a mut Ledger,
 }
 
 impl Desk<'_> {
@@ -42,24 +49,24 @@ impl Desk<'_> {
             Evidence::Handshake(handshake) => Some(handshake.process),
             _ => None,
         };
-        if process.is_some_and(|process| is_ignored(self.table, process)) {
+        let table = &*self.books.table;
+        if process.is_some_and(|process| is_ignored(table, process)) {
             return;
         }
         if let Evidence::Handshake(handshake) = &mut evidence
             && handshake.source == Source::Library
         {
             let hidden = |image| self.registry.hides_steps(image);
-            if self.table.maps(handshake.process, hidden) {
+            if table.maps(handshake.process, hidden) {
                 handshake.forget_steps();
             }
         }
         let probed = |process| {
             let is_profiled = |image| self.registry.is_profiled(image);
-            self.table.maps(process, is_profiled)
+            table.maps(process, is_profiled)
         };
-        let asking = self.asking.as_deref_mut();
         let ready = self.joiner.take(evidence, at, probed);
-        book_ready(ready, asking, self.table, self.ledger, see);
+        self.books.enter(ready, at, see);
     }
 
     /// Takes the handshakes that were under way in processes that have ended, each with
@@ -83,35 +90,47 @@ impl Desk<'_> {
 
     /// Books what waited too long: all evidence up to `now` was taken.
     pub(super) fn advance(&mut self, now: Duration, see: &mut impl FnMut(&str, &Evidence)) {
-        let asking = self.asking.as_deref_mut();
         let ready = self.joiner.advance(now);
-        book_ready(ready, asking, self.table, self.ledger, see);
+        self.books.enter(ready, now, see);
     }
 
     /// Books what still waits.
-    pub(super) fn flush(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
-        let asking = self.asking.as_deref_mut();
+    pub(super) fn flush(&mut self, now: Duration, see: &mut impl FnMut(&str, &Evidence)) {
         let ready = self.joiner.flush();
-        book_ready(ready, asking, self.table, self.ledger, see);
+        self.books.enter(ready, now, see);
     }
 }
 
-fn book_ready(
-    ready: Drain<'_, Evidence>,
-    mut asking: Option<&mut Asking>,
-    table: &mut ProcessTable<ProcRoot>,
-    ledger: &mut Ledger,
-    see: &mut impl FnMut(&str, &Evidence),
-) {
-    for mut evidence in ready {
-        if let Some(asking) = &mut asking {
-            if asking.is_own(&evidence) {
-                continue;
+impl Books<'_> {
+    /// Says what time it is, up to the end of the window.
+    pub(super) fn advance(&mut self, now: Duration) {
+        self.ledger.advance(self.window.clock(now));
+    }
+
+    /// Books what belongs to the window. `at` is the time of openings and of changes among
+    /// processes, which nothing holds up; the rest has its own.
+    fn enter(
+        &mut self,
+        ready: Drain<'_, Evidence>,
+        at: Duration,
+        see: &mut impl FnMut(&str, &Evidence),
+    ) {
+        for mut evidence in ready {
+            if let Some(asking) = &mut self.asking {
+                if asking.is_own(&evidence) {
+                    continue;
+                }
+                asking.take(&mut evidence, self.table, self.ledger.now());
             }
-            asking.take(&mut evidence, table, ledger.now());
+            let admitted = self.window.admits(&mut evidence, at);
+            if let Evidence::Process(event) = &evidence {
+                self.table.apply(event);
+            }
+            if admitted {
+                tell_strangers(self.table, &mut evidence);
+                book(self.table, self.ledger, &evidence, see);
+            }
         }
-        tell_strangers(table, &mut evidence);
-        book(table, ledger, &evidence, see);
     }
 }
 
@@ -139,11 +158,10 @@ fn is_ignored(table: &ProcessTable<ProcRoot>, process: Pid) -> bool {
     }
 }
 
-/// Takes note of a change among processes. Books what happened to one under its
-/// service, if that is selected, and hands it to `see` with the name that it is
-/// booked under.
+/// Books what happened to a process under its service, if that is selected, and hands it
+/// to `see` with the name that it is booked under.
 fn book(
-    table: &mut ProcessTable<ProcRoot>,
+    table: &ProcessTable<ProcRoot>,
     ledger: &mut Ledger,
     evidence: &Evidence,
     see: &mut impl FnMut(&str, &Evidence),
@@ -174,9 +192,8 @@ fn book(
     see(ledger.booked_name(service), evidence);
 }
 
-/// Takes note of a change among processes, and books what begins.
-fn book_process(table: &mut ProcessTable<ProcRoot>, ledger: &mut Ledger, event: &ProcessEvent) {
-    table.apply(event);
+/// Books a process that begins.
+fn book_process(table: &ProcessTable<ProcRoot>, ledger: &mut Ledger, event: &ProcessEvent) {
     let process = match event {
         ProcessEvent::Fork { child, .. } => *child,
         ProcessEvent::Exec { process, .. } => *process,
@@ -208,7 +225,7 @@ impl Session {
         self.cpu_before = names
             .map(|name| (name.to_owned(), self.table.cpu_since_start(name)))
             .collect();
-        self.cpu_read = Instant::now();
+        self.cpu_read = monotonic_now();
     }
 
     /// Books what the kernel accounted to the services since the last time, but for
@@ -221,14 +238,9 @@ impl Session {
         self.book_cpu_as_read();
     }
 
-    /// Books all that the kernel accounted to the services: nothing is to follow.
-    pub(super) fn book_all_cpu(&mut self) {
-        self.table.read_cpu(|_| true);
-        self.book_cpu_as_read();
-    }
-
-    fn book_cpu_as_read(&mut self) {
-        self.cpu_read = Instant::now();
+    /// Books what was read last.
+    pub(super) fn book_cpu_as_read(&mut self) {
+        self.cpu_read = monotonic_now();
         let mut names = self.services_worth_booking();
         // Services without live processes may have ended since the last time, or have come
         // and gone since then.
@@ -285,18 +297,22 @@ impl Session {
     /// Books the handshakes that still wait for another source: no more evidence
     /// is expected.
     pub(super) fn flush(&mut self, mut see: impl FnMut(&str, &Evidence)) {
-        self.with_desk(|_, desk| desk.flush(&mut see));
+        let now = monotonic_now();
+        self.with_desk(|_, desk| desk.flush(now, &mut see));
     }
 
     /// Works at the desk, with the kernel side at hand and the ledger locked.
     pub(super) fn with_desk<T>(&mut self, work: impl FnOnce(&mut Loaded, &mut Desk<'_>) -> T) -> T {
         let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
         let mut desk = Desk {
-            table: &mut self.table,
             registry: &self.registry,
             joiner: &mut self.joiner,
-            asking: self.asking.as_mut(),
-            ledger: &mut ledger,
+            books: Books {
+                window: &mut self.window,
+                asking: self.asking.as_mut(),
+                table: &mut self.table,
+                ledger: &mut ledger,
+            },
         };
         work(&mut self.loaded, &mut desk)
     }

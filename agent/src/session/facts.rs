@@ -225,7 +225,8 @@ impl Session {
 
     /// What it means that the hypervisor gave CPU time to others.
     fn note_on_steal(&self) -> Option<String> {
-        let stolen = HostTime::read()?.stolen_since(self.host_time_before?);
+        let (before, after) = self.host_time;
+        let stolen = after.or_else(HostTime::read)?.stolen_since(before?);
         (stolen >= STOLEN).then(|| {
             format!(
                 "The hypervisor withheld {} of the CPU time that this host asked for (steal): the CPU time of \

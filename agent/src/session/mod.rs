@@ -14,12 +14,13 @@ mod readings;
 mod sampling;
 mod silence;
 pub mod spots;
+mod window;
 mod windows;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLockReadGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
@@ -54,6 +55,7 @@ use readings::Readings;
 use sampling::SampleDesk;
 use silence::Silence;
 use spots::Spots;
+use window::Window;
 use windows::StepProbes;
 
 pub use governor::Duty;
@@ -118,10 +120,10 @@ pub struct Session {
     budget: Option<Budget>,
     meter: RunMeter,
     trap: TrapCost,
-    began: Instant,
-    /// Of all CPUs, when the profile began.
-    host_time_before: Option<HostTime>,
-    cpu_read: Instant,
+    window: Window,
+    /// Of all CPUs, when the window began and when it ended.
+    host_time: (Option<HostTime>, Option<HostTime>),
+    cpu_read: Duration,
     readings: Readings,
     /// What services had used when the profile began.
     cpu_before: BTreeMap<String, CpuTime>,
@@ -158,9 +160,9 @@ impl Session {
         let mut table = ProcessTable::new(proc.clone());
         table.scan()?;
         let mut reader = PortReader::default();
-        let began = Instant::now();
+        let began = monotonic_now();
         let ports = reader.read(&proc, table.lives());
-        let listening = Listening::new(reader, ports, began.elapsed());
+        let listening = Listening::new(reader, ports, monotonic_now().saturating_sub(began));
         table
             .select(&options.selection, listening.known())
             .map_err(|error| privilege::because(error.into()))?;
@@ -168,7 +170,6 @@ impl Session {
             true => Some(Asking::start(proc.clone()).context("cannot start a thread")?),
             false => None,
         };
-        let now = Instant::now();
         let dangers = Dangers::new(&host.kernel);
         let mut session = Self {
             proc,
@@ -190,9 +191,9 @@ impl Session {
             budget: options.budget.map(Budget::new),
             meter: RunMeter::default(),
             trap,
-            began: now,
-            host_time_before: None,
-            cpu_read: now,
+            window: Window::default(),
+            host_time: (None, None),
+            cpu_read: monotonic_now(),
             readings: Readings::default(),
             cpu_before: BTreeMap::new(),
             cpu_booked: BTreeMap::new(),
@@ -205,13 +206,36 @@ impl Session {
             .step_probes
             .begin(&mut session.loaded, &mut session.registry)?;
         session.follow_images();
-        // What later readings are compared with.
-        session.read_accept_queues(true);
-        session.begin_cpu();
         session.begin_sampling();
-        session.began = Instant::now();
-        session.host_time_before = HostTime::read();
+        session.begin();
         Ok(session)
+    }
+
+    /// Begins the window at this instant, for all accounts alike. What happened before is
+    /// taken first, so that no reading waits for it.
+    fn begin(&mut self) {
+        self.take_evidence(&mut |_, _| {});
+        self.read_accept_queues(true);
+        self.loaded.take_packets(|_, _| {});
+        self.loaded.take_samples(|_, _| {});
+        self.host_time.0 = HostTime::read();
+        self.begin_cpu();
+        self.window.begin(monotonic_now());
+    }
+
+    /// Ends the window at this instant, for all accounts alike. CPU time and samples are
+    /// booked later, by [`finish`](Self::finish): whose they are may still have to be learned.
+    fn end(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
+        self.take_evidence(see);
+        self.window.end(monotonic_now());
+        self.table.read_cpu(|_| true);
+        self.host_time.1 = HostTime::read();
+        self.take_evidence(see);
+        self.take_mappings();
+        self.take_samples();
+        self.take_packets();
+        self.read_accept_queues(true);
+        self.meter.tick(&self.loaded);
     }
 
     /// Waits up to `timeout` for evidence and books it; `see` gets each handshake
@@ -231,7 +255,7 @@ impl Session {
         self.meter.tick(&self.loaded);
         self.read_accept_queues(false);
         self.silence.turn(&mut self.loaded);
-        if self.cpu_read.elapsed() >= CPU_PERIOD {
+        if monotonic_now().saturating_sub(self.cpu_read) >= CPU_PERIOD {
             self.follow_cpus();
             self.take_samples();
             self.take_packets();
@@ -243,33 +267,35 @@ impl Session {
         Ok(())
     }
 
-    /// After the load has ended: waits until no handshake has ended for a while,
-    /// so that the last ones of both sides are in. Bounded. Connections do not
-    /// make it wait longer: on most hosts some end all the time.
+    /// Ends the profile: its window now, and then waits for the end of what began in it,
+    /// until no such handshake has ended for a while. Bounded. Connections do not make it
+    /// wait longer: on most hosts some end all the time.
     ///
     /// # Errors
     ///
     /// As for [`turn`](Self::turn).
-    pub fn settle(&mut self, mut see: impl FnMut(&str, &Evidence)) -> Result<()> {
+    pub fn finish(&mut self, mut see: impl FnMut(&str, &Evidence)) -> Result<()> {
         const QUIET: Duration = Duration::from_millis(300);
         const AT_MOST: Duration = Duration::from_secs(3);
-        let began = Instant::now();
-        let mut last = Instant::now();
-        while last.elapsed() < QUIET && began.elapsed() < AT_MOST {
-            self.turn(Duration::from_millis(20), |service, evidence| {
+        self.end(&mut see);
+        let began = monotonic_now();
+        let (mut now, mut last) = (began, began);
+        while now < last + QUIET && now < began + AT_MOST {
+            self.loaded.wait(Duration::from_millis(20))?;
+            now = monotonic_now();
+            self.take_evidence(&mut |service: &str, evidence: &Evidence| {
                 if matches!(evidence, Evidence::Handshake(_)) {
-                    last = Instant::now();
+                    last = now;
                 }
                 see(service, evidence);
-            })?;
+            });
+            self.ask();
+            self.take_mappings();
         }
         self.flush(&mut see);
-        self.take_samples();
-        self.take_packets();
-        self.book_all_cpu();
+        self.book_cpu_as_read();
         self.settle_cpu();
         self.bound_time_wait();
-        self.read_accept_queues(true);
         Ok(())
     }
 
@@ -288,14 +314,14 @@ impl Session {
         stacks
     }
 
-    /// How long the profile has been under way.
+    /// How long the profile has been under way, or was.
     pub fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+        self.window.length(monotonic_now())
     }
 
     /// When CPU time was last booked, since the profile began: about each second.
     pub fn accounted_at(&self) -> Duration {
-        self.cpu_read.saturating_duration_since(self.began)
+        self.window.length(self.cpu_read)
     }
 
     /// Images that are profiled.
@@ -306,7 +332,7 @@ impl Session {
     fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
         let now = monotonic_now();
         self.undecodable += self.with_desk(|loaded, desk| {
-            desk.ledger.advance(now);
+            desk.books.advance(now);
             let calls_seen = loaded.connections.calls.is_ok();
             let mut undecodable = 0;
             let mut ended = BTreeMap::new();

@@ -22,6 +22,7 @@ pub(super) struct Settled {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unpaired {
+    began: Duration,
     cpu: Duration,
     completed: bool,
 }
@@ -29,6 +30,7 @@ pub(super) struct Unpaired {
 impl Unpaired {
     pub(super) fn of(handshake: &Handshake) -> Self {
         Self {
+            began: handshake.began,
             cpu: handshake.cpu,
             completed: handshake.outcome == Outcome::Completed,
         }
@@ -109,6 +111,8 @@ impl Joiner {
             process: socket.process,
             comm: std::mem::take(&mut socket.comm),
             role: socket.role,
+            began: library.began,
+            connection: socket.connection,
             library: library.cpu,
             socket: socket.cpu,
         })));

@@ -189,6 +189,8 @@ fn book_connections(ledger: &mut Ledger, metrics: &Metrics, service: &str, role:
         process: 1,
         comm: "nginx".into(),
         role,
+        began: Duration::ZERO,
+        connection: None,
         library: Duration::from_millis(2),
         socket: Duration::from_millis(2),
     };

@@ -297,6 +297,8 @@ fn handshakes_of_two_sources_are_one_series() {
             process: 1,
             comm: "nginx".into(),
             role: Role::Server,
+            began: Duration::ZERO,
+            connection: None,
             library: Duration::from_millis(2),
             socket: Duration::from_millis(3),
         };

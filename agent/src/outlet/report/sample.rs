@@ -74,6 +74,8 @@ fn compared(handshake: &Handshake) -> Comparison {
         process: handshake.process,
         comm: handshake.comm.clone(),
         role: handshake.role,
+        began: handshake.began,
+        connection: handshake.connection,
         library: handshake.cpu,
         socket: handshake.cpu * 51 / 50,
     }

@@ -1,0 +1,184 @@
+"""What a report counts began between the two instants that it divides by, under loads that never stop."""
+
+import json
+import signal
+import threading
+import time
+from bisect import bisect_left
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Iterator, Sequence
+
+import pytest
+
+from harness import servers
+from harness.load import Load
+from harness.paths import SERVERS, TLSPROF
+from harness.processes import Argument, Process
+from harness.profiler import Report, Service
+
+RATE = 50
+
+EDGES = 2
+"""A handshake that the client begins at one end of the window may reach the server on the other side."""
+
+STARTED_WITHIN = 0.5
+"""From the beginning of the window until the line that says so has been read, on a busy machine."""
+
+STARTS = 10
+
+MOST_IN_HANDSHAKES = 1.02
+"""Of the CPU time of a service: the two clocks of the kernel differ by less."""
+
+READ_EVERY = 0.01
+READINGS = 0.06
+"""CPU seconds: two ticks of 10 ms, and what two CPUs do in the time between two readings."""
+
+FULL_SPEED = Load(full=1_000_000, tls="1.3", threads=4)
+
+ENDLESS = 30.0
+
+
+@dataclass
+class Profiled:
+    """One service of a report, and when its window was, to `STARTED_WITHIN`."""
+
+    service: Service
+    seconds: float
+    latest_begin: float
+
+    @property
+    def handshakes(self) -> int:
+        return self.service.count(role="server")
+
+    @property
+    def cpu_seconds(self) -> float:
+        return sum(self.service.data["cpu_seconds"].values())
+
+
+def profile(folder: Path, port: int, *options: Argument, interrupt_after: float = 0.0) -> Profiled:
+    output = folder / "report.json"
+    command = [TLSPROF, "report", "--port", port, "--format", "json", "--output", output, *options]
+    with Process(command) as process:
+        process.wait_for_line("profiling ")
+        begun = time.monotonic()
+        if interrupt_after:
+            time.sleep(interrupt_after)
+            process.send(signal.SIGINT)
+        assert process.wait(ENDLESS) == 0, process.describe()
+    report = Report(json.loads(output.read_text()))
+    return Profiled(report.on_port(port), report.data["duration_seconds"], begun)
+
+
+@dataclass
+class Paced:
+    """A server whose client begins a handshake each 20 ms, or as soon as it gets to it, and writes down when."""
+
+    port: int
+    log: Path
+
+    def begun_in(self, profiled: Profiled) -> tuple[int, int]:
+        """The fewest and the most handshakes that began in a window like that."""
+        times = [float(line) for line in self.log.read_text().splitlines()]
+        first, last = profiled.latest_begin - STARTED_WITHIN, profiled.latest_begin
+        begins = [first, last, *(at for at in times if first < at < last)]
+        counts = [bisect_left(times, at + profiled.seconds) - bisect_left(times, at) for at in begins]
+        return min(counts), max(counts)
+
+
+@pytest.fixture(scope="module")
+def paced(tmp_path_factory, certificates) -> Iterator[Paced]:
+    folder = tmp_path_factory.mktemp("paced")
+    log = folder / "begun"
+    with servers.selftimed("threads", certificates["ecdsa"]) as server:
+        client = [servers.SYSTEM_PYTHON, SERVERS / "paced_client.py", server.port, RATE, log]
+        with Process(client) as process:
+            process.wait_for_line("begins")
+            yield Paced(server.port, log)
+            assert process.alive(), process.describe()
+
+
+@pytest.mark.parametrize(
+    "options, interrupt_after",
+    [
+        (["--duration", "1s"], 0.0),
+        (["--duration", "5s"], 0.0),
+        (["--", "sleep", "2"], 0.0),
+        (["--", "true"], 0.0),
+        (["--duration", "1h"], 2.0),
+    ],
+    ids=["1 s", "5 s", "command", "short command", "Ctrl-C"],
+)
+def test_a_report_counts_what_the_client_began_in_its_time(paced, tmp_path, options: Sequence[Argument], interrupt_after: float):
+    profiled = profile(tmp_path, paced.port, *options, interrupt_after=interrupt_after)
+    fewest, most = paced.begun_in(profiled)
+    assert fewest - EDGES <= profiled.handshakes <= most + EDGES, profiled
+    connections = [row for row in profiled.service.data["connections"] if row["role"] == "server"]
+    opened = sum(row["opened"] for row in connections)
+    ended = sum(closed["count"] for row in connections for closed in row["closed"])
+    assert fewest - EDGES <= opened <= most + EDGES, connections
+    assert opened - EDGES <= ended <= opened, connections
+
+
+@pytest.fixture(scope="module")
+def busy(certificates) -> Iterator[servers.SelfTimed]:
+    """A server at full load."""
+    with servers.selftimed("threads", certificates["rsa2048"]) as server:
+        with Process(FULL_SPEED.command(server.port)) as load:
+            yield server
+            assert load.alive(), load.describe()
+
+
+def test_handshakes_never_take_more_than_there_was(busy, tmp_path):
+    """Handshakes and CPU time begin and end together, whatever was under way."""
+    shares = []
+    for _ in range(STARTS):
+        profiled = profile(tmp_path, busy.port, "--duration", "300ms")
+        shares.append(profiled.service.cpu_seconds(role="server") / profiled.cpu_seconds)
+    assert all(0.3 < share < MOST_IN_HANDSHAKES for share in shares), shares
+
+
+class CpuLog:
+    """What a process has used at times near to each other, in a `with` block."""
+
+    def __init__(self, pid: int):
+        self._pid = pid
+        self._over = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._readings: list[tuple[float, float]] = []
+
+    def used_in(self, profiled: Profiled) -> tuple[float, float]:
+        """The least and the most CPU seconds in a window like that."""
+        times = [at for at, _ in self._readings]
+
+        def used_at(moment: float) -> float:
+            return self._readings[min(bisect_left(times, moment), len(times) - 1)][1]
+
+        begins = [at for at in times if 0.0 <= profiled.latest_begin - at <= STARTED_WITHIN]
+        used = [used_at(at + profiled.seconds) - used_at(at) for at in begins]
+        return min(used), max(used)
+
+    def _read(self) -> None:
+        while not self._over.wait(READ_EVERY):
+            self._readings.append((time.monotonic(), cpu_seconds(self._pid)))
+
+    def __enter__(self) -> "CpuLog":
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_exception) -> None:
+        self._over.set()
+        self._reader.join()
+
+
+def test_cpu_time_is_that_of_the_same_seconds(busy, tmp_path):
+    with CpuLog(busy.pid) as log:
+        profiled = profile(tmp_path, busy.port, "--duration", "3s")
+    least, most = log.used_in(profiled)
+    assert least - READINGS <= profiled.cpu_seconds <= most + READINGS, (least, most, profiled)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Of all threads of a process, those that have ended included (proc_pid_stat(5), fields 14 and 15)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / 100
