@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use std::vec::Drain;
 
 use super::Session;
-use super::asking::Asking;
+use super::signatures::Signatures;
 use crate::attach::registry::Registry;
 use crate::discover::ProcRoot;
 use crate::discover::process::CpuTime;
@@ -25,7 +25,7 @@ pub(super) struct Desk<'a> {
     pub table: &'a mut ProcessTable<ProcRoot>,
     pub registry: &'a Registry,
     pub joiner: &'a mut Joiner,
-    pub asking: Option<&'a mut Asking>,
+    pub signatures: &'a mut Signatures,
     pub ledger: &'a mut Ledger,
 }
 
@@ -57,9 +57,8 @@ impl Desk<'_> {
             let is_profiled = |image| self.registry.is_profiled(image);
             self.table.maps(process, is_profiled)
         };
-        let asking = self.asking.as_deref_mut();
         let ready = self.joiner.take(evidence, at, probed);
-        book_ready(ready, asking, self.table, self.ledger, see);
+        book_ready(ready, self.signatures, self.table, self.ledger, see);
     }
 
     /// Takes the handshakes that were under way in processes that have ended, each with
@@ -83,33 +82,29 @@ impl Desk<'_> {
 
     /// Books what waited too long: all evidence up to `now` was taken.
     pub(super) fn advance(&mut self, now: Duration, see: &mut impl FnMut(&str, &Evidence)) {
-        let asking = self.asking.as_deref_mut();
         let ready = self.joiner.advance(now);
-        book_ready(ready, asking, self.table, self.ledger, see);
+        book_ready(ready, self.signatures, self.table, self.ledger, see);
     }
 
     /// Books what still waits.
     pub(super) fn flush(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
-        let asking = self.asking.as_deref_mut();
         let ready = self.joiner.flush();
-        book_ready(ready, asking, self.table, self.ledger, see);
+        book_ready(ready, self.signatures, self.table, self.ledger, see);
     }
 }
 
 fn book_ready(
     ready: Drain<'_, Evidence>,
-    mut asking: Option<&mut Asking>,
+    signatures: &mut Signatures,
     table: &mut ProcessTable<ProcRoot>,
     ledger: &mut Ledger,
     see: &mut impl FnMut(&str, &Evidence),
 ) {
     for mut evidence in ready {
-        if let Some(asking) = &mut asking {
-            if asking.is_own(&evidence) {
-                continue;
-            }
-            asking.take(&mut evidence, table, ledger.now());
+        if signatures.is_own(&evidence) {
+            continue;
         }
+        signatures.take(&mut evidence, table, ledger.now());
         tell_strangers(table, &mut evidence);
         book(table, ledger, &evidence, see);
     }
@@ -295,7 +290,7 @@ impl Session {
             table: &mut self.table,
             registry: &self.registry,
             joiner: &mut self.joiner,
-            asking: self.asking.as_mut(),
+            signatures: &mut self.signatures,
             ledger: &mut ledger,
         };
         work(&mut self.loaded, &mut desk)

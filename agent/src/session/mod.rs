@@ -8,10 +8,12 @@ pub mod diagnosis;
 mod facts;
 pub mod governor;
 mod images;
+mod learned;
 mod listening;
 mod queues;
 mod readings;
 mod sampling;
+mod signatures;
 mod silence;
 pub mod spots;
 mod windows;
@@ -52,6 +54,7 @@ use listening::Listening;
 use queues::Queues;
 use readings::Readings;
 use sampling::SampleDesk;
+use signatures::Signatures;
 use silence::Silence;
 use spots::Spots;
 use windows::StepProbes;
@@ -107,7 +110,7 @@ pub struct Session {
     library: bool,
     dangers: Dangers,
     joiner: Joiner,
-    asking: Option<Asking>,
+    signatures: Signatures,
     queues: Queues,
     listening: Listening,
     ledger: SharedLedger,
@@ -180,7 +183,7 @@ impl Session {
             library: options.library,
             dangers,
             joiner: Joiner::default(),
-            asking,
+            signatures: Signatures::new(asking),
             queues: Queues::new(),
             listening,
             ledger,
