@@ -5,6 +5,7 @@ from .queries import Source, or_zero, ratio, total
 
 HANDSHAKES = "tlsprof_handshakes_total"
 HANDSHAKE_CPU = "tlsprof_handshake_cpu_seconds"
+OUTCOME_CPU = "tlsprof_handshake_outcome_cpu_seconds_total"
 STEP_CPU = "tlsprof_handshake_step_cpu_seconds_total"
 SERVICE_CPU = "tlsprof_service_cpu_seconds_total"
 ACTIVITY_CPU = "tlsprof_cpu_seconds_total"
@@ -27,9 +28,9 @@ def cpu(source: Source, *by: str) -> str:
 
 
 def handshake_share(source: Source, *by: str) -> str:
-    """Share of CPU time in handshakes of both roles, completed or not. The steps of a handshake
-    add up to all of it, `other` and `unmeasured` included."""
-    return ratio(total(source.rate(STEP_CPU), *by), cpu(source, *by))
+    """Share of CPU time in handshakes of both roles, completed or not: the histogram's sum for
+    those that completed, and the others. It does not depend on the step probes."""
+    return ratio(total(source.rate(OUTCOME_CPU), *by), cpu(source, *by))
 
 
 def activity_share(source: Source, activities: str, *by: str) -> str:

@@ -196,7 +196,8 @@ def _cost() -> Row:
                 "CPU per handshake by step",
                 Text(
                     "Mean CPU time of each step of a handshake, over all handshakes as server. `unmeasured`:"
-                    " only socket calls showed these.",
+                    " the step probes were detached and none alike had been measured, or only socket"
+                    " calls showed the handshake.",
                     "signing and key_exchange are small, as in resumed handshakes or with ECDSA and X25519.",
                     "signing large: ECDSA certificate, resumption. key_exchange large: X25519."
                     " rsa_decryption: drop RSA key transport.",

@@ -285,7 +285,7 @@ def test_failures_are_those_of_the_agent(watched, kind):
 def test_costs_are_those_of_the_agent(watched, kind):
     server = dict(service_name=SERVICE, role="server")
     cpu = watched.growth("tlsprof_service_cpu_seconds_total", service_name=SERVICE)
-    in_handshakes = watched.growth("tlsprof_handshake_step_cpu_seconds_total", service_name=SERVICE)
+    in_handshakes = watched.growth("tlsprof_handshake_outcome_cpu_seconds_total", service_name=SERVICE)
     spent = watched.growth("tlsprof_handshake_cpu_seconds_sum", **server)
     count = watched.growth("tlsprof_handshake_cpu_seconds_count", **server)
     turns = watched.growth("tlsprof_connection_turns_sum", **server)

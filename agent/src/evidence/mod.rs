@@ -55,6 +55,11 @@ pub enum Outcome {
     Abandoned,
 }
 
+impl Outcome {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Completed, Self::Failed, Self::Abandoned];
+}
+
 /// Whether a handshake took up an earlier session, and by which means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resumption {

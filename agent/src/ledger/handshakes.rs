@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::evidence::{Handshake, Outcome, Resumption, Role, Source, Step};
+use crate::evidence::{Handshake, Outcome, Resumption, Role, Source};
 
 use super::distribution::bounded_nanos;
 use super::steps::Class;
@@ -137,9 +137,9 @@ impl HandshakeSum {
 }
 
 impl RoleAccount {
-    /// CPU time that is in no step, or not yet.
-    pub fn cpu_in_no_step(&self) -> Duration {
-        self.steps.undivided().cpu() + self.steps.rest_undivided().cpu() + self.socket.cpu
+    /// CPU time that is in no step.
+    pub fn unmeasured_cpu(&self) -> Duration {
+        self.steps.unmeasured().cpu() + self.socket.cpu
     }
 
     pub(super) fn record(&mut self, handshake: &Handshake, limits: Limits) {
@@ -167,10 +167,5 @@ impl RoleAccount {
             let steps = handshake.steps.as_ref();
             self.steps.record(class, nanos, steps, limits.label_sets);
         }
-    }
-
-    /// CPU time of all steps together.
-    pub fn cpu_in_steps(&self) -> Duration {
-        Step::ALL.iter().map(|&step| self.steps.cpu(step)).sum()
     }
 }

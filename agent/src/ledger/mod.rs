@@ -114,6 +114,14 @@ impl ServiceAccount {
         self.handshakes.values().map(|sum| sum.cpu).sum()
     }
 
+    /// CPU time of the handshakes in a role that ended in that way.
+    pub fn cpu_of(&self, role: Role, outcome: Outcome) -> Duration {
+        let alike =
+            |(key, _): &(&HandshakeKey, &HandshakeSum)| key.role == role && key.outcome == outcome;
+        let sums = self.handshakes.iter().filter(alike);
+        sums.map(|(_, sum)| sum.cpu).sum()
+    }
+
     /// How many handshakes ended, in any way.
     pub fn handshake_count(&self) -> u64 {
         self.handshakes.values().map(|sum| sum.count).sum()

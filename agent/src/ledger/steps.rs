@@ -1,14 +1,15 @@
 //! CPU time of handshakes by step, estimated where it was not measured.
 //!
 //! Step probes are attached in windows, so that only some handshakes are
-//! measured. The CPU time of the others is divided as that of the measured ones
-//! of the same class. A handshake that comes before the first measured one of
-//! its class waits, and is divided when that one comes. So every time is booked
-//! once and nothing is ever taken back: the sums can be exported as counters.
+//! measured. The CPU time of the others is divided like that of measured ones
+//! of the same class. A handshake of a class without a measured one is booked
+//! at once too, as unmeasured. So steps and unmeasured time add up to the CPU
+//! time of all handshakes at every moment, and nothing is ever taken back: the
+//! sums can be exported as counters.
 //!
 //! It takes two stages. The first divides a handshake into the steps of public
-//! key work and the rest; the second, for which the dearer probes of key
-//! derivation are needed, divides the rest into key derivation and other.
+//! key work and the rest; the second, which needs the more expensive probes of
+//! key derivation, divides the rest into key derivation and other.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,9 +18,8 @@ use crate::evidence::{Resumption, Step, Steps};
 
 use super::{Moments, OTHER};
 
-/// So many handshakes of a class wait for key derivation to be measured; then
-/// it is held to be unmeasurable there, and the rest is booked as other.
-const WAITING_FOR_KEY_DERIVATION: u64 = 10_000;
+/// The signature of a handshake that neither a probe nor cleartext showed.
+const UNKNOWN: &str = "unknown";
 
 /// Handshakes alike enough that one's division into steps speaks for another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,9 +47,9 @@ impl Pending {
         Duration::from_nanos(self.nanos)
     }
 
-    const fn add(&mut self, nanos: u64, handshakes: u64) {
-        self.nanos = self.nanos.saturating_add(nanos);
-        self.handshakes = self.handshakes.saturating_add(handshakes);
+    const fn add(&mut self, more: Self) {
+        self.nanos = self.nanos.saturating_add(more.nanos);
+        self.handshakes = self.handshakes.saturating_add(more.handshakes);
     }
 }
 
@@ -62,9 +62,12 @@ type Fine = [u64; 2];
 #[derive(Clone, Debug, Default)]
 struct Measured {
     coarse: Coarse,
-    coarse_pending: Pending,
     fine: Fine,
-    fine_pending: Pending,
+    /// Handshakes that came before any that could speak for them.
+    unmeasured: Pending,
+    /// The rest of handshakes that was booked as other, because no key
+    /// derivation of their kind had been measured.
+    undivided_rest: Pending,
     /// Steps of public-key work: the first four of [`Step::ALL`].
     exact: [Moments; 4],
 }
@@ -98,23 +101,36 @@ impl StepAccount {
 
     /// Handshakes that [`Self::cpu`] of that step speaks for.
     pub fn handshakes(&self, step: Step) -> u64 {
-        let divided = self.handshakes - self.undivided().handshakes;
+        let divided = self.handshakes - self.unmeasured().handshakes;
         match step {
-            Step::KeyDerivation | Step::Other => divided - self.rest_undivided().handshakes,
+            Step::KeyDerivation => divided - self.pending(|class| class.undivided_rest).handshakes,
             _ => divided,
         }
     }
 
-    /// Handshakes of which no step is known, because none of their class was
-    /// measured yet. Their time is in no step.
-    pub fn undivided(&self) -> Pending {
-        self.pending(|class| class.coarse_pending)
+    /// Handshakes of which no step is known: none alike had been measured when
+    /// they came. Their time is in no step, and never decreases either.
+    pub fn unmeasured(&self) -> Pending {
+        self.pending(|class| class.unmeasured)
     }
 
-    /// What is left of handshakes after public-key work, where it is not known
-    /// yet how much of it is key derivation. This time is in no step either.
-    pub fn rest_undivided(&self) -> Pending {
-        self.pending(|class| class.fine_pending)
+    /// The account with handshakes divided whose kind was measured only after
+    /// them: for a report, which is final. Counters cannot take time back.
+    #[must_use]
+    pub fn settled(&self) -> Self {
+        let mut settled = self.clone();
+        for class in self.classes.keys() {
+            let Some(known) = settled.classes.get_mut(class) else {
+                continue;
+            };
+            let unmeasured = std::mem::take(&mut known.unmeasured);
+            let rest = std::mem::take(&mut known.undivided_rest);
+            let [.., other] = &mut settled.booked;
+            *other = other.saturating_sub(rest.nanos);
+            settled.book_rest(*class, rest);
+            settled.estimate(*class, unmeasured);
+        }
+        settled
     }
 
     /// What one of the four steps of public-key work costs in a handshake of the
@@ -128,8 +144,7 @@ impl StepAccount {
     fn pending(&self, of: impl Fn(&Measured) -> Pending) -> Pending {
         let mut sum = Pending::default();
         for class in self.classes.values() {
-            let pending = of(class);
-            sum.add(pending.nanos, pending.handshakes);
+            sum.add(of(class));
         }
         sum
     }
@@ -147,80 +162,108 @@ impl StepAccount {
                 ..class
             }
         };
-        let known = self.classes.entry(class).or_default();
         match steps {
-            Some(steps) => {
-                self.measured += 1;
-                self.key_derivation_measured += u64::from(steps.key_derivation_observed);
-                known.measure(&mut self.booked, nanos, steps);
-            }
-            None => known.estimate(&mut self.booked, nanos, 1),
+            Some(steps) => self.measure(class, nanos, steps),
+            None => self.estimate(
+                class,
+                Pending {
+                    nanos,
+                    handshakes: 1,
+                },
+            ),
         }
     }
-}
 
-impl Measured {
-    /// Books a measured handshake, and what waited for it.
-    fn measure(&mut self, booked: &mut [u64; 6], nanos: u64, steps: &Steps) {
+    /// Books a measured handshake.
+    fn measure(&mut self, class: Class, nanos: u64, steps: &Steps) {
         let parts = exact_parts(nanos, steps);
-        for (costs, nanos) in self.exact.iter_mut().zip(parts) {
+        let [public_key @ .., derivation, other] = parts;
+        let [exchange, signing, verification, decryption] = public_key;
+        let rest = derivation + other;
+        let coarse = [exchange, signing, verification, decryption, rest];
+        let known = self.classes.entry(class).or_default();
+        for (costs, nanos) in known.exact.iter_mut().zip(public_key) {
             costs.record(Duration::from_nanos(nanos));
         }
-        let [
-            exchange,
-            signing,
-            verification,
-            decryption,
-            derivation,
-            other,
-        ] = parts;
-        let coarse = [
-            exchange,
-            signing,
-            verification,
-            decryption,
-            derivation + other,
-        ];
-        add(&mut self.coarse, &coarse);
-        book_coarse(booked, &coarse);
+        add(&mut known.coarse, &coarse);
+        self.measured += 1;
+        book_coarse(&mut self.booked, &coarse);
         if steps.key_derivation_observed {
-            let fine = [derivation, other];
-            add(&mut self.fine, &fine);
-            book_fine(booked, &fine);
-            let waiting = std::mem::take(&mut self.fine_pending);
-            self.divide_rest(booked, waiting.nanos, waiting.handshakes);
+            self.key_derivation_measured += 1;
+            add(&mut known.fine, &[derivation, other]);
+            book_fine(&mut self.booked, &[derivation, other]);
         } else {
-            self.divide_rest(booked, derivation + other, 1);
-        }
-        let waiting = std::mem::take(&mut self.coarse_pending);
-        if waiting.handshakes > 0 {
-            self.estimate(booked, waiting.nanos, waiting.handshakes);
+            let rest = Pending {
+                nanos: rest,
+                handshakes: 1,
+            };
+            self.book_rest(class, rest);
         }
     }
 
-    /// Books handshakes whose steps are not known, or makes them wait.
-    fn estimate(&mut self, booked: &mut [u64; 6], nanos: u64, handshakes: u64) {
-        match divide(nanos, &self.coarse) {
-            Some(coarse) => {
-                book_coarse(booked, &coarse);
-                let [.., rest] = coarse;
-                self.divide_rest(booked, rest, handshakes);
+    /// Books handshakes whose steps were not measured. Those with an unknown
+    /// signature are divided like all of their group, or else like all of their
+    /// kind of resumption.
+    fn estimate(&mut self, class: Class, handshakes: Pending) {
+        let any_signature = matches!(class.signature, UNKNOWN | OTHER);
+        let weights = self.weights(class, any_signature, |known| known.coarse);
+        if let Some(coarse) = divide(handshakes.nanos, &weights) {
+            book_coarse(&mut self.booked, &coarse);
+            let [.., nanos] = coarse;
+            let rest = Pending {
+                nanos,
+                ..handshakes
+            };
+            self.book_rest(class, rest);
+        } else {
+            let known = self.classes.entry(class).or_default();
+            known.unmeasured.add(handshakes);
+        }
+    }
+
+    /// Books what public-key work left of some handshakes. How much of it is key
+    /// derivation depends little on the signature.
+    fn book_rest(&mut self, class: Class, rest: Pending) {
+        let weights = self.weights(class, true, |known| known.fine);
+        if let Some(fine) = divide(rest.nanos, &weights) {
+            book_fine(&mut self.booked, &fine);
+        } else {
+            book_fine(&mut self.booked, &[0, rest.nanos]);
+            let known = self.classes.entry(class).or_default();
+            known.undivided_rest.add(rest);
+        }
+    }
+
+    /// How measured handshakes of a class divide; with `any_signature`, if there
+    /// are none, all of its group, or else all of its kind of resumption.
+    fn weights<const N: usize>(
+        &self,
+        class: Class,
+        any_signature: bool,
+        of: impl Fn(&Measured) -> [u64; N],
+    ) -> [u64; N] {
+        let own = self.classes.get(&class).map_or([0; N], &of);
+        if !any_signature || own != [0; N] {
+            return own;
+        }
+        let first = Class {
+            group: "",
+            signature: "",
+            ..class
+        };
+        let (mut of_group, mut of_resumption) = ([0; N], [0; N]);
+        let alike = self.classes.range(first..);
+        for (other, known) in alike.take_while(|(other, _)| other.resumption == class.resumption) {
+            let parts = of(known);
+            add(&mut of_resumption, &parts);
+            if other.group == class.group {
+                add(&mut of_group, &parts);
             }
-            None => self.coarse_pending.add(nanos, handshakes),
         }
-    }
-
-    /// Books what public-key work left of some handshakes, or makes it wait.
-    fn divide_rest(&mut self, booked: &mut [u64; 6], nanos: u64, handshakes: u64) {
-        if let Some(fine) = divide(nanos, &self.fine) {
-            book_fine(booked, &fine);
-            return;
+        if of_group == [0; N] {
+            return of_resumption;
         }
-        self.fine_pending.add(nanos, handshakes);
-        if self.fine_pending.handshakes > WAITING_FOR_KEY_DERIVATION {
-            let given_up = std::mem::take(&mut self.fine_pending);
-            book_fine(booked, &[0, given_up.nanos]);
-        }
+        of_group
     }
 }
 
@@ -274,3 +317,6 @@ fn book_fine(booked: &mut [u64; 6], fine: &Fine) {
     let [derivation, other] = *fine;
     add(booked, &[0, 0, 0, 0, derivation, other]);
 }
+
+#[cfg(test)]
+mod tests;

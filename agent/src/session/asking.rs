@@ -1,7 +1,6 @@
 //! Certificates that the agent asks for itself: which evidence leads to a
 //! question, and which handshakes an answer is for.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,20 +9,13 @@ use super::{Session, monotonic_now};
 use crate::ask::ports::Ports;
 use crate::ask::{Answer, Asker, Finding, Question};
 use crate::discover::ProcRoot;
-use crate::discover::table::ProcessTable;
 use crate::evidence::hello::Opening;
-use crate::evidence::{ConnectionId, Evidence, Handshake, Outcome, Resumption, Role, Source};
-
-/// Most open connections whose port is remembered. Ids grow: the smallest is the
-/// oldest.
-const MOST_CONNECTIONS: usize = 65_536;
+use crate::evidence::{Evidence, Handshake, Outcome};
 
 /// Questions to TLS ports, and what is known by their answers.
 pub(super) struct Asking {
     asker: Asker,
     ports: Ports,
-    /// Local port of connections to selected services.
-    connections: BTreeMap<ConnectionId, u16>,
 }
 
 impl Asking {
@@ -31,7 +23,6 @@ impl Asking {
         Ok(Self {
             asker: Asker::start(proc)?,
             ports: Ports::default(),
-            connections: BTreeMap::new(),
         })
     }
 
@@ -46,42 +37,6 @@ impl Asking {
         connection.is_some_and(|id| self.asker.own().contains(id))
     }
 
-    /// Takes note of evidence that is about to be booked, and puts what is known
-    /// into a handshake.
-    pub(super) fn take(
-        &mut self,
-        evidence: &mut Evidence,
-        table: &ProcessTable<ProcRoot>,
-        now: Duration,
-    ) {
-        match evidence {
-            Evidence::Opened(opening) if opening.role == Role::Server => {
-                if table.is_selected(opening.owner.process) {
-                    self.remember(opening.id, opening.port);
-                }
-            }
-            Evidence::Closed(connection) => {
-                self.connections.remove(&connection.id);
-            }
-            Evidence::Handshake(handshake) if is_hidden(handshake) => {
-                let process = handshake.process;
-                if let Some(service) = table.service_of(process)
-                    && table.is_selected(process)
-                {
-                    self.sign(service.as_str(), handshake, now);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn remember(&mut self, id: ConnectionId, port: u16) {
-        self.connections.insert(id, port);
-        if self.connections.len() > MOST_CONNECTIONS {
-            self.connections.pop_first();
-        }
-    }
-
     fn answered(&mut self, answer: Answer) {
         let learned = matches!(answer.finding, Finding::Key(_));
         match self.ports.answered(answer, Timestamp::now()) {
@@ -91,9 +46,15 @@ impl Asking {
         }
     }
 
-    fn sign(&mut self, service: &str, handshake: &mut Handshake, now: Duration) {
-        let id = handshake.connection;
-        let port = id.and_then(|id| self.connections.get(&id).copied());
+    /// Puts the kind of key into a full handshake that hides it, if an answer is
+    /// there; else notes that there is something to ask.
+    pub(super) fn sign(
+        &mut self,
+        service: &str,
+        port: Option<u16>,
+        handshake: &mut Handshake,
+        now: Duration,
+    ) {
         if let Some(port) = port
             && handshake.outcome == Outcome::Completed
             && begins_with_tls(handshake)
@@ -106,15 +67,6 @@ impl Asking {
     }
 }
 
-/// A full handshake of a server whose certificate only TLS 1.3 hides.
-fn is_hidden(handshake: &Handshake) -> bool {
-    handshake.source == Source::Socket
-        && handshake.role == Role::Server
-        && handshake.version == "TLS1.3"
-        && handshake.resumption == Resumption::None
-        && handshake.signature == "unknown"
-}
-
 /// A port where another protocol comes first would not understand the question.
 fn begins_with_tls(handshake: &Handshake) -> bool {
     let facts = handshake.hello.as_ref();
@@ -124,7 +76,7 @@ fn begins_with_tls(handshake: &Handshake) -> bool {
 impl Session {
     /// Takes the answers that have come, and asks the next port.
     pub(super) fn ask(&mut self) {
-        let Some(asking) = &mut self.asking else {
+        let Some(asking) = &mut self.signatures.asking else {
             return;
         };
         while let Ok(answer) = asking.asker.answer() {
@@ -153,7 +105,7 @@ impl Session {
 
     /// Looks whether services that were asked began anew.
     pub(super) fn follow_asked(&mut self) {
-        let Some(asking) = &mut self.asking else {
+        let Some(asking) = &mut self.signatures.asking else {
             return;
         };
         for service in self.table.services() {
@@ -165,7 +117,7 @@ impl Session {
 
     /// What was learned by asking, and what was not.
     pub(super) fn notes_on_asking(&self) -> Vec<String> {
-        let asking = self.asking.as_ref();
+        let asking = self.signatures.asking.as_ref();
         asking.map_or_else(Vec::new, |asking| asking.ports.notes())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 use std::vec::Drain;
 
-use super::asking::Asking;
+use super::signatures::Signatures;
 use super::window::Window;
 use super::{Session, monotonic_now};
 use crate::attach::registry::Registry;
@@ -31,7 +31,7 @@ pub(super) struct Desk<'a> {
 /// Where complete evidence goes.
 pub(super) struct Books<'a> {
     window: &'a mut Window,
-    asking: Option<&'a mut Asking>,
+    signatures: &'a mut Signatures,
     table: &'a mut ProcessTable<ProcRoot>,
     ledger: &'a mut Ledger,
 }
@@ -116,12 +116,11 @@ impl Books<'_> {
         see: &mut impl FnMut(&str, &Evidence),
     ) {
         for mut evidence in ready {
-            if let Some(asking) = &mut self.asking {
-                if asking.is_own(&evidence) {
-                    continue;
-                }
-                asking.take(&mut evidence, self.table, self.ledger.now());
+            if self.signatures.is_own(&evidence) {
+                continue;
             }
+            self.signatures
+                .take(&mut evidence, self.table, self.ledger.now());
             let admitted = self.window.admits(&mut evidence, at);
             if let Evidence::Process(event) = &evidence {
                 self.table.apply(event);
@@ -309,7 +308,7 @@ impl Session {
             joiner: &mut self.joiner,
             books: Books {
                 window: &mut self.window,
-                asking: self.asking.as_mut(),
+                signatures: &mut self.signatures,
                 table: &mut self.table,
                 ledger: &mut ledger,
             },

@@ -8,10 +8,12 @@ pub mod diagnosis;
 mod facts;
 pub mod governor;
 mod images;
+mod learned;
 mod listening;
 mod queues;
 mod readings;
 mod sampling;
+mod signatures;
 mod silence;
 pub mod spots;
 mod window;
@@ -53,6 +55,7 @@ use listening::Listening;
 use queues::Queues;
 use readings::Readings;
 use sampling::SampleDesk;
+use signatures::Signatures;
 use silence::Silence;
 use spots::Spots;
 use window::Window;
@@ -109,7 +112,7 @@ pub struct Session {
     library: bool,
     dangers: Dangers,
     joiner: Joiner,
-    asking: Option<Asking>,
+    signatures: Signatures,
     queues: Queues,
     listening: Listening,
     ledger: SharedLedger,
@@ -181,7 +184,7 @@ impl Session {
             library: options.library,
             dangers,
             joiner: Joiner::default(),
-            asking,
+            signatures: Signatures::new(asking),
             queues: Queues::new(),
             listening,
             ledger,

@@ -1,5 +1,8 @@
 //! What the client says: its offer, and the messages of its second flight.
 
+use std::hash::{BuildHasher as _, Hash, RandomState};
+use std::sync::LazyLock;
+
 use tls_parser::{
     TlsExtension, TlsExtensionType as Type, parse_tls_extension_unknown,
     parse_tls_handshake_client_hello,
@@ -7,6 +10,7 @@ use tls_parser::{
 
 use super::codes::{CipherSuite, Group, SignatureScheme, Version, is_grease, protocol};
 use super::cursor::{Cursor, numbers};
+use super::facts::Seen;
 use super::records::{Message, message};
 use super::server::signature;
 use super::session::Ticket;
@@ -18,6 +22,11 @@ pub const LISTED: usize = 200;
 
 /// What clients send: OpenSSL's 12, browsers' 16 to 18.
 const USUAL_EXTENSIONS: usize = 18;
+
+/// Extensions by which a server may choose a certificate: `server_name`,
+/// `signature_algorithms`, ALPN, `certificate_authorities`,
+/// `signature_algorithms_cert`.
+const CHOOSE_CERTIFICATE: [u16; 5] = [0, 13, 16, 47, 50];
 
 /// A ClientHello, without anything that names a host, a user or a session.
 /// Lists are in the client's order, without GREASE (RFC 8701), and hold at
@@ -82,10 +91,15 @@ impl Offer {
 pub(super) fn note(facts: &mut Facts, message: &Message) -> Result<(), GaveUp> {
     match (&facts.offer, message.kind) {
         (None, message::CLIENT_HELLO) => {
-            let (offer, session_id, ticket) = hello(&message.body).ok_or(GaveUp::Malformed)?;
+            let (offer, seen) = hello(&message.body).ok_or(GaveUp::Malformed)?;
             facts.offer = Some(offer);
-            facts.seen.offered_session = session_id;
-            facts.seen.offered_ticket = ticket;
+            // What the server says may have been read before.
+            facts.seen = Seen {
+                certificate_request: seen.certificate_request,
+                offered_session: seen.offered_session,
+                offered_ticket: seen.offered_ticket,
+                ..std::mem::take(&mut facts.seen)
+            };
         }
         (None, _) => return Err(GaveUp::Underway),
         (_, message::CLIENT_KEY_EXCHANGE) => {
@@ -103,8 +117,8 @@ pub(super) fn note(facts: &mut Facts, message: &Message) -> Result<(), GaveUp> {
     Ok(())
 }
 
-/// The offer, the session id and the ticket.
-fn hello(body: &[u8]) -> Option<(Offer, Vec<u8>, Ticket)> {
+/// The offer, and what is concluded from or compared.
+fn hello(body: &[u8]) -> Option<(Offer, Seen)> {
     let (_, hello) = parse_tls_handshake_client_hello(body).ok()?;
     let session_id = hello.session_id.unwrap_or_default().to_vec();
     let suites = hello.ciphers.iter().map(|suite| CipherSuite(suite.0));
@@ -115,16 +129,31 @@ fn hello(body: &[u8]) -> Option<(Offer, Vec<u8>, Ticket)> {
         session_id: !session_id.is_empty(),
         ..Offer::default()
     };
-    let mut ticket = Ticket::default();
+    let mut seen = Seen {
+        offered_session: session_id,
+        ..Seen::default()
+    };
     for (kind, content) in extensions(hello.ext.unwrap_or_default())? {
         extension(&mut offer, kind, content)?;
         match kind {
-            Type::SessionTicketTLS if !offer.psk => ticket = Ticket::of(content),
-            Type::PreSharedKey => ticket = first_identity(content).unwrap_or_default(),
+            Type::SessionTicketTLS if !offer.psk => seen.offered_ticket = Ticket::of(content),
+            Type::PreSharedKey => {
+                seen.offered_ticket = first_identity(content).unwrap_or_default();
+            }
             _ => {}
         }
+        if CHOOSE_CERTIFICATE.contains(&kind.0) {
+            // Whatever their order, which some clients shuffle.
+            seen.certificate_request ^= keyed_hash(&(kind.0, content));
+        }
     }
-    Some((offer, session_id, ticket))
+    Some((offer, seen))
+}
+
+/// A hash with a key that is random for each run and never leaves it.
+pub(super) fn keyed_hash(of: &impl Hash) -> u64 {
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    KEY.hash_one(of)
 }
 
 /// Of the pre-shared keys (RFC 8446, 4.2.11).

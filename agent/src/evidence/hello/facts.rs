@@ -1,5 +1,6 @@
 //! Conclusions from what both sides said.
 
+use super::client::keyed_hash;
 use super::codes::{Alert, AlertLevel, Group, Version};
 use super::opening::Opening;
 use super::server::{Choice, KeyExchange, Signature};
@@ -35,6 +36,9 @@ pub struct Facts {
 /// Signs from which conclusions are drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
+    /// What the client asked for in its certificate extensions, the name of the host
+    /// among them: a hash with a key of this run.
+    pub certificate_request: u64,
     /// The client's session id, at most 32 bytes.
     pub offered_session: Vec<u8>,
     /// The server's, where it is another; at most 32 bytes.
@@ -238,6 +242,13 @@ impl Facts {
             (None, _) => "none",
         }
     }
+    /// Tells apart what clients ask for by which a server chooses among its
+    /// certificates; None if the ClientHello was not seen.
+    pub fn certificate_request(&self) -> Option<u64> {
+        let offer = self.offer.as_ref()?;
+        Some(keyed_hash(&(self.seen.certificate_request, &offer.ciphers)))
+    }
+
     /// Fills in what another source could not see. Where that source said
     /// something else of version, cipher, group or resumption, the wire wins.
     /// True if it did.

@@ -8,7 +8,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-use crate::evidence::{Step, WaitReason};
+use crate::evidence::{Outcome, Step, WaitReason};
 use crate::ledger::{Ledger, ServiceAccount};
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
 /// Label names and values.
 pub(super) type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
 
-/// The step of handshakes that only socket calls showed.
+/// The step of handshakes that could not be divided into steps.
 const UNMEASURED: &str = "unmeasured";
 
 /// One metric family that is being written.
@@ -71,6 +71,7 @@ impl Collector for LedgerCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let ledger = self.0.read().unwrap_or_else(PoisonError::into_inner);
         handshakes(&mut encoder, &ledger)?;
+        outcomes(&mut encoder, &ledger)?;
         steps(&mut encoder, &ledger)?;
         waits(&mut encoder, &ledger)?;
         sources::encode(&mut encoder, &ledger)?;
@@ -111,6 +112,28 @@ fn handshakes(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Resu
     Ok(())
 }
 
+/// Of all outcomes in each role that a service has: a counter is to begin at zero.
+fn outcomes(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
+    let mut metric = Writer::counter(
+        encoder,
+        "tlsprof_handshake_outcome_cpu_seconds",
+        "CPU time of TLS handshakes that ended, by how they ended.",
+    )?;
+    for (service_name, account) in ledger.services() {
+        for role in account.roles.keys() {
+            for outcome in Outcome::ALL {
+                let labels: Labels<'_, 3> = [
+                    ("service_name", service_name),
+                    ("role", role.label()),
+                    ("outcome", outcome.label()),
+                ];
+                metric.seconds(&labels, account.cpu_of(*role, outcome))?;
+            }
+        }
+    }
+    Ok(())
+}
+
 fn steps(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
     let mut metric = Writer::counter(
         encoder,
@@ -132,7 +155,7 @@ fn steps(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
                 ("role", role.label()),
                 ("step", UNMEASURED),
             ];
-            metric.seconds(&labels, kept.socket.cpu)?;
+            metric.seconds(&labels, kept.unmeasured_cpu())?;
         }
     }
     Ok(())

@@ -235,11 +235,9 @@ pub(super) fn quantiles(of: &Distribution) -> Quantiles {
     }
 }
 
-/// The steps that took time. A report is final: what still waits to be divided
-/// is shown here, while counters leave it out until it is known.
+/// The steps that took time.
 fn steps(role: Role, account: &RoleAccount) -> Vec<StepCost> {
-    let kept = &account.steps;
-    let (unmeasured, rest) = (kept.undivided(), kept.rest_undivided());
+    let kept = account.steps.settled();
     let cost = |step: &str, cpu: Duration, measured_handshakes, handshakes| StepCost {
         role: role.label().to_owned(),
         step: step.to_owned(),
@@ -250,19 +248,20 @@ fn steps(role: Role, account: &RoleAccount) -> Vec<StepCost> {
     let mut costs: Vec<_> = Step::ALL
         .into_iter()
         .map(|step| {
-            let (mut cpu, mut handshakes) = (kept.cpu(step), kept.handshakes(step));
-            if step == Step::Other {
-                cpu += rest.cpu();
-                handshakes += rest.handshakes;
-            }
             let measured = kept.measured_handshakes(step);
-            cost(step.label(), cpu, measured, handshakes)
+            cost(
+                step.label(),
+                kept.cpu(step),
+                measured,
+                kept.handshakes(step),
+            )
         })
         .collect();
-    let undivided = unmeasured.handshakes + account.socket.handshakes;
-    if undivided > 0 {
+    let unmeasured = kept.unmeasured();
+    let handshakes = unmeasured.handshakes + account.socket.handshakes;
+    if handshakes > 0 {
         let cpu = unmeasured.cpu() + account.socket.cpu;
-        costs.push(cost("unmeasured", cpu, 0, undivided));
+        costs.push(cost("unmeasured", cpu, 0, handshakes));
     }
     costs.retain(|cost| cost.cpu_seconds > 0.0);
     costs

@@ -38,6 +38,31 @@ fn the_wire_fills_in_what_is_unknown() {
 }
 
 #[test]
+fn what_a_certificate_is_chosen_by_is_told_apart_and_nothing_else() {
+    let request = |from: &[u8], to: &[u8]| {
+        let mut fixture = read("openssl30-tls13-full");
+        let hello = &mut fixture.chunks[0].1;
+        let at = hello.windows(from.len()).position(|bytes| bytes == from);
+        hello.splice(at.unwrap()..at.unwrap() + from.len(), to.iter().copied());
+        let exchange = fed(fixture.whole());
+        exchange.facts().unwrap().certificate_request().unwrap()
+    };
+    let hello = read("openssl30-tls13-full").chunks[0].1.clone();
+    let random = &hello[11..43];
+    let same = request(random, random);
+    assert_eq!(request(random, &[7; 32]), same);
+    for (from, to) in [
+        (&b"www.example.org"[..], &b"www.example.com"[..]),
+        // Ed25519 becomes Ed448, of which there are two then.
+        (&[8, 7, 8, 8], &[8, 8, 8, 8]),
+        (b"http/1.1", b"http/1.0"),
+        (&[0x13, 0x02, 0x13, 0x03], &[0x13, 0x02, 0x13, 0x01]),
+    ] {
+        assert_ne!(request(from, to), same, "{from:?}");
+    }
+}
+
+#[test]
 fn certificates_are_counted_where_they_are_in_clear() {
     let chain = facts("openssl30-tls12-full").server_chain.unwrap();
     assert_eq!(chain.certificates, Some(1));
