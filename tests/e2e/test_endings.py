@@ -1,0 +1,118 @@
+"""How connections end: close_notify is no turn and says who closes; alerts with a reset behind them and
+clients that say nothing are counted."""
+
+import shutil
+import ssl
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Iterator
+
+import pytest
+
+from harness import endings, other_stacks, servers, web_servers
+from harness.certificates import Certificate
+from harness.processes import Process, private_copy, run
+from harness.profiler import Profiling, Report
+from harness.scenarios import find
+from harness.servers import Server, on_free_port
+
+KEEP = "KeepAlive On\nMaxKeepAliveRequests 0\n"
+POSTGRESQL = Path("/usr/lib/postgresql")
+VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+CONNECTIONS = 60
+"""Of each version: together over the default threshold of findings."""
+REQUESTS = 1
+REJECTING = 20
+HEALTH_CHECKS = 5
+LIBRARY_OFF = '[profile]\nlibrary = "off"\n'
+
+
+@contextmanager
+def apache(folder: Path, certificate: Certificate) -> Iterator[Server]:
+    """Its workers may not look into the folders of tests: it has nothing but an error to show."""
+    with web_servers.apache(folder, certificate, "event", KEEP + "ErrorDocument 403 ok\n") as server:
+        yield server
+
+
+@contextmanager
+def postgresql(_folder: Path, certificate: Certificate) -> Iterator[Server]:
+    """A cluster of its own, which trusts everybody. Its user may not look into the folders of tests."""
+    programs = max(POSTGRESQL.glob("*/bin"))
+    with TemporaryDirectory() as name:
+        data = Path(name)
+        shutil.copy(certificate.cert, data)
+        shutil.copy(certificate.key, data)
+        cert, key = (data / Path(path).name for path in (certificate.cert, certificate.key))
+        key.chmod(0o600)
+        for path in (data, cert, key):
+            shutil.chown(path, "postgres")
+        made = run(
+            [programs / "initdb", "-D", data / "cluster", "-A", "trust", "-N"], user="postgres", cwd=data
+        )
+        assert made.child.returncode == 0, made.describe()
+
+        def start(port: int) -> Process:
+            settings = dict(ssl="on", ssl_cert_file=cert, ssl_key_file=key, port=port)
+            settings |= dict(unix_socket_directories="", listen_addresses="127.0.0.1")
+            options = [f"--{name}={value}" for name, value in settings.items()]
+            command = [programs / "postgres", "-D", data / "cluster", *options]
+            return Process(command, user="postgres", cwd=data)
+
+        with on_free_port(start) as server:
+            yield server
+
+
+SERVERS = {
+    "nginx": web_servers.nginx,
+    "apache": apache,
+    "haproxy": web_servers.haproxy,
+    "node": servers.node,
+    "go": other_stacks.go,
+    "java": other_stacks.java,
+    "postgresql": postgresql,
+}
+
+
+def connections(report: Report, port: int) -> dict:
+    found = [one for one in report.on_port(port).data["connections"] if one["role"] == "server"]
+    assert len(found) == 1, report.on_port(port)
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def notified(rsa, tmp_path_factory) -> tuple[Report, dict[str, int]]:
+    """One profile of all servers, and the port of each."""
+    folder = tmp_path_factory.mktemp("endings")
+    with ExitStack() as stack:
+        ports = {}
+        for name, start in SERVERS.items():
+            (folder / name).mkdir()
+            ports[name] = stack.enter_context(start(folder / name, rsa)).port
+        with Profiling(folder) as profiling:
+            for name, port in ports.items():
+                end = endings.notify_after_requests
+                if name == "postgresql":
+                    end = endings.notify_after_queries
+                for version in VERSIONS:
+                    for _ in range(CONNECTIONS):
+                        end(port, version, rsa, REQUESTS)
+            profiling.finish()
+    return profiling.report, ports
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_close_notify_is_no_turn_and_says_who_closes(name, notified):
+    report, ports = notified
+    figures = connections(report, ports[name])
+    made = CONNECTIONS * len(VERSIONS)
+    # PostgreSQL's client gives its name first, and is answered.
+    turns = REQUESTS + 1 if name == "postgresql" else REQUESTS
+    closed = [
+        (one["closed_by"], row["from"], row["to"], row["connections"])
+        for one in figures["closed"]
+        for row in one["turns"]
+    ]
+    assert figures["opened"] == made
+    assert closed == [("remote", turns, turns, made)]
+    assert find(report, ports[name], "connections-closed-after-n-turns") is None
