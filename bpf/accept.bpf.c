@@ -11,18 +11,6 @@
 
 struct proto_accept_arg;
 
-/* Who has a connection on which nothing ever moves. Else who reads or writes first does: some
- * accept for others. */
-static __always_inline void note_acceptor(struct connection *connection)
-{
-	struct task_struct *task = (void *)bpf_get_current_task();
-
-	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
-		return;
-	connection->acceptor = bpf_get_current_pid_tgid() >> 32;
-	bpf_get_current_comm(connection->comm, sizeof(connection->comm));
-}
-
 static __always_inline void handle_accept(struct sock *sk)
 {
 	struct connection *connection = find_connection(sk);
@@ -30,11 +18,8 @@ static __always_inline void handle_accept(struct sock *sk)
 	/* Taken out of the queue before its state changed. */
 	if (!connection && BPF_CORE_READ(sk, __sk_common.skc_state) == BPF_TCP_SYN_RECV)
 		connection = create_connection(sk);
-	if (!connection || connection->accepted)
-		return;
-	connection->accepted = bpf_ktime_get_ns();
-	if (!connection->pid)
-		note_acceptor(connection);
+	if (connection && !connection->accepted)
+		connection->accepted = bpf_ktime_get_ns();
 }
 
 /* Up to 6.9 (kernel commit 92ef0fd55ac8). */

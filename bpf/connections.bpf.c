@@ -8,7 +8,7 @@
  * state changes mostly run in softirq, where the current task is anybody. Only
  * two of them are always made by a task that has the socket: a close that sends
  * FIN (net/ipv4/tcp.c, tcp_close_state()). It is the owner where nobody read or
- * wrote before.
+ * wrote before; after a reset, the task that destroys the socket is.
  */
 #include "include/connection.h"
 #include "include/maps.h"
@@ -114,16 +114,6 @@ static __noinline void claim(struct connection *connection)
 		send_opened(connection);
 }
 
-/* Nobody has read, written or closed it: it is of the process that accepted it, if any. */
-static __always_inline void leave_to_acceptor(struct connection *connection)
-{
-	if (connection->pid || !connection->acceptor)
-		return;
-	connection->pid = connection->acceptor;
-	if (connection->opened)
-		send_opened(connection);
-}
-
 static __always_inline void handle_connect(struct sock *sk)
 {
 	struct connection *connection = create_connection(sk);
@@ -212,19 +202,22 @@ static __always_inline void end_handshake(struct connection *connection)
 static __always_inline void end_connection(struct sock *sk, struct connection *connection)
 {
 	end_handshake(connection);
-	leave_to_acceptor(connection);
 	send_closed(sk, connection);
 	/* The socket may connect again. */
 	forget_connection(sk);
 }
 
-/* Of one that outlived its reset: its socket is no more, or connects again. */
+/* Of one that outlived its reset: the current task closes it, or the socket that it was to
+ * be accepted from, or connects it again. */
 static __always_inline void end_outlived(struct sock *sk)
 {
 	struct connection *connection = find_connection(sk);
 
-	if (connection && connection->state == BPF_TCP_CLOSE)
-		end_connection(sk, connection);
+	if (!connection || connection->state != BPF_TCP_CLOSE)
+		return;
+	if (!connection->pid)
+		claim(connection);
+	end_connection(sk, connection);
 }
 
 static __always_inline void handle_closing(struct sock *sk, int old, int new)

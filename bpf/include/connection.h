@@ -54,7 +54,6 @@ struct connection {
 	__u32 handshake_received;
 	__u32 handshake_sent;
 	__u32 local_ports; /* ephemeral ports to choose from, of a client */
-	__u32 acceptor;    /* the process that accepted it, 0 if that was not seen */
 	__u64 remote;      /* its remote endpoint, see remote.h */
 };
 
@@ -169,8 +168,8 @@ static inline void connection_step(struct connection *connection, int old, int n
 /*
  * The peer has reset a connection that a process still has, or that waits to be
  * accepted: what came before can still be read (tcp_recvmsg() looks at the receive queue
- * before the error). So the connection goes on until the socket is destroyed, if it may
- * still say how its handshake ended or who has it.
+ * before the error). So the connection goes on until a process closes it, if that may
+ * still show how its handshake ended or who has it.
  */
 static inline bool outlives_reset(const struct connection *connection, const struct socket_end *end)
 {

@@ -116,3 +116,55 @@ def test_a_close_notify_is_no_turn_and_says_who_closes(name, notified):
     assert figures["opened"] == made
     assert closed == [("remote", turns, turns, made)]
     assert find(report, ports[name], "connections-closed-after-n-turns") is None
+
+
+LOGGING = "error_log stderr info;"
+REJECTERS = {"python": endings.reject_in_python, "gnutls": endings.reject_in_gnutls}
+
+
+@pytest.mark.parametrize("client", REJECTERS)
+@pytest.mark.parametrize("library", ["auto", "off"])
+def test_each_alert_with_a_reset_behind_it_is_a_failure(client, library, rsa, tmp_path):
+    config = tmp_path / "tlsprof.toml"
+    config.write_text(f'[profile]\nlibrary = "{library}"\n')
+    with web_servers.nginx(tmp_path, rsa, extra=LOGGING) as server:
+        with Profiling(tmp_path, "--config", config) as profiling:
+            for version in VERSIONS:
+                for _ in range(REJECTING):
+                    REJECTERS[client](server.port, version)
+            profiling.finish()
+        log = server.process.stderr
+    service = profiling.report.on_port(server.port)
+    alerts = {row["description"]: row["count"] for row in service.data["alerts"]}
+    rejected = REJECTING * len(VERSIONS)
+    assert log.count("SSL alert number 48") == rejected, log
+    assert alerts == {"unknown_ca": rejected}
+    assert service.outcomes("server") == {"completed": 0, "failed": rejected, "abandoned": 0}
+
+
+CHECKED = {
+    "nginx": web_servers.nginx,
+    "haproxy": web_servers.haproxy,
+    "stunnel": web_servers.stunnel,
+    "node": servers.node,
+    "go": other_stacks.go,
+}
+
+
+def test_clients_that_say_nothing_are_connections(rsa, tmp_path):
+    with ExitStack() as stack:
+        ports = {}
+        for name, start in CHECKED.items():
+            (tmp_path / name).mkdir()
+            ports[name] = stack.enter_context(start(tmp_path / name, rsa)).port
+        with Profiling(tmp_path) as profiling:
+            for port in ports.values():
+                for reset in (False, True):
+                    for _ in range(HEALTH_CHECKS):
+                        endings.check_health(port, reset)
+            profiling.finish()
+    for name, port in ports.items():
+        figures = connections(profiling.report, port)
+        closed = [(one["closed_by"], one["count"], one["reset"]) for one in figures["closed"]]
+        assert figures["opened"] == 2 * HEALTH_CHECKS, name
+        assert closed == [("remote", 2 * HEALTH_CHECKS, HEALTH_CHECKS)], name

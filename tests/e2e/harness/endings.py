@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Optional
 
 from .certificates import Certificate
+from .processes import run
 
 TIMEOUT_SECONDS = 20.0
 REQUEST = b"GET /keep HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -98,3 +99,19 @@ def check_health(port: int, reset: bool) -> None:
     with connect(port) as client:
         if reset:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def reject_in_python(port: int, version: ssl.TLSVersion) -> None:
+    """Does not trust the certificate, says so and closes; what it has not read makes that a reset."""
+    context = ssl.create_default_context()
+    context.minimum_version = context.maximum_version = version
+    with connect(port) as plain, suppress(ssl.SSLCertVerificationError):
+        context.wrap_socket(plain, server_hostname="localhost")
+        raise AssertionError("the certificate is trusted")
+
+
+def reject_in_gnutls(port: int, version: ssl.TLSVersion) -> None:
+    names = {ssl.TLSVersion.TLSv1_2: "1.2", ssl.TLSVersion.TLSv1_3: "1.3"}
+    priority = f"NORMAL:-VERS-ALL:+VERS-TLS{names[version]}"
+    done = run(["gnutls-cli", "--priority", priority, "--port", port, "localhost"])
+    assert done.child.returncode != 0, done.describe()
