@@ -12,6 +12,7 @@ import pytest
 
 from harness import endings, other_stacks, servers, web_servers
 from harness.certificates import Certificate
+from harness.plain_nginx import unique
 from harness.processes import Process, private_copy, run
 from harness.profiler import Profiling, Report
 from harness.scenarios import find
@@ -131,7 +132,8 @@ def test_each_alert_with_a_reset_behind_it_is_a_failure(client, library, rsa, tm
     reject, name, number = REJECTERS[client]
     config = tmp_path / "tlsprof.toml"
     config.write_text(f'[profile]\nlibrary = "{library}"\n')
-    with web_servers.nginx(tmp_path, rsa, extra=LOGGING) as server:
+    program = private_copy("nginx", tmp_path, unique("rejected"))
+    with web_servers.nginx(tmp_path, rsa, extra=LOGGING, program=program) as server:
         with Profiling(tmp_path, "--config", config) as profiling:
             for version in VERSIONS:
                 for _ in range(REJECTING):
@@ -142,7 +144,8 @@ def test_each_alert_with_a_reset_behind_it_is_a_failure(client, library, rsa, tm
     alerts = {row["description"]: row["count"] for row in service.data["alerts"]}
     rejected = REJECTING * len(VERSIONS)
     assert log.count(f"SSL alert number {number}") == rejected, log
-    assert alerts == {name: rejected}
+    # In TLS 1.3 GnuTLS encrypts its alert: its length says that it is one, not which.
+    assert alerts == {name: REJECTING if client == "gnutls" else rejected}
     assert service.outcomes("server") == {"completed": 0, "failed": rejected, "abandoned": 0}
 
 
