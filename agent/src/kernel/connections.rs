@@ -192,7 +192,9 @@ fn attach_life_cycle(
 }
 
 fn load_state(bpf: &mut Ebpf, types: &KernelTypes) -> Result<(), String> {
-    each_state(bpf, |program, tracepoint| program.load(tracepoint, types.btf()))
+    each_state(bpf, |program, tracepoint| {
+        program.load(tracepoint, types.btf())
+    })
 }
 
 fn start_state(bpf: &mut Ebpf) -> Result<(), String> {
