@@ -8,7 +8,7 @@
  * state changes mostly run in softirq, where the current task is anybody. Only
  * two of them are always made by a task that has the socket: a close that sends
  * FIN (net/ipv4/tcp.c, tcp_close_state()). It is the owner where nobody read or
- * wrote before.
+ * wrote before; after a reset, the task that destroys the socket is.
  */
 #include "include/connection.h"
 #include "include/maps.h"
@@ -199,6 +199,27 @@ static __always_inline void end_handshake(struct connection *connection)
 		connection->tls = TLSPROF_TLS_ESTABLISHED; /* found complete by leave_phase() */
 }
 
+static __always_inline void end_connection(struct sock *sk, struct connection *connection)
+{
+	end_handshake(connection);
+	send_closed(sk, connection);
+	/* The socket may connect again. */
+	forget_connection(sk);
+}
+
+/* Of one that outlived its reset: the current task closes it, or the socket that it was to
+ * be accepted from, or connects it again. */
+static __always_inline void end_outlived(struct sock *sk)
+{
+	struct connection *connection = find_connection(sk);
+
+	if (!connection || connection->state != BPF_TCP_CLOSE)
+		return;
+	if (!connection->pid)
+		claim(connection);
+	end_connection(sk, connection);
+}
+
 static __always_inline void handle_closing(struct sock *sk, int old, int new)
 {
 	struct socket_end end = { .error = sk->sk_err,
@@ -220,13 +241,10 @@ static __always_inline void handle_closing(struct sock *sk, int old, int new)
 	if (!connection->pid && in_states(new, 1U << BPF_TCP_FIN_WAIT1 | 1U << BPF_TCP_LAST_ACK))
 		claim(connection);
 	/* What the peer sent before its end is still to be read. */
-	if (new != BPF_TCP_CLOSE_WAIT)
+	if (new == BPF_TCP_CLOSE && !outlives_reset(connection, &end))
+		end_connection(sk, connection);
+	else if (!in_states(new, 1U << BPF_TCP_CLOSE_WAIT | 1U << BPF_TCP_CLOSE))
 		end_handshake(connection);
-	if (new != BPF_TCP_CLOSE)
-		return;
-	send_closed(sk, connection);
-	/* The socket may connect again. */
-	forget_connection(sk);
 }
 
 /* One of the states in between. */
@@ -242,6 +260,7 @@ static __always_inline void handle_state(struct sock *sk, int old, int new)
 {
 	switch (new) {
 	case BPF_TCP_SYN_SENT:
+		end_outlived(sk);
 		begin_connection(sk);
 		handle_connect(sk);
 		break;
@@ -271,7 +290,7 @@ static __always_inline struct exchange *follow_tail(struct exchange *exchange, s
 	struct clock *clock = &timed->at_work.clock;
 	__u64 now = clock_now(clock, call->time);
 	__u8 before = exchange->tail;
-	bool one_record = before == TAIL_NONE && is_one_record(call);
+	bool one_record = before == TAIL_NONE && is_one_record(call, CONTENT_APPLICATION_DATA);
 	bool goes_on = exchange_tail(exchange, call->direction, call->length, one_record);
 
 	/* What was done until now belongs to the state before. */
@@ -303,9 +322,18 @@ leave_work(const struct socket_call *call, struct timed *timed, const struct con
 	if (nothing && exchange->unanswered && exchange->stage == STAGE_HANDSHAKE)
 		return exchange;
 	if (call->direction == TLSPROF_DIRECTION_OUT && exchange->stage == STAGE_ENDING &&
-	    exchange_may_refuse(exchange, call->length) && is_one_record(call))
+	    exchange_may_refuse(exchange, call->length) &&
+	    is_one_record(call, CONTENT_APPLICATION_DATA))
 		exchange->event.outcome = TLSPROF_OUTCOME_FAILED;
 	return leave_phase(timed, exchange, nothing, call->time);
+}
+
+/* How many bytes the call moved; more where they are as many as an alert has, but are
+ * none. */
+static __noinline __u32 data_length(const struct connection *connection,
+				    const struct socket_call *call)
+{
+	return call->length + !is_one_record(call, connection->alert_type);
 }
 
 static __always_inline bool is_open(struct sock *sk)
@@ -326,6 +354,7 @@ static __always_inline void handle_call(struct socket_call *call)
 	bool is_data = call->tcp && call->length >= 0;
 	struct connection *connection;
 	struct exchange *worked_on = NULL;
+	__u32 length = call->length;
 	bool at_work;
 
 	if (!timed)
@@ -358,8 +387,11 @@ static __always_inline void handle_call(struct socket_call *call)
 			WATCH_OVER; /* the kernel's own: it has no buffers of a process */
 	if (timed->call)
 		join_call(connection->id);
-	if (connection->watch == WATCH_OVER || !watch(connection, call, worked_on))
-		connection_data(connection, call->direction);
+	if (connection->watch != WATCH_OVER && watch(connection, call, worked_on))
+		return;
+	if (length == connection->alert_length)
+		length = data_length(connection, call);
+	connection_data(connection, call->direction, length);
 }
 
 /* A look at data that stays where it is. */
@@ -393,5 +425,13 @@ int BPF_PROG(tcp_state_left_out, struct sock *sk, int old, int new)
 		return 0;
 	count_hit(TLSPROF_HIT_STOOD_IN);
 	handle_state(sk, old, new);
+	return 0;
+}
+
+/* The last that is heard of a socket; its storage is freed after that. */
+SEC("tp_btf/tcp_destroy_sock")
+int BPF_PROG(tcp_destroyed, struct sock *sk)
+{
+	end_outlived(sk);
 	return 0;
 }

@@ -250,16 +250,15 @@ static __always_inline struct exchange *open_exchange(struct connection *connect
 	return exchange;
 }
 
-/* Whether all that the current call moved is one encrypted record. */
-static __always_inline bool is_one_record(const struct socket_call *call)
+/* Whether all that the current call moved is one record of that type. */
+static __always_inline bool is_one_record(const struct socket_call *call, __u8 type)
 {
 	struct payload payload = {};
 	__u8 header[RECORD_HEADER];
 
 	return call->length > RECORD_HEADER && find_payload(&payload, call) &&
 	       !bpf_probe_read_user(header, sizeof(header), (void *)payload.base) &&
-	       header[0] == CONTENT_APPLICATION_DATA &&
-	       (header[3] << 8 | header[4]) == call->length - RECORD_HEADER;
+	       header[0] == type && (header[3] << 8 | header[4]) == call->length - RECORD_HEADER;
 }
 
 /* The exchange of a connection that is watched; `known`: what the thread was at work
@@ -284,7 +283,7 @@ static __always_inline struct exchange *find_exchange(struct connection *connect
 	}
 	/* Its thread found it complete when it turned to something else. */
 	if (!exchange || exchange->stage == STAGE_ENDING)
-		connection_established(connection, TLSPROF_DIRECTION_NONE);
+		connection_established(connection, CONTENT_APPLICATION_DATA, ALERT_RECORD_13);
 	return exchange && exchange->stage != STAGE_ENDING ? exchange : NULL;
 }
 
@@ -297,10 +296,10 @@ static __always_inline void drop_exchange(struct connection *connection)
 	bpf_map_delete_elem(&exchanges, &id);
 }
 
-/* The handshake has got its outcome by what this call moved; `more`: it moved more
+/* The handshake has got its outcome by what this call moved; `more`: so many bytes more
  * than that. */
 static __noinline void finish(struct connection *connection, struct exchange *exchange,
-			      struct socket_call *call, bool more)
+			      struct socket_call *call, __u32 more)
 {
 	bool in = call->direction == TLSPROF_DIRECTION_IN;
 	__u64 now = call_time(call);
@@ -310,13 +309,16 @@ static __noinline void finish(struct connection *connection, struct exchange *ex
 		close_exchange(connection->id, exchange, now);
 		return;
 	}
-	connection_established(connection, more ? call->direction : TLSPROF_DIRECTION_NONE);
+	connection_established(connection, exchange_alert_type(exchange),
+			       exchange_alert_length(exchange, call->direction));
+	if (more)
+		connection_data(connection, call->direction, more);
 	if (!in) {
 		close_exchange(connection->id, exchange, now);
 		return;
 	}
 	exchange->stage = STAGE_ENDING;
-	exchange->request_came = more;
+	exchange->request_came = more != 0;
 	exchange->ended = now;
 	begin_phase(connection->id, now);
 }
@@ -333,7 +335,7 @@ static __noinline void describe_exchange(struct exchange *exchange, __u32 pid)
 /* Handshake bytes have moved; `at_work`: the thread was at work on this handshake
  * until now. */
 static __always_inline void advance(struct connection *connection, struct exchange *exchange,
-				    struct socket_call *call, bool more, bool at_work)
+				    struct socket_call *call, __u32 more, bool at_work)
 {
 	__u8 direction = call->direction;
 	bool first = connection->tls == TLSPROF_TLS_NONE;
@@ -376,7 +378,7 @@ static __always_inline bool watch(struct connection *connection, struct socket_c
 	struct exchange *exchange = find_exchange(connection, worked_on);
 	struct transfer *transfer;
 	__u8 followed = FOLLOWED_LOST;
-	bool more = false;
+	__u32 more = 0;
 
 	if (!exchange)
 		return false;
@@ -385,7 +387,7 @@ static __always_inline bool watch(struct connection *connection, struct socket_c
 	if (transfer) {
 		exchange->touched = transfer->event.header.time;
 		followed = follow(transfer, exchange, call);
-		more = transfer->length > 0;
+		more = transfer->length;
 		transfer->busy = 0;
 	}
 	if (followed == FOLLOWED_TO_ITS_END) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * One TCP connection from ESTABLISHED to CLOSE: its turns and how it ended.
+ * One TCP connection from ESTABLISHED to its end: its turns and how it ended.
  * Pure logic, unit-tested natively in tests/bpf.
  */
 #ifndef TLSPROF_CONNECTION_H
@@ -8,6 +8,7 @@
 
 #include "kernel.h"
 #include "contract.h"
+#include "records.h"
 #include <linux/bpf.h> /* BPF_TCP_*: the kernel's TCP states, stable numbers */
 
 /* asm-generic/errno.h, as sk_err holds them. */
@@ -42,6 +43,13 @@ struct connection {
 	__u8 tls;         /* enum tlsprof_tls */
 	__u8 peer_closed; /* and the owner has read that */
 	__u8 state;       /* BPF_TCP_*, the last that tcp_state() or its stand-in handled */
+	/* Alerts after the handshake, see follow_alerts(). */
+	__u8 alert_length; /* of a record with one, header included; 0: no TLS, or not known */
+	__u8 alert_type;   /* enum content_type: TLS 1.3 hides that it is an alert */
+	__u8 piece;        /* bytes of the last call, or of a header and its body; up to 255 */
+	__u8 only_alerts;  /* nothing else has moved in this direction, but maybe `piece` */
+	__u8 in_doubt;     /* the request of the last turn may have been an alert */
+	__u8 notified;     /* enum tlsprof_closer: whose close_notify came first, 0 for none */
 	/* Bytes up to the end of the TLS handshake. */
 	__u32 handshake_received;
 	__u32 handshake_sent;
@@ -133,7 +141,11 @@ static inline __u8 closer_of_error(int error)
 	}
 }
 
-/* A state on the way from ESTABLISHED to CLOSE. The first step says who closed. */
+/*
+ * A state on the way from ESTABLISHED to CLOSE. The first step says who closed, unless a
+ * close_notify came before it: who sends that sends nothing more, and some wait for the
+ * peer's FIN.
+ */
 static inline void connection_step(struct connection *connection, int old, int new,
 				   const struct socket_end *end)
 {
@@ -147,36 +159,120 @@ static inline void connection_step(struct connection *connection, int old, int n
 	} else if (new == BPF_TCP_CLOSE_WAIT) {
 		closer = TLSPROF_CLOSER_REMOTE;
 	}
+	if (connection->notified && closer != TLSPROF_CLOSER_TIMEOUT)
+		closer = connection->notified;
 	if (!connection->closed_by)
 		connection->closed_by = closer;
+}
+
+/*
+ * The peer has reset a connection that a process still has, or that waits to be
+ * accepted: what came before can still be read (tcp_recvmsg() looks at the receive queue
+ * before the error). So the connection goes on until a process closes it, if that may
+ * still show how its handshake ended or who has it.
+ */
+static inline bool outlives_reset(const struct connection *connection, const struct socket_end *end)
+{
+	bool unowned = !connection->pid && connection->role == TLSPROF_ROLE_SERVER;
+
+	if (!end->error || (end->flags & SOCK_DEAD_BIT))
+		return false;
+	return connection->watch == WATCH_OPEN || unowned;
+}
+
+/* Who sends in this direction. */
+static inline __u8 sender(__u8 direction)
+{
+	return direction == TLSPROF_DIRECTION_IN ? TLSPROF_CLOSER_REMOTE : TLSPROF_CLOSER_LOCAL;
+}
+
+/* Which direction answers. */
+static inline __u8 answers(const struct connection *connection)
+{
+	return connection->role == TLSPROF_ROLE_CLIENT ? TLSPROF_DIRECTION_IN
+						       : TLSPROF_DIRECTION_OUT;
+}
+
+static inline bool ends_with_alert(const struct connection *connection)
+{
+	return connection->alert_length && connection->piece == connection->alert_length;
+}
+
+static inline bool is_only_alerts(const struct connection *connection)
+{
+	return connection->only_alerts && ends_with_alert(connection);
+}
+
+/*
+ * An alert is told by the length of its record, which the handshake has shown, see
+ * exchange_alert_length(). A library reads or writes it by one call, or reads its header
+ * first. Something else of that length is told by what follows: an alert after the
+ * handshake is the last in its direction, but for another one.
+ */
+static inline void follow_alerts(struct connection *connection, __u8 direction, __u32 length)
+{
+	if (connection->piece == RECORD_HEADER &&
+	    length + RECORD_HEADER == connection->alert_length) {
+		connection->piece = connection->alert_length;
+	} else {
+		if (connection->piece && !ends_with_alert(connection))
+			connection->only_alerts = 0;
+		connection->piece = length < 255 ? length : 255;
+	}
+	if (!ends_with_alert(connection)) {
+		if (connection->notified == sender(direction))
+			connection->notified = 0;
+	} else if (!connection->notified) {
+		connection->notified = sender(direction);
+	}
 }
 
 /*
  * A turn is a request and its answer. It is counted when the answer begins: a
  * server's first write after a read, a client's first read after a write. So N
  * requests, one after another, are N turns on both sides, whoever speaks first
- * (SMTP) and whatever number of calls a message takes.
+ * (SMTP) and whatever number of calls a message takes. Alerts are no turns: see
+ * connection_turns().
  */
-static inline void connection_data(struct connection *connection, __u8 direction)
+static inline void connection_data(struct connection *connection, __u8 direction, __u32 length)
 {
-	__u8 answer = connection->role == TLSPROF_ROLE_CLIENT ? TLSPROF_DIRECTION_IN
-							      : TLSPROF_DIRECTION_OUT;
+	bool is_answer;
 
-	if (connection->last == direction)
-		return;
-	if (connection->last != TLSPROF_DIRECTION_NONE && direction == answer)
-		connection->turns++;
-	connection->last = direction;
+	if (connection->last != direction) {
+		is_answer = connection->last != TLSPROF_DIRECTION_NONE &&
+			    direction == answers(connection);
+		connection->turns += is_answer;
+		connection->in_doubt = is_answer && is_only_alerts(connection);
+		connection->last = direction;
+		connection->only_alerts = 1;
+		connection->piece = 0;
+	}
+	if (connection->alert_length)
+		follow_alerts(connection, direction, length);
 }
 
-/* The TLS handshake has completed; its messages were no turns. `last` is the
- * direction of application data that came with its end. */
-static inline void connection_established(struct connection *connection, __u8 last)
+/* The last turn is none if its request or its answer was an alert: had it been anything
+ * else of that length, more would have come. A last answer of two bytes is one, too. */
+static inline __u32 connection_turns(const struct connection *connection)
+{
+	bool is_answered = connection->turns && connection->last == answers(connection);
+
+	if (connection->tls == TLSPROF_TLS_HANDSHAKE)
+		return 0;
+	return connection->turns -
+	       (is_answered && (connection->in_doubt || is_only_alerts(connection)));
+}
+
+/* The TLS handshake has completed; its messages were no turns. */
+static inline void connection_established(struct connection *connection, __u8 alert_type,
+					  __u8 alert_length)
 {
 	connection->tls = TLSPROF_TLS_ESTABLISHED;
 	connection->watch = WATCH_OVER;
 	connection->turns = 0;
-	connection->last = last;
+	connection->last = TLSPROF_DIRECTION_NONE;
+	connection->alert_type = alert_type;
+	connection->alert_length = alert_length;
 }
 
 /*
@@ -197,7 +293,7 @@ static inline void connection_describe(const struct connection *connection,
 {
 	event->header.pid = connection->pid;
 	event->connection = connection->id;
-	event->turns = connection->tls == TLSPROF_TLS_HANDSHAKE ? 0 : connection->turns;
+	event->turns = connection_turns(connection);
 	event->tls = connection->tls;
 	event->accept_wait = accept_wait(connection);
 	event->remote = connection->remote;

@@ -144,7 +144,7 @@ enum tlsprof_loss {
 	TLSPROF_LOSS_COUNT = 11,
 };
 
-/* Who ended a connection: who sent FIN or RST first. */
+/* Who ended a connection: who sent close_notify (of TLS), FIN or RST first. */
 enum tlsprof_closer {
 	TLSPROF_CLOSER_LOCAL = 1,
 	TLSPROF_CLOSER_REMOTE = 2,

@@ -258,6 +258,29 @@ static inline bool exchange_may_refuse(const struct exchange *exchange, int leng
 	return has_seen(exchange, SEEN_CLIENT_ENCRYPTED) && is_alert_13(length - RECORD_HEADER);
 }
 
+/* The content type that records with alerts have from now on. */
+static inline __u8 exchange_alert_type(const struct exchange *exchange)
+{
+	return has_seen(exchange, SEEN_SERVER_ENCRYPTED) ? CONTENT_APPLICATION_DATA : CONTENT_ALERT;
+}
+
+/*
+ * How long records with an alert are from now on, headers included. Told by the last
+ * record of the handshake, a Finished in `direction`. Up to TLS 1.2 that holds 16 bytes
+ * (RFC 5246, 7.4.9) where an alert holds 2: 14 less with stream and AEAD ciphers, a
+ * block of 16 bytes less with CBC, whose records are 48 bytes and more.
+ */
+static inline __u8 exchange_alert_length(struct exchange *exchange, __u8 direction)
+{
+	__u16 length = exchange_side(exchange, direction)->length;
+
+	if (has_seen(exchange, SEEN_SERVER_ENCRYPTED))
+		return RECORD_HEADER + ALERT_BODY + 1 + (length == 4 + 32 + 1 + 8 ? 8 : 16);
+	if (length < 16 || length > 128)
+		return 0;
+	return RECORD_HEADER + (length < 48 ? length - 14 : length - 16);
+}
+
 /* Handshake bytes have moved: which part of it what follows belongs to. */
 static inline void exchange_moved(struct exchange *exchange, __u8 direction)
 {

@@ -18,6 +18,8 @@ enum content_type {
 
 #define RECORD_HEADER 5
 #define ALERT_BODY 2 /* in clear: level and description (RFC 8446, 6) */
+/* TLS 1.3, with a tag of 16 bytes: header, alert, content type and tag. */
+#define ALERT_RECORD_13 (RECORD_HEADER + ALERT_BODY + 1 + 16)
 /* Longest body up to TLS 1.2 (RFC 5246, 6.2.3): 2^14 + 2048. */
 #define RECORD_BODY 18432
 /* Bytes in one direction that are copied at most: as much as the agent reads. */

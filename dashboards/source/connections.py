@@ -96,7 +96,7 @@ def _life() -> Row:
             course(
                 "Closed, by who closed first",
                 Text(
-                    "Connections closed a second. `local`: the service sent FIN or RST first, and keeps the"
+                    "Connections closed a second. `local`: the service closed first, and mostly keeps the"
                     " TIME_WAIT socket.",
                     "For servers mostly `remote`: the client leaves when it is done.",
                     "Servers with `local`: limits or time-outs of keep-alive are low. `timeout`: peers"

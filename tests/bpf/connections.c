@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The logic of connections: turns, and what the ways through TCP's states mean. */
+#include <stdlib.h>
 #include "check.h"
 #include "connection.h"
 
 #define IN TLSPROF_DIRECTION_IN
 #define OUT TLSPROF_DIRECTION_OUT
+
+#define ALERT ALERT_RECORD_13
 
 static const struct socket_end orderly = { .flags = SOCK_DONE_BIT };
 static const struct socket_end by_reset = { .error = 104 /* ECONNRESET */ };
@@ -15,8 +18,19 @@ static int turns_of(__u8 role, const __u8 *directions)
 	struct connection connection = { .role = role };
 
 	while (*directions)
-		connection_data(&connection, *directions++);
-	return connection.turns;
+		connection_data(&connection, *directions++, 100);
+	return connection_turns(&connection);
+}
+
+/* Data of so many bytes, in or out by the sign, on a TLS 1.3 connection; 0 ends the list. */
+static struct connection carry(__u8 role, const int *lengths)
+{
+	struct connection connection = { .role = role };
+
+	connection_established(&connection, CONTENT_APPLICATION_DATA, ALERT);
+	for (; *lengths; lengths++)
+		connection_data(&connection, *lengths > 0 ? IN : OUT, abs(*lengths));
+	return connection;
 }
 
 /* Lives a connection through these states; 0 ends the list. */
@@ -30,6 +44,7 @@ static struct connection live(const int *states, const struct socket_end *end)
 }
 
 #define TURNS(role, ...) turns_of(TLSPROF_ROLE_##role, (const __u8[]){ __VA_ARGS__, 0 })
+#define CARRY(role, ...) carry(TLSPROF_ROLE_##role, (const int[]){ __VA_ARGS__, 0 })
 #define LIVE(end, ...) live((const int[]){ BPF_TCP_ESTABLISHED, __VA_ARGS__, 0 }, end)
 
 /* Changes of a socket's state as tcp_state() and its stand-in have them: after the first
@@ -92,6 +107,90 @@ static void a_greeting_is_no_turn(void)
 	/* SMTP: 220; EHLO, 250; QUIT, 221. */
 	CHECK_EQUAL(TURNS(SERVER, OUT, IN, OUT, IN, OUT), 2);
 	CHECK_EQUAL(TURNS(CLIENT, IN, OUT, IN, OUT, IN), 2);
+}
+
+/* Turns and who said first that it closes. */
+#define CHECK_CARRIED(moved, expected_turns, closer)                     \
+	do {                                                             \
+		struct connection carried = moved;                       \
+		CHECK_EQUAL(connection_turns(&carried), expected_turns); \
+		CHECK_EQUAL(carried.notified, closer);                   \
+	} while (0)
+
+static void an_alert_is_no_turn(void)
+{
+	CHECK_CARRIED(CARRY(SERVER, 100, -900, ALERT, -ALERT), 1, TLSPROF_CLOSER_REMOTE);
+	CHECK_CARRIED(CARRY(SERVER, 100, -900, ALERT), 1, TLSPROF_CLOSER_REMOTE);
+	CHECK_CARRIED(CARRY(CLIENT, -100, 900, -ALERT, ALERT), 1, TLSPROF_CLOSER_LOCAL);
+	CHECK_CARRIED(CARRY(SERVER, ALERT, -ALERT), 0, TLSPROF_CLOSER_REMOTE);
+	/* Session tickets come after an alert that came with the client's Finished. */
+	CHECK_CARRIED(CARRY(SERVER, ALERT, -255, -255), 0, TLSPROF_CLOSER_REMOTE);
+	/* Java says user_canceled before close_notify. */
+	CHECK_CARRIED(CARRY(SERVER, 100, -900, ALERT, -ALERT, -ALERT), 1, TLSPROF_CLOSER_REMOTE);
+}
+
+static void an_alert_may_be_read_in_two_calls(void)
+{
+	const int rest = ALERT - RECORD_HEADER;
+
+	CHECK_CARRIED(CARRY(SERVER, 5, 95, -900, 5, rest, -ALERT), 1, TLSPROF_CLOSER_REMOTE);
+	CHECK_CARRIED(CARRY(CLIENT, -100, 5, 900, -ALERT, 5, rest), 1, TLSPROF_CLOSER_LOCAL);
+	CHECK_CARRIED(CARRY(SERVER, 5, 95, 5, rest, -900), 1, TLSPROF_CLOSER_REMOTE);
+}
+
+static void a_server_that_answers_and_closes_has_closed(void)
+{
+	CHECK_CARRIED(CARRY(SERVER, 100, -900, -ALERT), 1, TLSPROF_CLOSER_LOCAL);
+	CHECK_CARRIED(CARRY(SERVER, 100, -900, -ALERT, ALERT), 1, TLSPROF_CLOSER_LOCAL);
+	CHECK_CARRIED(CARRY(CLIENT, -100, 900, ALERT, -ALERT), 1, TLSPROF_CLOSER_REMOTE);
+	/* It does not answer this one. */
+	CHECK_CARRIED(CARRY(SERVER, 100, -900, 100, -ALERT), 1, TLSPROF_CLOSER_LOCAL);
+}
+
+static void data_as_long_as_an_alert_is_data_if_more_follows(void)
+{
+	CHECK_CARRIED(CARRY(SERVER, ALERT, -ALERT, ALERT, -900), 1, TLSPROF_CLOSER_REMOTE);
+	CHECK_CARRIED(CARRY(SERVER, ALERT, -ALERT, 100, -900), 2, 0);
+	CHECK_CARRIED(CARRY(SERVER, ALERT, -900, ALERT, 50, -900), 2, 0);
+	CHECK_CARRIED(CARRY(SERVER, 100, -ALERT, -900), 1, 0);
+}
+
+static void without_tls_there_are_no_alerts(void)
+{
+	struct connection connection = { .role = TLSPROF_ROLE_SERVER };
+
+	connection_data(&connection, IN, ALERT);
+	connection_data(&connection, OUT, ALERT);
+	CHECK_EQUAL(connection_turns(&connection), 1);
+	CHECK_EQUAL(connection.notified, 0);
+}
+
+static void who_says_first_that_it_closes_has_closed(void)
+{
+	struct connection theirs = { .notified = TLSPROF_CLOSER_REMOTE };
+	struct connection ours = { .notified = TLSPROF_CLOSER_LOCAL };
+
+	connection_step(&theirs, BPF_TCP_ESTABLISHED, BPF_TCP_FIN_WAIT1, &orderly);
+	connection_step(&theirs, BPF_TCP_FIN_WAIT2, BPF_TCP_CLOSE, &orderly);
+	connection_step(&ours, BPF_TCP_ESTABLISHED, BPF_TCP_CLOSE_WAIT, &orderly);
+	CHECK_EQUAL(theirs.closed_by, TLSPROF_CLOSER_REMOTE);
+	CHECK_EQUAL(theirs.time_wait, 1);
+	CHECK_EQUAL(ours.closed_by, TLSPROF_CLOSER_LOCAL);
+}
+
+static void a_reset_is_not_the_end_of_what_can_still_be_read(void)
+{
+	const struct socket_end dead = { .error = 104, .flags = SOCK_DEAD_BIT };
+	struct connection connection = { .role = TLSPROF_ROLE_SERVER, .pid = 1 };
+
+	CHECK_EQUAL(outlives_reset(&connection, &by_reset), false);
+	connection.watch = WATCH_OPEN;
+	CHECK_EQUAL(outlives_reset(&connection, &by_reset), true);
+	CHECK_EQUAL(outlives_reset(&connection, &dead), false);
+	CHECK_EQUAL(outlives_reset(&connection, &orderly), false);
+	/* It waits to be accepted. */
+	connection = (struct connection){ .role = TLSPROF_ROLE_SERVER };
+	CHECK_EQUAL(outlives_reset(&connection, &by_reset), true);
 }
 
 static void the_side_that_closes_first_has_time_wait(void)
@@ -226,5 +325,12 @@ int main(void)
 	RUN(a_fin_is_not_payload);
 	RUN(a_round_trip_that_tcp_has_not_measured_is_none);
 	RUN(application_data_is_never_less_than_nothing);
+	RUN(an_alert_is_no_turn);
+	RUN(an_alert_may_be_read_in_two_calls);
+	RUN(a_server_that_answers_and_closes_has_closed);
+	RUN(data_as_long_as_an_alert_is_data_if_more_follows);
+	RUN(without_tls_there_are_no_alerts);
+	RUN(who_says_first_that_it_closes_has_closed);
+	RUN(a_reset_is_not_the_end_of_what_can_still_be_read);
 	return summary();
 }

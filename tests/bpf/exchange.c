@@ -355,8 +355,30 @@ static void the_agent_learns_that_a_client_falls_silent(void)
 	CHECK_EQUAL(exchange_falls_silent(&changed, IN), false);
 }
 
+/* By what OpenSSL sends: lengths of records with a Finished and with an alert. */
+static void an_alert_is_as_long_as_the_finished_tells(void)
+{
+	/* GCM, ChaCha20-Poly1305, RC4; CBC with SHA-1, SHA-256, SHA-384; 3DES. */
+	static const __u8 lengths[][2] = { { 40, 26 }, { 32, 18 }, { 36, 22 }, { 64, 48 },
+					   { 80, 64 }, { 96, 80 }, { 48, 32 } };
+	struct exchange exchange = fresh(TLSPROF_ROLE_SERVER);
+
+	for (int i = 0; i < 7; i++) {
+		exchange.in.length = lengths[i][0];
+		CHECK_EQUAL(exchange_alert_length(&exchange, IN), RECORD_HEADER + lengths[i][1]);
+	}
+	CHECK_EQUAL(exchange_alert_type(&exchange), CONTENT_ALERT);
+	exchange.seen = SEEN_SERVER_ENCRYPTED;
+	exchange.in.length = 53;
+	CHECK_EQUAL(exchange_alert_length(&exchange, IN), ALERT_RECORD_13);
+	exchange.in.length = 45;
+	CHECK_EQUAL(exchange_alert_length(&exchange, IN), ALERT_RECORD_13 - 8);
+	CHECK_EQUAL(exchange_alert_type(&exchange), CONTENT_APPLICATION_DATA);
+}
+
 int main(void)
 {
+	RUN(an_alert_is_as_long_as_the_finished_tells);
 	RUN(tls12_full_ends_with_the_servers_finished);
 	RUN(tls12_abbreviated_ends_with_the_clients_finished);
 	RUN(tls13_ends_with_the_clients_finished);

@@ -7,8 +7,8 @@ const https = require("https");
 
 const [cert, key] = process.argv.slice(2).map((path) => fs.readFileSync(path));
 
-const server = https.createServer({ cert, key, minVersion: "TLSv1.2" }, (_request, response) => {
-  response.setHeader("Connection", "close");
+const server = https.createServer({ cert, key, minVersion: "TLSv1.2" }, (request, response) => {
+  if (request.url !== "/keep") response.setHeader("Connection", "close");
   response.end("ok\n");
 });
 server.listen(0, "127.0.0.1", () => console.log(`port ${server.address().port}`));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{ConnectionId, Pid, Resumption, Role};
 
-/// Who ended a connection: who sent FIN or RST first.
+/// Who ended a connection: who sent close_notify (of TLS), FIN or RST first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Closer {
     /// The profiled process.

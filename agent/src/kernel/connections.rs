@@ -69,7 +69,16 @@ pub struct Connections {
 pub(super) const STATE: &str = "tcp_state";
 /// Handles what the kernel leaves out of the former.
 pub(super) const STATE_LEFT_OUT: &str = "tcp_state_left_out";
+/// Ends what the former two leave until the socket is destroyed: attached before them.
+const DESTROYED: &str = "tcp_destroyed";
 const STATE_TRACEPOINT: &str = "inet_sock_set_state";
+
+/// The programs at changes of a connection's state, with their tracepoints.
+const STATES: [(&str, &str); 3] = [
+    (DESTROYED, "tcp_destroy_sock"),
+    (STATE, STATE_TRACEPOINT),
+    (STATE_LEFT_OUT, STATE_TRACEPOINT),
+];
 
 /// Opens the object by `open`, again for each way that the kernel refuses, and
 /// attaches what of connections can be followed.
@@ -183,19 +192,21 @@ fn attach_life_cycle(
 }
 
 fn load_state(bpf: &mut Ebpf, types: &KernelTypes) -> Result<(), String> {
-    each_state(bpf, |program| program.load(STATE_TRACEPOINT, types.btf()))
+    each_state(bpf, |program, tracepoint| {
+        program.load(tracepoint, types.btf())
+    })
 }
 
 fn start_state(bpf: &mut Ebpf) -> Result<(), String> {
-    each_state(bpf, |program| program.attach().map(drop))
+    each_state(bpf, |program, _| program.attach().map(drop))
 }
 
 fn each_state(
     bpf: &mut Ebpf,
-    act: impl Fn(&mut BtfTracePoint) -> Result<(), ProgramError>,
+    act: impl Fn(&mut BtfTracePoint, &str) -> Result<(), ProgramError>,
 ) -> Result<(), String> {
-    [STATE, STATE_LEFT_OUT].iter().try_for_each(|name| {
+    STATES.iter().try_for_each(|(name, tracepoint)| {
         let program = program(bpf, name).map_err(|error| reason(&error))?;
-        act(program).map_err(|error| format!("tp_btf/{STATE_TRACEPOINT}: {}", reason(&error)))
+        act(program, tracepoint).map_err(|error| format!("tp_btf/{tracepoint}: {}", reason(&error)))
     })
 }

@@ -44,7 +44,7 @@ fn endings(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result 
     let mut metric = Writer::counter(
         encoder,
         "tlsprof_connections_closed",
-        "TCP connections that ended, by who sent FIN or RST first.",
+        "TCP connections that ended, by who closed first: by close_notify, FIN or RST.",
     )?;
     by_closer(&mut metric, ledger, |closed| closed.count)?;
     let mut metric = Writer::counter(

@@ -30,7 +30,7 @@ pub struct Connections {
 /// Connections that ended in one way.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct ClosedConnections {
-    /// Who sent FIN or RST first: `local` (the service), `remote` (its peer), or
+    /// Who sent close_notify, FIN or RST first: `local` (the service), `remote` (its peer), or
     /// `timeout` (the peer no longer answered).
     pub closed_by: String,
     /// How many.
