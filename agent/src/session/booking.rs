@@ -27,6 +27,8 @@ pub(super) struct Desk<'a> {
     pub joiner: &'a mut Joiner,
     pub asking: Option<&'a mut Asking>,
     pub ledger: &'a mut Ledger,
+    /// A process was found to listen on the selected port.
+    pub appeared: bool,
 }
 
 impl Desk<'_> {
@@ -37,6 +39,10 @@ impl Desk<'_> {
         at: Duration,
         see: &mut impl FnMut(&str, &Evidence),
     ) {
+        // Before anything else of that connection.
+        if let Evidence::Opened(opening) = &evidence {
+            self.appeared |= self.table.follow_connection(opening);
+        }
         let process = match &evidence {
             Evidence::Hello(chunk) => Some(chunk.process),
             Evidence::Handshake(handshake) => Some(handshake.process),
@@ -297,6 +303,7 @@ impl Session {
             joiner: &mut self.joiner,
             asking: self.asking.as_mut(),
             ledger: &mut ledger,
+            appeared: false,
         };
         work(&mut self.loaded, &mut desk)
     }

@@ -9,6 +9,7 @@ mod facts;
 pub mod governor;
 mod images;
 mod listening;
+mod port;
 mod queues;
 mod readings;
 mod sampling;
@@ -49,6 +50,7 @@ use crate::privilege;
 use asking::Asking;
 use budget::Budget;
 use listening::Listening;
+use port::PortListeners;
 use queues::Queues;
 use readings::Readings;
 use sampling::SampleDesk;
@@ -110,6 +112,7 @@ pub struct Session {
     asking: Option<Asking>,
     queues: Queues,
     listening: Listening,
+    port: PortListeners,
     ledger: SharedLedger,
     /// The user named what to profile, so that all of it is worth showing.
     named: bool,
@@ -183,6 +186,7 @@ impl Session {
             asking,
             queues: Queues::new(),
             listening,
+            port: PortListeners::default(),
             ledger,
             named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
@@ -209,6 +213,7 @@ impl Session {
         session.read_accept_queues(true);
         session.begin_cpu();
         session.begin_sampling();
+        session.note_port_listeners();
         session.began = Instant::now();
         session.host_time_before = HostTime::read();
         Ok(session)
@@ -263,6 +268,7 @@ impl Session {
                 see(service, evidence);
             })?;
         }
+        self.settle_port();
         self.flush(&mut see);
         self.take_samples();
         self.take_packets();
@@ -305,7 +311,7 @@ impl Session {
 
     fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
         let now = monotonic_now();
-        self.undecodable += self.with_desk(|loaded, desk| {
+        let (undecodable, ended, appeared) = self.with_desk(|loaded, desk| {
             desk.ledger.advance(now);
             let calls_seen = loaded.connections.calls.is_ok();
             let mut undecodable = 0;
@@ -331,8 +337,11 @@ impl Session {
             if all_taken {
                 desk.advance(now, see);
             }
-            undecodable
+            (undecodable, ended, desk.appeared)
         });
+        self.undecodable += undecodable;
+        self.note_port_ends(&ended);
+        self.follow_port(appeared);
     }
 }
 
