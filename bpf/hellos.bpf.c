@@ -320,7 +320,7 @@ static __noinline void finish(struct connection *connection, struct exchange *ex
 	exchange->stage = STAGE_ENDING;
 	exchange->request_came = more != 0;
 	exchange->ended = now;
-	begin_phase(connection->id, now);
+	begin_phase(connection->id, now, 0);
 }
 
 static __noinline void describe_exchange(struct exchange *exchange, __u32 pid)
@@ -332,13 +332,26 @@ static __noinline void describe_exchange(struct exchange *exchange, __u32 pid)
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 }
 
+/* The thread that answers now did not read what it answers; that was done at `read`. */
+static __always_inline void take_over(struct exchange *exchange, struct socket_call *call,
+				      __u64 read)
+{
+	struct timed *timed = timed_here();
+
+	if (timed)
+		exchange_hand_over(exchange, read, begin_of_job(timed, call_time(call), read));
+}
+
 /* Handshake bytes have moved; `at_work`: the thread was at work on this handshake
- * until now. */
+ * until now; `before`: when the last ones had moved. */
 static __always_inline void advance(struct connection *connection, struct exchange *exchange,
-				    struct socket_call *call, __u32 more, bool at_work)
+				    struct socket_call *call, __u32 more, bool at_work,
+				    __u64 before)
 {
 	__u8 direction = call->direction;
 	bool first = connection->tls == TLSPROF_TLS_NONE;
+	bool taken_over = direction == TLSPROF_DIRECTION_OUT && !at_work &&
+			  (exchange->sent || exchange->unanswered);
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 
 	if (first || pid != exchange->event.header.pid)
@@ -350,15 +363,15 @@ static __always_inline void advance(struct connection *connection, struct exchan
 	if (!exchange->object)
 		join_exchange(exchange, connection->id,
 			      first && direction == TLSPROF_DIRECTION_OUT);
-	if (direction == TLSPROF_DIRECTION_OUT && exchange->unanswered && !at_work)
-		exchange->event.offloaded = 1;
+	if (taken_over && exchange->unanswered)
+		take_over(exchange, call, before);
 	exchange_moved(exchange, direction);
 	connection->handshake_received = exchange->in.moved;
 	connection->handshake_sent = exchange->out.moved;
 	if (exchange->event.outcome)
 		finish(connection, exchange, call, more);
 	else
-		begin_phase(connection->id, call_time(call));
+		begin_phase(connection->id, call_time(call), taken_over ? before : 0);
 }
 
 /* A client that has said hello gets something else than TLS for an answer. */
@@ -379,9 +392,11 @@ static __always_inline bool watch(struct connection *connection, struct socket_c
 	struct transfer *transfer;
 	__u8 followed = FOLLOWED_LOST;
 	__u32 more = 0;
+	__u64 before;
 
 	if (!exchange)
 		return false;
+	before = exchange->touched;
 	exchange->peer_closed = connection->peer_closed;
 	transfer = begin_transfer(connection, call);
 	if (transfer) {
@@ -408,6 +423,6 @@ static __always_inline bool watch(struct connection *connection, struct socket_c
 	}
 	if (!exchange->began)
 		return false;
-	advance(connection, exchange, call, more, worked_on);
+	advance(connection, exchange, call, more, worked_on, before);
 	return true;
 }

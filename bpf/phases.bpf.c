@@ -9,7 +9,9 @@
  * library needs to be known.
  *
  * The call itself and what the library does before it are not after it: a phase
- * begins with the thread's last socket call or wake-up, if that is not long ago.
+ * begins with the thread's last socket call or wake-up, if that is not long ago. A thread
+ * that answers what another one has read was given that job: the whole time since its
+ * wake-up or its last job counts, but none from before the read.
  */
 #include "include/exchange.h"
 #include "include/maps.h"
@@ -141,7 +143,20 @@ static __always_inline void end_phase(bool idle)
 	leave_phase(timed, bpf_map_lookup_elem(&exchanges, &connection), idle, bpf_ktime_get_ns());
 }
 
-static __noinline void begin_phase(__u64 connection, __u64 now)
+/* When the current thread began what led to its socket call; `read`: when another thread
+ * read what this one answers, 0 if none did. */
+static __always_inline __u64 begin_of_job(const struct timed *timed, __u64 now, __u64 read)
+{
+	__u64 since = timed->since;
+
+	if (since > now)
+		return since; /* it was preempted since */
+	if (read && since)
+		return since > read ? since : read;
+	return now - since <= LEAD_NS ? since : now;
+}
+
+static __noinline void begin_phase(__u64 connection, __u64 now, __u64 read)
 {
 	struct timed *timed = timed_here();
 	struct phase *phase;
@@ -149,15 +164,12 @@ static __noinline void begin_phase(__u64 connection, __u64 now)
 	if (!timed)
 		return;
 	phase = &timed->at_work;
-	/* The thread was preempted since. */
-	if (timed->since > now)
-		now = timed->since;
 	timed->keep_up = KEEP_UP;
 	/* First, so that a preemption keeps `at_work` for this thread. */
 	timed->phase = (__u32)bpf_get_current_pid_tgid();
 	barrier();
 	__builtin_memset(phase, 0, sizeof(*phase));
 	phase->connection = connection;
-	clock_begin(&phase->clock, now - timed->since <= LEAD_NS ? timed->since : now);
+	clock_begin(&phase->clock, begin_of_job(timed, now, read));
 	claim_sample(phase->clock.began);
 }

@@ -80,6 +80,11 @@ static __always_inline void unpark(struct clock *clock, __u64 now)
 	__sync_fetch_and_add(&threads_parked, -1);
 }
 
+static __always_inline bool owes_answer(const struct exchange *exchange)
+{
+	return exchange && exchange->unanswered && exchange->stage == STAGE_HANDSHAKE;
+}
+
 /*
  * A thread that waits for a lock, a disk or random numbers is still at work on
  * its handshake; one that waits for the network, for a pipe, by which threads are
@@ -94,7 +99,7 @@ static __always_inline bool ends_phase(const struct exchange *exchange, __u8 rea
 		return false;
 	/* A thread of a pool waits for its next job in the same way: only one that
 	 * owes the peer an answer is taken to come back to this one. */
-	return !exchange || !exchange->unanswered || exchange->stage != STAGE_HANDSHAKE;
+	return !owes_answer(exchange);
 }
 
 /* A thread that is at work on a handshake leaves the CPU. */
@@ -109,6 +114,12 @@ static __always_inline void park_phase(struct timed *timed, __u64 now, __u8 reas
 		add_phase(phase, exchange, true, now);
 		return;
 	}
+	/* Another thread may end it before this one comes back, if it does. */
+	if (exchange && reason == TLSPROF_WAIT_LOCK) {
+		exchange_add(exchange, &phase->clock, exchange->tail, now);
+		__builtin_memset(&phase->clock, 0, sizeof(phase->clock));
+		clock_begin(&phase->clock, now);
+	}
 	clock_off_cpu(&phase->clock, now, reason);
 	if (bpf_map_update_elem(&parked_phases, &tid, phase, BPF_ANY))
 		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
@@ -119,28 +130,29 @@ static __always_inline void park_phase(struct timed *timed, __u64 now, __u8 reas
 /* Waits for a lock inside a handshake are shorter. */
 #define LONG_LOCK_NS 10000000
 
+/* Whether a thread that waited for a lock comes back to the same job: what it did before
+ * is added already. */
+static __always_inline bool goes_on(const struct phase *phase, __u64 now)
+{
+	__u64 connection = phase->connection;
+
+	return now - phase->clock.off_since <= LONG_LOCK_NS &&
+	       owes_answer(bpf_map_lookup_elem(&exchanges, &connection));
+}
+
 /* It is back on a CPU. */
 static __always_inline void unpark_phase(struct timed *timed, __u32 tid, __u64 now)
 {
 	struct phase *parked = bpf_map_lookup_elem(&parked_phases, &tid);
 	struct phase *phase = &timed->at_work;
-	__u64 connection, left;
 
 	if (!parked)
 		return;
 	*phase = *parked;
 	bpf_map_delete_elem(&parked_phases, &tid);
-	left = phase->clock.off_since;
 	unpark(&phase->clock, now);
-	if (phase->clock.off_reason != TLSPROF_WAIT_LOCK || now - left <= LONG_LOCK_NS) {
+	if (phase->clock.off_reason != TLSPROF_WAIT_LOCK || goes_on(phase, now))
 		timed->phase = tid;
-		return;
-	}
-	/* For another job. */
-	phase->clock.wait[TLSPROF_WAIT_LOCK] -= now - left;
-	phase->clock.on_since = 0;
-	connection = phase->connection;
-	add_phase(phase, bpf_map_lookup_elem(&exchanges, &connection), false, left);
 }
 
 static __always_inline void handle_switch_out(struct task_struct *prev, bool preempt,

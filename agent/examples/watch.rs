@@ -47,6 +47,7 @@ fn handshake(number: usize) -> Handshake {
         flights: None,
         finish_and_answer: Duration::ZERO,
         offloaded: false,
+        unseen: Duration::ZERO,
         waits: [Duration::ZERO; 8],
         calls: 2,
         probe_hits: 20,

@@ -205,16 +205,17 @@ struct tlsprof_handshake_event {
 	__u8 key_derivation_observed;
 	__u8 groups_named; /* names that `group` was set to, saturating */
 	__u8 source;       /* enum tlsprof_source */
-	/* SOCKET, 1: a thread wrote that had not read just before. TLS is done
-	 * elsewhere than where the socket is read, and `cpu` is not the whole. */
-	__u8 offloaded;
+	/* SOCKET, 1: a thread answered that had not read what it answered, see `unseen_us`. */
+	__u8 handed_over;
 	/* SOCKET, 1: a handshake of the library names `connection`, or will; no other
 	 * is the same. */
 	__u8 named;
 	__u32 probe_hits;         /* probes hit inside the calls: their cost is in `cpu` */
 	__u32 signature_bytes;    /* length of the own signature, 0 for none */
 	__u32 encapsulated_bytes; /* length of a KEM ciphertext, 0 for none */
-	__u32 reserved2;
+	/* SOCKET: from the end of the reading thread's work to the beginning of the
+	 * answering one's, microseconds. Other threads cannot have worked on it for longer. */
+	__u32 unseen_us;
 	char group[TLSPROF_GROUP_LEN]; /* the library's name of the key exchange group */
 	char comm[TLSPROF_COMM_LEN];
 };

@@ -51,6 +51,7 @@ struct exchange {
 	__u64 began;
 	__u64 object;  /* the library's connection object that does it, 0 for not known */
 	__u64 touched; /* when its last bytes moved */
+	__u64 left;    /* when the last stretch of work on it ended */
 	struct records in, out;
 	struct prelude prelude; /* in STAGE_BEFORE_TLS */
 	__u16 seen;
@@ -345,6 +346,7 @@ static inline void exchange_add(struct exchange *exchange, const struct clock *c
 	struct tlsprof_handshake_event *event = &exchange->event;
 	__u64 cpu = clock_cpu(clock, now);
 
+	exchange->left = clock_now(clock, now);
 	/* Between a first ticket and the answer the request may be worked on. */
 	if (tail == TAIL_READ || (tail == TAIL_SENT && exchange->request_came))
 		return;
@@ -357,6 +359,21 @@ static inline void exchange_add(struct exchange *exchange, const struct clock *c
 	event->flight[exchange->flight & 1] += cpu;
 	if (exchange->ended)
 		exchange->ended = now;
+}
+
+/*
+ * A thread begins its part at `from`: it answers what another one read at `read`. What
+ * was between the two threads' work nobody saw.
+ */
+static inline void exchange_hand_over(struct exchange *exchange, __u64 read, __u64 from)
+{
+	struct tlsprof_handshake_event *event = &exchange->event;
+	__u64 left = exchange->left > read ? exchange->left : read;
+	__u64 unseen = from > left ? (from - left) / 1000 : 0;
+
+	event->handed_over = 1;
+	unseen += event->unseen_us;
+	event->unseen_us = unseen < ~0U ? unseen : ~0U;
 }
 
 /* The event of a handshake that is over. */

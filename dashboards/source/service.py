@@ -261,10 +261,11 @@ def _trust() -> Row:
                 "Handshakes by source",
                 Text(
                     "Handshakes a second by what measured them: probes in the TLS library, or socket calls."
-                    " `offloaded`: other threads do the TLS, so that their CPU time is not known.",
+                    " `offloaded`: another thread answered than the one that read, and further threads may have"
+                    " worked in between, so that their CPU time is a lower bound.",
                     "library, which also knows steps; socket where the library has no symbols.",
-                    "`tlsprof list` says why a service is not probed. Offloaded ones make CPU in handshakes"
-                    " too low.",
+                    "`tlsprof list` says why a service is not probed. Offloaded ones may make CPU in"
+                    " handshakes too low.",
                     NO_HANDSHAKE,
                 ),
                 PER_SECOND,

@@ -292,6 +292,24 @@ static void a_refused_client_certificate_is_a_failure(void)
 	CHECK_EQUAL(exchange_may_refuse(&used, RECORD_HEADER + 19), false);
 }
 
+static void between_two_threads_nobody_saw_the_work(void)
+{
+	struct exchange exchange = { .left = 5000 };
+
+	/* The thread that read stopped work on it at 5000. */
+	exchange_hand_over(&exchange, 1000, 9000);
+	CHECK_EQUAL(exchange.event.handed_over, 1);
+	CHECK_EQUAL(exchange.event.unseen_us, 4);
+	/* It is still at work: all since the read was between. */
+	exchange_hand_over(&exchange, 20000, 26000);
+	CHECK_EQUAL(exchange.event.unseen_us, 10);
+	/* The other one took over at once. */
+	exchange_hand_over(&exchange, 30000, 30000);
+	CHECK_EQUAL(exchange.event.unseen_us, 10);
+	exchange_hand_over(&exchange, 0, ~0ULL);
+	CHECK_EQUAL(exchange.event.unseen_us, ~0U);
+}
+
 static void work_on_the_request_is_not_handshake(void)
 {
 	struct exchange exchange = with_request();
@@ -396,6 +414,7 @@ int main(void)
 	RUN(tickets_are_told_from_an_answer);
 	RUN(an_answer_in_two_writes_is_no_ticket);
 	RUN(a_refused_client_certificate_is_a_failure);
+	RUN(between_two_threads_nobody_saw_the_work);
 	RUN(work_on_the_request_is_not_handshake);
 	RUN(in_tls13_only_alerts_are_copied_after_the_hellos);
 	RUN(the_agent_learns_that_a_client_falls_silent);

@@ -35,18 +35,18 @@ pub(super) struct Subject<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub count: u64,
-    /// Those of them whose CPU time is known.
-    pub costed: u64,
+    /// Those of them whose CPU time is a lower bound.
+    pub offloaded: u64,
     /// CPU time, in seconds.
     pub cpu: f64,
 }
 
 impl Tally {
-    /// CPU time of one, in seconds; 0 where no cost is known.
+    /// CPU time of one, in seconds; 0 where there is none.
     pub fn each(self) -> f64 {
-        match self.costed {
+        match self.count {
             0 => 0.0,
-            costed => self.cpu / costed as f64,
+            count => self.cpu / count as f64,
         }
     }
 }
@@ -194,7 +194,7 @@ impl Tally {
     fn plus(self, sum: &HandshakeSum) -> Self {
         Self {
             count: self.count + sum.count,
-            costed: self.costed + (sum.count - sum.offloaded.min(sum.count)),
+            offloaded: self.offloaded + sum.offloaded,
             cpu: self.cpu + sum.cpu.as_secs_f64(),
         }
     }

@@ -100,6 +100,15 @@ impl ListeningPorts {
         PortReader::default().read(proc, pids.into_iter().map(|pid| (pid, 0)))
     }
 
+    /// These processes listen on this port, and no others anywhere.
+    #[cfg(test)]
+    pub fn on<const N: usize>(port: u16, pids: [Pid; N]) -> Self {
+        let one = |pid| (pid, BTreeSet::from([port]));
+        Self {
+            by_process: pids.map(one).into(),
+        }
+    }
+
     fn of_holders(sockets: impl Iterator<Item = Vec<(Pid, u16)>>) -> Self {
         let mut by_process: BTreeMap<Pid, BTreeSet<u16>> = BTreeMap::new();
         for holders in sockets {

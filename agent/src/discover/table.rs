@@ -76,6 +76,8 @@ pub struct ProcessTable<S> {
     remapped: BTreeSet<Pid>,
     accounts: Accounts,
     wanted: Wanted,
+    /// Who listens there is selected, see [`follow_connection`](Self::follow_connection).
+    port: Option<u16>,
     scanned: bool,
     ignored: u64,
 }
@@ -92,6 +94,7 @@ impl<S: ProcessSource> ProcessTable<S> {
             remapped: BTreeSet::new(),
             accounts: Accounts::default(),
             wanted: Wanted::All,
+            port: None,
             scanned: false,
             ignored: 0,
         }

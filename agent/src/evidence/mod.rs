@@ -238,9 +238,11 @@ pub struct Handshake {
     /// handshake bytes where application data came with them: finishing the
     /// handshake and answering the request cannot be told apart.
     pub finish_and_answer: Duration,
-    /// [`Source::Socket`]: TLS is done by other threads than those that read
-    /// the socket, so that `cpu` is not the whole.
+    /// [`Source::Socket`]: another thread answered than the one that had read, and it is
+    /// not proved that these two did all the work: `cpu` may lack some of it.
     pub offloaded: bool,
+    /// Time between the work of the two, an upper bound of what `cpu` lacks.
+    pub unseen: Duration,
     /// Time off the CPU for each of [`WaitReason::ALL`].
     pub waits: [Duration; 8],
     /// Calls into the library that it took, retries included.

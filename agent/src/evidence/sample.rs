@@ -34,6 +34,7 @@ pub(crate) fn handshake() -> Handshake {
         flights: None,
         finish_and_answer: Duration::ZERO,
         offloaded: false,
+        unseen: Duration::ZERO,
         waits: [120, 0, 0, 300, 0, 0, 10, 2420].map(Duration::from_micros),
         calls: 2,
         probe_hits: 20,

@@ -73,7 +73,7 @@ impl HandshakeKey {
 pub struct HandshakeSum {
     /// How many.
     pub count: u64,
-    /// Those of them whose CPU time is not known: see
+    /// Those of them whose CPU time may be more than what is known of it: see
     /// [`SocketAccount::offloaded`].
     pub offloaded: u64,
     /// CPU time.
@@ -82,7 +82,7 @@ pub struct HandshakeSum {
     pub duration: Duration,
     /// Reason number of the library -> how many; 0 for reasons beyond the limit.
     pub errors: BTreeMap<u32, u64>,
-    /// CPU time of those in which it is known, for its mean and the error of that.
+    /// CPU time of each, for its mean and the error of that.
     pub costs: Moments,
 }
 
@@ -120,12 +120,9 @@ impl HandshakeSum {
     pub(super) fn record(&mut self, handshake: &Handshake) {
         self.count += 1;
         self.duration = self.duration.saturating_add(bounded(handshake.duration));
-        if handshake.offloaded {
-            self.offloaded += 1;
-        } else {
-            self.cpu = self.cpu.saturating_add(bounded(handshake.cpu));
-            self.costs.record(handshake.cpu);
-        }
+        self.offloaded += u64::from(handshake.offloaded);
+        self.cpu = self.cpu.saturating_add(bounded(handshake.cpu));
+        self.costs.record(handshake.cpu);
         if let Some(reason) = handshake.error_reason {
             let kept = self.errors.len() < REASONS || self.errors.contains_key(&reason);
             *self
@@ -145,9 +142,6 @@ impl RoleAccount {
     pub(super) fn record(&mut self, handshake: &Handshake, limits: Limits) {
         self.hellos.record(handshake);
         self.socket.record(handshake);
-        if handshake.offloaded {
-            return;
-        }
         if handshake.outcome == Outcome::Completed {
             let cost = self.costs.entry(handshake.resumption).or_default();
             cost.cpu.record(handshake.cpu);

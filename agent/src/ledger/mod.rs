@@ -284,6 +284,12 @@ impl Ledger {
             .sum()
     }
 
+    /// Whether probes in a TLS library have shown any handshake.
+    pub fn has_library_handshakes(&self) -> bool {
+        let keys = self.services.values().flat_map(|one| one.handshakes.keys());
+        keys.into_iter().any(|key| key.source == Source::Library)
+    }
+
     /// All accounts, by name.
     pub fn services(&self) -> impl Iterator<Item = (&str, &ServiceAccount)> {
         self.services

@@ -11,7 +11,7 @@ use super::{Ledger, OTHER, bounded};
 /// Handshakes that only socket calls showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocketAccount {
-    /// How many, without those that were offloaded.
+    /// How many.
     pub handshakes: u64,
     /// Their CPU time, of which no step is known.
     pub cpu: Duration,
@@ -20,8 +20,8 @@ pub struct SocketAccount {
     pub first_flight: Duration,
     /// The part from the peer's next bytes to the end: key agreement in TLS 1.2.
     pub last_flight: Duration,
-    /// Handshakes whose TLS is done by other threads than those that read the
-    /// socket. Their CPU time is not known, and in no sum.
+    /// Those of them that another thread answered than the one that read the socket, where
+    /// further threads may have worked as well: their CPU time is a lower bound.
     pub offloaded: u64,
 }
 
@@ -30,10 +30,7 @@ impl SocketAccount {
         if handshake.source != Source::Socket {
             return;
         }
-        if handshake.offloaded {
-            self.offloaded += 1;
-            return;
-        }
+        self.offloaded += u64::from(handshake.offloaded);
         self.handshakes += 1;
         self.cpu = self.cpu.saturating_add(bounded(handshake.cpu));
         let [first, last] = handshake.flights.unwrap_or_default();

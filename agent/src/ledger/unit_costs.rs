@@ -72,11 +72,12 @@ pub struct UnitCost {
 
 impl ServiceAccount {
     /// What units cost, as far as there are samples and units.
+    #[allow(clippy::cast_precision_loss, reason = "statistics")]
     pub fn unit_costs(&self) -> Vec<UnitCost> {
         let (bytes, cipher) = self.application_bytes();
         let whole = self.connections_are_whole();
         let units = [
-            (Unit::Handshake, self.timed_handshakes(), None),
+            (Unit::Handshake, self.handshake_count() as f64, None),
             (Unit::Turn, if whole { self.turns() } else { 0.0 }, None),
             (Unit::Megabyte, if whole { bytes } else { 0.0 }, cipher),
         ];
@@ -130,13 +131,6 @@ impl ServiceAccount {
             samples,
             cipher,
         })
-    }
-
-    /// Handshakes whose thread is known, as it is in the phase of a handshake.
-    #[allow(clippy::cast_precision_loss, reason = "statistics")]
-    fn timed_handshakes(&self) -> f64 {
-        let offloaded: u64 = self.roles.values().map(|role| role.socket.offloaded).sum();
-        self.handshake_count().saturating_sub(offloaded) as f64
     }
 
     /// Turns as a server; of a service that is only a client, as that: what a proxy

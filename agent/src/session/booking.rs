@@ -26,6 +26,8 @@ pub(super) struct Desk<'a> {
     registry: &'a Registry,
     joiner: &'a mut Joiner,
     pub books: Books<'a>,
+    /// A process was found to listen on the selected port.
+    pub appeared: bool,
 }
 
 /// Where complete evidence goes.
@@ -44,6 +46,10 @@ impl Desk<'_> {
         at: Duration,
         see: &mut impl FnMut(&str, &Evidence),
     ) {
+        // Before anything else of that connection.
+        if let Evidence::Opened(opening) = &evidence {
+            self.appeared |= self.books.table.follow_connection(opening);
+        }
         let process = match &evidence {
             Evidence::Hello(chunk) => Some(chunk.process),
             Evidence::Handshake(handshake) => Some(handshake.process),
@@ -312,6 +318,7 @@ impl Session {
                 table: &mut self.table,
                 ledger: &mut ledger,
             },
+            appeared: false,
         };
         work(&mut self.loaded, &mut desk)
     }

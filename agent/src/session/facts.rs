@@ -216,7 +216,7 @@ impl Session {
 
     /// What it means that nothing which the user named has a TLS library.
     pub fn note_on_library(&self) -> Option<String> {
-        (self.named && !self.has_library()).then(|| {
+        (self.named && !self.has_library() && !self.ledger().has_library_handshakes()).then(|| {
             "No TLS library that tlsprof knows (OpenSSL 1.1.1 and 3.x, shared, or static with \
              symbols): there is nothing to probe, and what is shown comes from socket calls only."
                 .to_owned()
@@ -240,6 +240,7 @@ impl Session {
     /// What a reader must know to judge the figures.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        notes.extend(self.note_on_port());
         notes.extend(self.note_on_library());
         if self.loaded.mode == UprobeMode::Single {
             notes.push("This kernel has no uprobe_multi (Linux 6.6): attaching and releasing takes longer.".to_owned());

@@ -36,6 +36,9 @@ pub(super) struct Listening {
     all_next: Instant,
     /// How long it takes to look through all processes.
     all_took: Duration,
+    news: bool,
+    /// What is being read is out of date already.
+    again: bool,
 }
 
 impl Listening {
@@ -49,7 +52,21 @@ impl Listening {
             next: now,
             all_next: now + (took * REST_OF_ALL).max(PERIOD),
             all_took: took,
+            news: false,
+            again: false,
         }
+    }
+
+    /// Has all processes read again at once: it is known that something has changed.
+    pub(super) fn hurry(&mut self) {
+        self.next = Instant::now();
+        self.all_next = self.next;
+        self.again = self.reading.is_some();
+    }
+
+    /// Whether the ports were read again since this was last asked.
+    pub(super) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.news)
     }
 
     /// What is known of all processes' ports.
@@ -74,7 +91,10 @@ impl Listening {
 
     fn finish(&mut self, read: Reading) {
         let now = Instant::now();
-        self.next = now + (read.took * REST).max(PERIOD);
+        if !std::mem::take(&mut self.again) {
+            self.next = now + (read.took * REST).max(PERIOD);
+        }
+        self.news = true;
         self.all_took = self.all_took.max(read.took);
         (self.known, self.reader) = (read.known, read.reader);
     }

@@ -10,6 +10,7 @@ pub mod governor;
 mod images;
 mod learned;
 mod listening;
+mod port;
 mod queues;
 mod readings;
 mod sampling;
@@ -52,6 +53,7 @@ use crate::privilege;
 use asking::Asking;
 use budget::Budget;
 use listening::Listening;
+use port::PortListeners;
 use queues::Queues;
 use readings::Readings;
 use sampling::SampleDesk;
@@ -115,6 +117,7 @@ pub struct Session {
     signatures: Signatures,
     queues: Queues,
     listening: Listening,
+    port: PortListeners,
     ledger: SharedLedger,
     /// The user named what to profile, so that all of it is worth showing.
     named: bool,
@@ -187,6 +190,7 @@ impl Session {
             signatures: Signatures::new(asking),
             queues: Queues::new(),
             listening,
+            port: PortListeners::default(),
             ledger,
             named: options.selection != Selection::All,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
@@ -210,6 +214,7 @@ impl Session {
             .begin(&mut session.loaded, &mut session.registry)?;
         session.follow_images();
         session.begin_sampling();
+        session.note_port_listeners();
         session.begin();
         Ok(session)
     }
@@ -295,6 +300,7 @@ impl Session {
             self.ask();
             self.take_mappings();
         }
+        self.settle_port();
         self.flush(&mut see);
         self.book_cpu_as_read();
         self.settle_cpu();
@@ -334,7 +340,7 @@ impl Session {
 
     fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
         let now = monotonic_now();
-        self.undecodable += self.with_desk(|loaded, desk| {
+        let (undecodable, ended, appeared) = self.with_desk(|loaded, desk| {
             desk.books.advance(now);
             let calls_seen = loaded.connections.calls.is_ok();
             let mut undecodable = 0;
@@ -360,8 +366,11 @@ impl Session {
             if all_taken {
                 desk.advance(now, see);
             }
-            undecodable
+            (undecodable, ended, desk.appeared)
         });
+        self.undecodable += undecodable;
+        self.note_port_ends(&ended);
+        self.follow_port(appeared);
     }
 }
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Iterator, Optional, Sequence
 
 from .certificates import Certificate
-from .paths import PROGRAMS
+from .paths import PROGRAMS, TESTS
 from .processes import Argument, Process, private_copy
-from .servers import Server, announcing, on_free_port
+from .servers import START_SECONDS, Server, announcing, on_free_port
 
 NSS_NICKNAME = "own"
 
@@ -73,6 +73,18 @@ def java(
         command.append(threads)
     with announcing(command) as server:
         yield server
+
+
+@contextmanager
+def tomcat(folder: Path, certificate: Certificate) -> Iterator[tuple[Server, Server]]:
+    """Tomcat with its NIO connectors: with TLS, and without. The simple compiler of the virtual
+    machine is soon done, so that the machine itself takes little of the CPU time."""
+    subprocess.run(["make", "--silent", "-C", TESTS, f"OUT={PROGRAMS}", "tomcat"], check=True, timeout=300)
+    command = [_private_java(folder), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]
+    command += ["-cp", f"{PROGRAMS}/tomcat:{PROGRAMS}/tomcat/*", "TomcatServer"]
+    with Process([*command, certificate.cert, certificate.key, folder]) as process:
+        ports = process.wait_for_line("port ", START_SECONDS).split()
+        yield Server(int(ports[1]), process), Server(int(ports[3]), process)
 
 
 def _private_java(folder: Path) -> Path:

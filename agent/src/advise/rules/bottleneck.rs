@@ -8,6 +8,10 @@ use crate::units::{count, percent, time};
 /// Less CPU time than this, in seconds, is no load to judge by.
 const LOAD: f64 = 1.0;
 
+/// Part of the handshakes that further threads may have worked on, see
+/// [`Handshake::offloaded`](crate::evidence::Handshake::offloaded).
+const FEW: u64 = 10;
+
 /// TLS handshakes take less than any change to them could be worth. What encryption of
 /// data takes belongs here too, as soon as the ledger tells it.
 pub(super) fn not_tls(subject: &Subject<'_>) -> Option<Finding> {
@@ -17,7 +21,7 @@ pub(super) fn not_tls(subject: &Subject<'_>) -> Option<Finding> {
         .map_or(0, |account| account.opened);
     let cpu = subject.cpu();
     let seconds = subject.account.handshake_cpu().as_secs_f64();
-    let offloaded = completed.costed < completed.count;
+    let offloaded = completed.offloaded > completed.count / FEW;
     let enough = subject.enough(completed.count.max(connections)) && cpu >= LOAD;
     if completed.count == 0 || offloaded || !enough || subject.worth(seconds) {
         return None;

@@ -182,7 +182,7 @@ fn statement(subject: &Subject<'_>, slow: &Slow) -> String {
             " The key exchange takes {} of CPU in each.",
             time(step.likely)
         )),
-        None if slow.all.costed > 0 => text.push_str(&format!(
+        None if slow.all.count > 0 => text.push_str(&format!(
             " One such handshake takes {} of CPU.",
             time(slow.all.each())
         )),

@@ -41,22 +41,22 @@ fn wait(subject: &Subject<'_>, reason: WaitReason, id: Id, title: &str) -> Optio
     let waited = role.waits.get(reason as usize)?.as_secs_f64();
     let all = own_time(role, handshakes.cpu);
     let share = waited / all;
-    if !subject.enough(handshakes.costed) || all <= 0.0 || share < subject.thresholds.min_saving {
+    if !subject.enough(handshakes.count) || all <= 0.0 || share < subject.thresholds.min_saving {
         return None;
     }
-    let each = waited / handshakes.costed as f64;
+    let each = waited / handshakes.count as f64;
     let evidence = Evidence {
-        basis: subject.basis(Observed::Handshakes, handshakes.costed),
+        basis: subject.basis(Observed::Handshakes, handshakes.count),
         statements: vec![format!(
             "{} handshakes waited {} for it, {} each: {} of the time that they take in the server \
              itself.",
-            count(handshakes.costed),
+            count(handshakes.count),
             time(waited),
             time(each),
             percent(share)
         )],
         figures: vec![
-            ("handshakes", handshakes.costed as f64),
+            ("handshakes", handshakes.count as f64),
             ("wait_seconds", waited),
             ("wait_ratio", share),
         ],

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{ProcessSource, ProcessTable};
 use crate::discover::ports::ListeningPorts;
 use crate::discover::selection::{Selection, SelectionError};
-use crate::evidence::Pid;
+use crate::evidence::{Opening, Pid, Role};
 
 impl<S: ProcessSource> ProcessTable<S> {
     /// Limits the profile to the selected processes, and begins it anew: what was
@@ -31,9 +31,73 @@ impl<S: ProcessSource> ProcessTable<S> {
         };
         let live = self.entries.values().filter(|entry| entry.alive);
         self.wanted = selection.resolve(live.map(|entry| &entry.service), &roots)?;
+        self.port = match selection {
+            Selection::Port(port) => Some(*port),
+            _ => None,
+        };
         let family = self.with_descendants(roots);
         self.reselect(&family);
         Ok(())
+    }
+
+    /// The port whose listeners are selected, if the user named one.
+    pub const fn selected_port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// Selects who has a connection that was accepted on the selected port, if it is not
+    /// selected yet: it, or whose descendant it is, listens there now. Returns whether it did.
+    pub fn follow_connection(&mut self, opening: &Opening) -> bool {
+        let process = opening.owner.process;
+        if opening.role != Role::Server || self.port != Some(opening.port) {
+            return false;
+        }
+        if !self.entries.contains_key(&process) {
+            self.refresh(process);
+        }
+        !self.is_selected(process) && self.adopt(process)
+    }
+
+    /// Selects the processes that listen on the selected port now, and their descendants,
+    /// as well.
+    pub fn follow_listeners(&mut self, ports: &ListeningPorts) {
+        let Some(port) = self.port else {
+            return;
+        };
+        let listening = ports.listening_on(port).collect();
+        for pid in self.with_descendants(listening) {
+            self.adopt(pid);
+        }
+    }
+
+    /// Those of the processes that listen on the selected port whose parent does not.
+    pub fn heads_of_listeners(&self, ports: &ListeningPorts) -> Vec<Pid> {
+        let listening: BTreeSet<Pid> = self
+            .port
+            .map(|port| ports.listening_on(port).collect())
+            .unwrap_or_default();
+        let is_head = |pid: &Pid| {
+            let entry = self.entries.get(pid).filter(|entry| entry.alive);
+            entry.is_some_and(|entry| !listening.contains(&entry.parent))
+        };
+        listening.iter().copied().filter(is_head).collect()
+    }
+
+    /// Selects a live process that was not, with all that it did since the profile began.
+    fn adopt(&mut self, pid: Pid) -> bool {
+        let Some(mut entry) = self.entries.remove(&pid) else {
+            return false;
+        };
+        let adopted = entry.alive && !entry.selected;
+        if adopted {
+            entry.selected = true;
+            // New before old: an image in both is in use throughout.
+            let old = std::mem::take(&mut entry.images);
+            entry.images = self.share(pid, &entry, old.to_vec());
+            self.usage.release(old, false);
+        }
+        self.entries.insert(pid, entry);
+        adopted
     }
 
     fn with_descendants(&self, mut family: BTreeSet<Pid>) -> BTreeSet<Pid> {

@@ -5,6 +5,7 @@
 )]
 
 mod code;
+mod port;
 mod unselected;
 mod workers;
 

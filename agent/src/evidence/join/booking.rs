@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::Joiner;
 use super::dialogue::Dialogue;
-use super::process::Process;
 use crate::evidence::hello::Facts;
 use crate::evidence::{Comparison, ConnectionId, Evidence, Handshake, Outcome, Resumption, Source};
 
@@ -87,7 +86,8 @@ impl Joiner {
 
     pub(super) fn finish(&mut self, handshake: &mut Handshake) {
         if let Some(process) = self.processes.get_mut(handshake.process) {
-            Process::finish(process, handshake);
+            process.judge_handover(handshake);
+            process.finish(handshake);
         }
     }
 
@@ -99,7 +99,7 @@ impl Joiner {
         mut socket: Box<Handshake>,
         known: Option<(&'static str, Resumption)>,
     ) {
-        if !library.completed || socket.outcome != Outcome::Completed || socket.offloaded {
+        if !library.completed || socket.outcome != Outcome::Completed {
             return;
         }
         if let Some((version, resumption)) = known {
@@ -107,6 +107,9 @@ impl Joiner {
             socket.resumption = resumption;
         }
         self.finish(&mut socket);
+        if socket.offloaded {
+            return;
+        }
         self.ready.push(Evidence::Compared(Box::new(Comparison {
             process: socket.process,
             comm: std::mem::take(&mut socket.comm),

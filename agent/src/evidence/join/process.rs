@@ -70,9 +70,16 @@ pub(super) struct Process {
     pub libraries: BTreeSet<(Role, Number)>,
     alone: VecDeque<Alone>,
     last_parts: LastParts,
+    handovers: Handovers,
 }
 
 impl Process {
+    /// Whether the CPU time of a handshake that one thread read and another answered is
+    /// known in full.
+    pub(super) fn judge_handover(&mut self, handshake: &mut Handshake) {
+        handshake.offloaded = handshake.offloaded && !self.handovers.are_seen(handshake);
+    }
+
     pub(super) fn is_waiting(&self) -> bool {
         !self.sockets.is_empty() || !self.libraries.is_empty()
     }
@@ -111,6 +118,32 @@ impl Process {
     /// estimates the end of one that came together with application data.
     pub(super) fn finish(&mut self, handshake: &mut Handshake) {
         self.last_parts.finish(handshake);
+    }
+}
+
+/// Handshakes that one thread read and another one answered.
+///
+/// Work in a third thread would lie between the work of these two. Where that time is
+/// short against their work, there was none. Where it is long, the answer may have waited
+/// for a thread or a CPU. A server does all its handshakes in the same threads, so those
+/// with a short time speak for the others.
+#[derive(Debug, Default)]
+struct Handovers {
+    count: u32,
+    proved: u32,
+}
+
+impl Handovers {
+    /// Most of the work that may have been elsewhere in a handshake that proves it was not.
+    const UNSEEN: u32 = 4;
+    /// One in so many handshakes must be such a proof.
+    const SHARE: u32 = 8;
+
+    fn are_seen(&mut self, handshake: &Handshake) -> bool {
+        let proved = handshake.unseen * Self::UNSEEN <= handshake.cpu;
+        self.count = self.count.saturating_add(1);
+        self.proved = self.proved.saturating_add(proved.into());
+        proved || self.proved.saturating_mul(Self::SHARE) >= self.count
     }
 }
 

@@ -124,7 +124,7 @@ fn an_activity_without_samples_has_an_upper_limit() {
 }
 
 #[test]
-fn offloaded_handshakes_are_not_divided_by() {
+fn samples_of_offloaded_handshakes_are_divided_by_these_too() {
     let mut ledger = profiled("TLS_AES_128_GCM_SHA256");
     let offloaded = Handshake {
         source: Source::Socket,
@@ -133,7 +133,7 @@ fn offloaded_handshakes_are_not_divided_by() {
         ..sample::handshake()
     };
     ledger.record(SERVICE, &offloaded);
-    assert_eq!(costs(&ledger)[0].count, 500.0);
+    assert_eq!(costs(&ledger)[0].count, 501.0);
 }
 
 #[test]

@@ -247,7 +247,7 @@ impl Metrics {
     }
 
     fn observe_handshake(&self, service_name: &str, handshake: &Handshake) {
-        if handshake.outcome != Outcome::Completed || handshake.offloaded {
+        if handshake.outcome != Outcome::Completed {
             return;
         }
         let labels = CostLabels {

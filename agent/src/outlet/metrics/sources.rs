@@ -58,7 +58,7 @@ fn offloaded(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Resul
     let mut metric = Writer::counter(
         encoder,
         "tlsprof_handshakes_offloaded",
-        "TLS handshakes done by other threads than those that read the socket; their CPU time is not known.",
+        "TLS handshakes answered by another thread than the one that read the socket, where further threads may have worked; their CPU time is a lower bound.",
     )?;
     for (labels, account) in accounts(ledger) {
         metric.count(&labels, account.socket.offloaded)?;

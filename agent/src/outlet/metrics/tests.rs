@@ -314,10 +314,10 @@ fn handshakes_of_two_sources_are_one_series() {
         "tlsprof_handshakes_by_source_total{service_name=\"nginx\",role=\"server\",source=\"library\"} 2",
         "tlsprof_handshakes_by_source_total{service_name=\"nginx\",role=\"server\",source=\"socket\"} 2",
         "tlsprof_handshakes_offloaded_total{service_name=\"nginx\",role=\"server\"} 1",
-        "tlsprof_handshake_step_cpu_seconds_total{service_name=\"nginx\",role=\"server\",step=\"unmeasured\"} 0.00135",
-        "tlsprof_handshake_outcome_cpu_seconds_total{service_name=\"nginx\",role=\"server\",outcome=\"completed\"} 0.00405",
+        "tlsprof_handshake_step_cpu_seconds_total{service_name=\"nginx\",role=\"server\",step=\"unmeasured\"} 0.0027",
+        "tlsprof_handshake_outcome_cpu_seconds_total{service_name=\"nginx\",role=\"server\",outcome=\"completed\"} 0.0054",
         "tlsprof_handshake_outcome_cpu_seconds_total{service_name=\"nginx\",role=\"server\",outcome=\"failed\"} 0",
-        "tlsprof_handshake_flight_cpu_seconds_total{service_name=\"nginx\",role=\"server\",flight=\"last\"} 0.0001",
+        "tlsprof_handshake_flight_cpu_seconds_total{service_name=\"nginx\",role=\"server\",flight=\"last\"} 0.0002",
         "tlsprof_agreement_handshakes_total{service_name=\"nginx\",role=\"server\"} 1",
         "tlsprof_agreement_cpu_seconds_total{service_name=\"nginx\",role=\"server\",source=\"socket\"} 0.003",
     ] {

@@ -113,6 +113,12 @@ impl Service {
         groups.fold(0.0, |sum, group| sum + group.cpu_seconds)
     }
 
+    /// Whether the CPU time of so many handshakes is a lower bound that that of all is one.
+    pub fn handshake_cpu_is_lower_bound(&self) -> bool {
+        let offloaded: u64 = self.handshakes.iter().map(|group| group.offloaded).sum();
+        offloaded > self.handshake_count() / 10
+    }
+
     /// How many handshakes ended, in any way.
     pub fn handshake_count(&self) -> u64 {
         self.handshakes.iter().map(|group| group.count).sum()

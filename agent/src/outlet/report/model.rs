@@ -180,7 +180,7 @@ pub struct HandshakeGroup {
     pub errors: Vec<ErrorCount>,
     /// How many.
     pub count: u64,
-    /// Those of them whose CPU time is not known: see
+    /// Those of them whose CPU time is a lower bound: see
     /// [`SocketHandshakes::offloaded`].
     #[serde(default)]
     pub offloaded: u64,

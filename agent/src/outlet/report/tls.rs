@@ -82,7 +82,7 @@ pub(super) fn application(role: Role, account: &RoleAccount) -> Vec<ApplicationB
 
 pub(super) fn socket_handshakes(role: Role, account: &RoleAccount) -> Vec<SocketHandshakes> {
     let kept = &account.socket;
-    if kept.handshakes == 0 && kept.offloaded == 0 {
+    if kept.handshakes == 0 {
         return Vec::new();
     }
     vec![SocketHandshakes {

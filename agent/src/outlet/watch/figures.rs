@@ -370,8 +370,7 @@ impl Sums {
         self.plus_time(Figure::HandshakeCpu(role), sum.cpu);
         if key.outcome == Outcome::Completed {
             let kind = Kind::of(key.resumption);
-            let costed = sum.count.saturating_sub(sum.offloaded);
-            self.plus(Figure::Costed(role, kind), costed);
+            self.plus(Figure::Costed(role, kind), sum.count);
             self.plus_time(Figure::Cost(role, kind), sum.cpu);
         }
     }

@@ -249,12 +249,40 @@ fn offloaded_work_is_not_compared() {
     let mut bench = Bench::new();
     let offloaded = Handshake {
         offloaded: true,
+        unseen: Duration::from_secs(1),
         ..socket(7)
     };
     bench.hears(PROBED, 7, FULL).ends(library(Some(7)));
     bench.ends(offloaded).waits(HOLDS);
     assert_eq!(bench.handshakes().len(), 1);
     assert!(bench.comparisons().is_empty());
+}
+
+/// A handshake that another thread answered, after so many µs in which nobody was seen at work.
+fn handed_over(id: u64, unseen: u64) -> Handshake {
+    Handshake {
+        offloaded: true,
+        unseen: micros(unseen),
+        cpu: micros(1000),
+        ..of(BARE, socket(id))
+    }
+}
+
+#[test]
+fn two_threads_did_all_the_work_where_no_time_was_between() {
+    let mut bench = Bench::new();
+    let mut offloaded = |id, unseen| {
+        bench.hears(BARE, id, FULL).ends(handed_over(id, unseen));
+        bench.handshakes().last().unwrap().offloaded
+    };
+    assert!(offloaded(0, 251));
+    assert!(!offloaded(1, 250));
+    // That one speaks for its process, as long as it is not one of many.
+    for id in 2..8 {
+        assert!(!offloaded(id, 50_000), "{id}");
+    }
+    assert!(offloaded(8, 50_000));
+    assert!(!offloaded(9, 0));
 }
 
 /// A handshake whose end came with a request.

@@ -62,8 +62,8 @@ function negotiated(groups) {
     const names = [...new Set(completed.map((one) => one[field]))];
     const entries = names.map((name) => {
       const those = completed.filter((one) => one[field] === name);
-      const [number, costed] = [sum(those, (one) => one.count), sum(those, (one) => one.count - one.offloaded)];
-      const each = costed > 0 ? time(sum(those, (one) => one.cpu_seconds) / costed) : "–";
+      const number = sum(those, (one) => one.count);
+      const each = number > 0 ? time(sum(those, (one) => one.cpu_seconds) / number) : "–";
       const shown = field === "resumption" ? resumptionName(name) : name;
       return { name: shown, part: number, cells: [count(number), each] };
     });

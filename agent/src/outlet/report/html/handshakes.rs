@@ -106,8 +106,7 @@ pub(super) fn negotiated(service: &Service) -> Markup {
         Head::Right("share"),
     ];
     let rows = service.handshakes.iter().map(|group| {
-        let timed = group.count.saturating_sub(group.offloaded);
-        let each = group.cpu_seconds / timed.max(1) as f64;
+        let each = group.cpu_seconds / group.count.max(1) as f64;
         vec![
             Cell::Text(printable(&with_role(service, &group.role, &group.group)).into_owned()),
             Cell::Text(name(&group.signature)),
@@ -116,7 +115,7 @@ pub(super) fn negotiated(service: &Service) -> Markup {
             Cell::Text(printable(&group.cipher).into_owned()),
             Cell::Text(printable(&group.outcome).into_owned()),
             Cell::Number(count(group.count)),
-            Cell::Number(if timed > 0 {
+            Cell::Number(if group.count > 0 {
                 time(each)
             } else {
                 "-".to_owned()

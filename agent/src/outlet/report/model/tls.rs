@@ -77,7 +77,7 @@ pub struct ApplicationBytes {
 pub struct SocketHandshakes {
     /// `server` or `client`.
     pub role: String,
-    /// How many, without those that were offloaded.
+    /// How many.
     pub count: u64,
     /// Their CPU time, in seconds.
     pub cpu_seconds: f64,
@@ -86,8 +86,8 @@ pub struct SocketHandshakes {
     pub first_flight_seconds: f64,
     /// Part of it from the peer's next bytes to the end.
     pub last_flight_seconds: f64,
-    /// Handshakes whose TLS is done by other threads than those that read the
-    /// socket: their CPU time is not known, and in no sum.
+    /// Those of them that another thread answered than the one that read the socket, where
+    /// further threads may have worked as well: their CPU time is a lower bound.
     pub offloaded: u64,
 }
 

@@ -188,7 +188,7 @@ pub(super) fn costs(service: &Service, style: Style) -> String {
 type Kind<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str, &'a str);
 
 pub(super) fn negotiated(service: &Service, style: Style) -> String {
-    let mut kinds: BTreeMap<Kind<'_>, (u64, u64, f64)> = BTreeMap::new();
+    let mut kinds: BTreeMap<Kind<'_>, (u64, f64)> = BTreeMap::new();
     for group in completed(service) {
         let kind = (
             group.role.as_str(),
@@ -199,18 +199,13 @@ pub(super) fn negotiated(service: &Service, style: Style) -> String {
             group.cipher.as_str(),
         );
         let sum = kinds.entry(kind).or_default();
-        let timed = group.count.saturating_sub(group.offloaded);
-        *sum = (
-            sum.0 + group.count,
-            sum.1 + timed,
-            sum.2 + group.cpu_seconds,
-        );
+        *sum = (sum.0 + group.count, sum.1 + group.cpu_seconds);
     }
     if kinds.is_empty() {
         return String::new();
     }
     let mut kinds: Vec<_> = kinds.into_iter().collect();
-    kinds.sort_by(|a, b| b.1.2.total_cmp(&a.1.2));
+    kinds.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
     let cpu = service.handshake_cpu_seconds();
     let mut table = Table::new()
         .left("key exchange")
@@ -221,7 +216,7 @@ pub(super) fn negotiated(service: &Service, style: Style) -> String {
         .right("share")
         .optional("version", Align::Left)
         .optional("cipher", Align::Left);
-    for ((role, group, signature, resumption, version, cipher), (number, timed, seconds)) in
+    for ((role, group, signature, resumption, version, cipher), (number, seconds)) in
         kinds.iter().take(ROWS)
     {
         table.row([
@@ -229,7 +224,7 @@ pub(super) fn negotiated(service: &Service, style: Style) -> String {
             (*signature).to_owned(),
             words(resumption),
             count(*number),
-            each(*seconds, *timed),
+            each(*seconds, *number),
             share_of(*seconds, cpu),
             (*version).to_owned(),
             (*cipher).to_owned(),

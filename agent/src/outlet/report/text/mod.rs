@@ -83,11 +83,20 @@ pub(super) fn headline(report: &Report) -> Option<String> {
     let name = printable(&first.service_name);
     let cpu = first.handshake_cpu_seconds();
     let handshakes = counted(first.handshake_count(), "TLS handshake", "TLS handshakes");
+    let at_least = match first.handshake_cpu_is_lower_bound() {
+        true => "at least ",
+        false => "",
+    };
     let mut text = share(first).map_or_else(
-        || format!("{name} spent {} of CPU on {handshakes}.", time(cpu)),
+        || {
+            format!(
+                "{name} spent {at_least}{} of CPU on {handshakes}.",
+                time(cpu)
+            )
+        },
         |share| {
             format!(
-                "{name} spends {} of its CPU on TLS handshakes: {} of {}, {handshakes}.",
+                "{name} spends {at_least}{} of its CPU on TLS handshakes: {} of {}, {handshakes}.",
                 percent(share),
                 time(cpu),
                 time(first.cpu_seconds.total()),

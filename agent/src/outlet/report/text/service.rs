@@ -210,9 +210,7 @@ fn waits(service: &Service, style: Style) -> String {
         let share = wait.seconds / total;
         let groups = service.handshakes.iter();
         let alike = groups.filter(|group| group.role == wait.role);
-        let handshakes: u64 = alike
-            .map(|group| group.count.saturating_sub(group.offloaded))
-            .sum();
+        let handshakes: u64 = alike.map(|group| group.count).sum();
         table.row([
             with_role(service, &wait.role, wait_in_words(&wait.reason)),
             percent(share),

@@ -30,8 +30,8 @@ pub(super) fn sources(service: &Service, style: Style) -> String {
     if offloaded > 0 {
         let number = counted(offloaded, "handshake was", "handshakes were");
         sentences.push(format!(
-            "{number} done by other threads than those that read the socket: the CPU time of \
-             these is not known, and in no figure."
+            "{number} answered by another thread than the one that read the socket, long after it: \
+             further threads may have worked on them, and their CPU time is a lower bound."
         ));
     }
     let seen: u64 = service.agreement.iter().map(|one| one.handshakes).sum();
