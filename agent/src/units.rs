@@ -50,6 +50,14 @@ pub fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
+/// How often: `once`, `12 times`.
+pub fn times(number: u64) -> String {
+    match number {
+        1 => "once".to_owned(),
+        number => format!("{} times", count(number)),
+    }
+}
+
 /// A share of 1 in percent: `83.1%`, `<0.1%`.
 pub fn percent(share: f64) -> String {
     match share {

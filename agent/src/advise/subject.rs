@@ -7,8 +7,8 @@ use crate::ledger::{ConnectionAccount, HandshakeKey, HandshakeSum, RoleAccount, 
 use crate::units::percent;
 
 use super::{
-    Basis, CostSource, Costs, Evidence, Finding, Id, Observed, Prediction, Range, Saving, Server,
-    Setting, Severity, Thresholds, remedy,
+    Basis, CostSource, Costs, Evidence, Finding, Hybrid, Id, Observed, Prediction, Range, Saving,
+    Server, Setting, Severity, Thresholds, remedy,
 };
 
 /// A service under the eyes of the rules.
@@ -16,6 +16,7 @@ use super::{
 pub(super) struct Subject<'a> {
     pub name: &'a str,
     pub server: Server,
+    pub hybrid: Hybrid,
     pub account: &'a ServiceAccount,
     /// The ledger's clock.
     pub now: Duration,
@@ -156,7 +157,7 @@ impl<'a> Subject<'a> {
             title,
             evidence,
             prediction,
-            remedy: remedy(id, role, self.server),
+            remedy: remedy(id, role, (self.server, self.hybrid)),
         }
     }
 }
