@@ -219,7 +219,9 @@ def test_stunnel(directive, rsa, tmp_path, program):
 
 @pytest.mark.harness
 @pytest.mark.parametrize("directive", named("Node.js", least=2, word="ecdhCurve"))
-def test_node(directive, program):
-    node, _ = program("usr/bin/node", directive)
+def test_node(directive):
+    newer = POST_QUANTUM in directive
+    # Debian's reads its own scripts by their absolute paths.
+    node = newer_servers("trixie").inside("/usr/bin/node") if newer else ["node"]
     done = run([*node, "-e", NODE.format(directive=directive)])
     assert done.child.returncode == 0, done.describe()

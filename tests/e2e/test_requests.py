@@ -17,7 +17,7 @@ from harness.web_servers import nginx
 REQUESTS = 10_000
 DEPTHS = (1, 10, 50)
 SAME = 0.25
-"""So far apart may the CPU time of one request be at different depths."""
+"""How much more a request may cost at another depth. It may cost less: multiplexing saves system calls."""
 CONNECTIONS = 4
 
 DATA = bytes(16_000)
@@ -82,9 +82,9 @@ def test_the_count_is_that_of_the_load_tool(at_depths):
         assert server["turns_are_requests"] is False
 
 
-def test_a_request_costs_the_same_at_each_depth(at_depths):
+def test_a_request_costs_no_more_for_being_multiplexed(at_depths):
     each = [sum(one["cpu_seconds"].values()) / one["requests"]["count"] for one in at_depths.values()]
-    assert max(each) <= (1 + SAME) * min(each), each
+    assert max(each) <= (1 + SAME) * each[0], each
 
 
 def compare(bench: Bench, first: str, second: str) -> dict[str, Any]:

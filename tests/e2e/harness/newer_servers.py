@@ -28,6 +28,12 @@ class Servers:
         (loader,) = self.root.glob("usr/lib/*/ld-linux-*.so.*")
         return [loader, "--library-path", str(loader.parent), self.root / program]
 
+    def inside(self, program: str) -> list[Path | str]:
+        """The same with the suite's files as the root of the file system; takes root."""
+        (loader,) = self.root.glob("usr/lib/*/ld-linux-*.so.*")
+        libraries = f"/{loader.parent.relative_to(self.root)}"
+        return ["chroot", self.root, f"{libraries}/{loader.name}", "--library-path", libraries, program]
+
 
 def servers(suite: str) -> Servers:
     """The servers of a suite, fetched at the first use; raises `Unobtainable`."""
