@@ -99,6 +99,8 @@ pub struct ReportOptions {
     pub flamegraph: Option<PathBuf>,
     /// Sets `profile.ask_certificates`.
     pub ask_certificates: bool,
+    /// Requests that the load made.
+    pub requests: Option<u64>,
     /// Overrides `grafana.url`.
     pub grafana: Option<BaseUrl>,
     /// Overrides `grafana.token_file`.
@@ -352,7 +354,11 @@ struct RawReport {
     /// Connect to TLS 1.3 ports to learn the kind of key in their certificate
     #[arg(long)]
     ask_certificates: bool,
-    /// Tell the Grafana at this address when the load test ran, by an annotation; overrides
+    /// How many requests the load made, for an exact CPU time per request; read from the summary
+    /// of ab, wrk, h2load, hey, oha and k6 where one of them is COMMAND
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    requests: Option<u64>,
+    /// Add a Grafana annotation for the load test to the Grafana at this address; overrides
     /// grafana.url
     #[arg(long, value_name = "URL", requires = "command")]
     grafana: Option<BaseUrl>,
@@ -466,6 +472,7 @@ impl From<RawReport> for ReportOptions {
             output: raw.output,
             flamegraph: raw.flamegraph,
             ask_certificates: raw.ask_certificates,
+            requests: raw.requests,
             grafana: raw.grafana,
             grafana_token_file: raw.grafana_token_file,
         }

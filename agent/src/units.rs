@@ -60,6 +60,14 @@ pub fn share_of_cpu(handshakes: f64, processes: f64) -> Option<f64> {
     agree.then(|| handshakes / processes)
 }
 
+/// How often: `once`, `12 times`.
+pub fn times(number: u64) -> String {
+    match number {
+        1 => "once".to_owned(),
+        number => format!("{} times", count(number)),
+    }
+}
+
 /// A share of 1 in percent: `83.1%`, `<0.1%`.
 pub fn percent(share: f64) -> String {
     match share {

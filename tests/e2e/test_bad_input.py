@@ -67,7 +67,7 @@ def test_process_without_tls_library():
         done = tlsprof("report", "--pid", process.pid, "--duration", "1s")
     assert done.child.returncode == 0, done.describe()
     for told in (done.stderr, done.stdout):
-        assert "No TLS library that tlsprof knows" in " ".join(told.split()), done.describe()
+        assert "No TLS library that tlsprof can probe" in " ".join(told.split()), done.describe()
     assert "\nsleep\n" in done.stdout
 
 

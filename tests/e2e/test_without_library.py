@@ -10,7 +10,7 @@ from harness.profiler import Profiling, Report
 from harness.servers import SYSTEM_PYTHON, announcing
 
 CONNECTIONS = 200
-NOTE = "No TLS library that tlsprof knows"
+NOTE = "No TLS library that tlsprof can probe"
 
 
 def connect(port: int) -> None:

@@ -109,8 +109,10 @@ impl Id {
     pub const fn risk(self) -> &'static str {
         match self {
             Self::SlowKeyExchange => {
-                "None for security: X25519 and P-256 are of 128 bits, as is AES-128. Without the \
-                 slow group, clients that offer nothing else are turned away."
+                "None for security as long as X25519MLKEM768 stays in the list: without it, clients \
+                 lose protection against future quantum computers. X25519 and P-256 give 128-bit \
+                 security, like AES-128. Without the slow group, clients that offer nothing else \
+                 are turned away."
             }
             Self::CostlyCertificate => {
                 "Clients of before 2014 may not know ECDSA: keep the RSA certificate beside the \
@@ -127,7 +129,7 @@ impl Id {
                  noticed when its session ends."
             }
             Self::LongCertificateChain => {
-                "A client that finds no way to a root that it knows turns away: try old clients,                  and those that are no browsers, which do not fetch missing intermediates."
+                "A client that finds no way to a root that it knows turns away: try old clients, and those that are no browsers, which do not fetch missing intermediates."
             }
             Self::ResumptionRefused => {
                 "Who gets a ticket key can read the sessions of TLS 1.2 that it protects: change \
@@ -175,8 +177,8 @@ impl Id {
             }
             Self::TlsIsNotTheBottleneck => "None.",
             Self::PostQuantumCost => {
-                "Without it, traffic that is recorded today can be read once there is a quantum \
-                 computer for that."
+                "None for keeping it. Without it, traffic that is recorded today can be decrypted once \
+                 a large enough quantum computer exists."
             }
         }
     }

@@ -10,6 +10,7 @@
 mod cause;
 mod costs;
 mod finding;
+mod hybrid;
 mod id;
 #[cfg(test)]
 mod pages;
@@ -30,6 +31,7 @@ use crate::ledger::Ledger;
 
 pub use costs::{Calibration, Calibrations, CostSource, Costs, Operation, Records, Work};
 pub use finding::{Basis, Evidence, Finding, Observed, Severity};
+pub use hybrid::Hybrid;
 pub use id::Id;
 pub use protection::{Hash, Protection};
 pub use range::Range;
@@ -65,16 +67,32 @@ pub struct Setting {
     pub elapsed: Duration,
     /// Whether the CPUs have instructions for AES.
     pub aes_in_hardware: bool,
+    /// How the load tool asks to close each connection after one request, in a sentence
+    /// without a full stop; None if it does not, or is not known.
+    pub client_closes: Option<&'static str>,
 }
 
-/// Findings on all services of the ledger, gravest first.
+/// What is known of a service beside its account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct About<'a> {
+    /// Path of its executable; empty where it is not known.
+    pub executable: &'a str,
+    /// The user named it as what to profile.
+    pub named: bool,
+    /// It listens on a TCP port.
+    pub listens: bool,
+    /// Major and minor version of the OpenSSL that it uses.
+    pub openssl: Option<(u32, u32)>,
+}
+
+/// Findings on all services of the ledger, gravest first. A service that is a client only, such
+/// as a load generator, has none unless the user named it.
 ///
-/// `executable` tells the path of a service's executable, empty where it is not
-/// known.
+/// `about` is what is known of a service beside the ledger.
 pub fn advise<'a>(
     ledger: &Ledger,
     calibrations: &Calibrations,
-    executable: impl Fn(&str) -> &'a str,
+    about: impl Fn(&str) -> Option<About<'a>>,
     setting: Setting,
     thresholds: Thresholds,
 ) -> Vec<Finding> {
@@ -82,16 +100,23 @@ pub fn advise<'a>(
     let services = ledger.services();
     let mut findings: Vec<Finding> = services
         .flat_map(|(name, account)| {
+            let about = about(name).unwrap_or_default();
             let subject = Subject {
                 name,
-                server: Server::of(executable(name)),
+                server: Server::of(about.executable),
+                hybrid: Hybrid::of(about.openssl, account),
                 account,
                 now: ledger.now(),
                 setting,
                 costs: &costs,
                 thresholds,
             };
-            rules::apply(&subject)
+            let is_judged = about.named || about.listens || subject.is_server();
+            if is_judged {
+                rules::apply(&subject)
+            } else {
+                Vec::new()
+            }
         })
         .collect();
     findings.sort_by(|a, b| {

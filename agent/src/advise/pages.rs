@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::cause::Cause;
 use super::remedies::refused_since;
-use super::{Id, Server, remedy};
+use super::{Hybrid, Id, Remedy, Server, remedy};
 use crate::evidence::Role;
 use crate::outlet::terminal::golden;
 
@@ -20,6 +20,10 @@ const ID: Id = Id::ResumptionRefused;
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+fn says_the_same(one: &Remedy, other: &Remedy) -> bool {
+    (one.change, one.directive) == (other.change, other.directive)
 }
 
 /// The part of a page that the program says too.
@@ -34,11 +38,24 @@ fn remedies(id: Id) -> String {
         if roles.len() > 1 {
             let _ = writeln!(text, "As a {}:\n", role.label());
         }
+        let of = |server, hybrid| remedy(id, *role, (server, hybrid));
+        let general = of(Server::Unknown, Hybrid::Has);
         for server in Server::ALL {
-            let remedy = remedy(id, *role, server);
+            let remedy = of(server, Hybrid::Has);
+            if server != Server::Unknown && says_the_same(&remedy, &general) {
+                continue;
+            }
             let _ = writeln!(text, "**{}.** {}\n", server.name(), remedy.change);
             if !remedy.directive.is_empty() {
                 let _ = writeln!(text, "```\n{}\n```\n", remedy.directive);
+            }
+            let older = of(server, Hybrid::Lacks);
+            if !says_the_same(&older, &remedy) {
+                let _ = writeln!(
+                    text,
+                    "With OpenSSL before 3.5:\n\n```\n{}\n```\n",
+                    older.directive
+                );
             }
         }
     }
@@ -56,7 +73,9 @@ fn by_cause() -> String {
         let mut remedies = String::new();
         for server in Server::ALL {
             let remedy = refused_since(cause, server);
-            if remedy.directive.is_empty() || remedy == super::remedy(ID, Role::Server, server) {
+            if remedy.directive.is_empty()
+                || remedy == super::remedy(ID, Role::Server, (server, Hybrid::Has))
+            {
                 continue;
             }
             let _ = writeln!(remedies, "**{}.** {}\n", server.name(), remedy.change);

@@ -17,6 +17,8 @@ pub enum Server {
     Domino,
     /// stunnel.
     Stunnel,
+    /// Caddy.
+    Caddy,
     /// Another: general advice.
     Unknown,
 }
@@ -26,7 +28,7 @@ const DOMINO_TASKS: [&str; 7] = ["http", "server", "smtp", "ldap", "imap", "pop3
 
 impl Server {
     /// All, in the order in which pages show them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Nginx,
         Self::Apache,
         Self::HaProxy,
@@ -34,6 +36,7 @@ impl Server {
         Self::Envoy,
         Self::Domino,
         Self::Stunnel,
+        Self::Caddy,
         Self::Unknown,
     ];
 
@@ -48,6 +51,7 @@ impl Server {
             "haproxy" => Self::HaProxy,
             "node" | "nodejs" => Self::NodeJs,
             "envoy" => Self::Envoy,
+            "caddy" => Self::Caddy,
             "stunnel" | "stunnel4" | "stunnel5" => Self::Stunnel,
             task if DOMINO_TASKS.contains(&task) && is_dominos(folder) => Self::Domino,
             // nginx-1.27, nginx-debug: a name of its own, as packages and tests have it.
@@ -66,6 +70,7 @@ impl Server {
             Self::Envoy => "Envoy",
             Self::Domino => "HCL Domino",
             Self::Stunnel => "stunnel",
+            Self::Caddy => "Caddy",
             Self::Unknown => "any server",
         }
     }
@@ -96,6 +101,7 @@ mod tests {
             ("/usr/bin/node", Server::NodeJs),
             ("/usr/local/bin/envoy", Server::Envoy),
             ("/usr/bin/stunnel4", Server::Stunnel),
+            ("/usr/bin/caddy", Server::Caddy),
             ("/usr/bin/python3.11", Server::Unknown),
             ("", Server::Unknown),
             ("nginx", Server::Nginx),

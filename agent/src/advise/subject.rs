@@ -7,8 +7,8 @@ use crate::ledger::{ConnectionAccount, HandshakeKey, HandshakeSum, RoleAccount, 
 use crate::units::{percent, share_of_cpu};
 
 use super::{
-    Basis, CostSource, Costs, Evidence, Finding, Id, Observed, Prediction, Range, Saving, Server,
-    Setting, Severity, Thresholds, remedy,
+    Basis, CostSource, Costs, Evidence, Finding, Hybrid, Id, Observed, Prediction, Range, Saving,
+    Server, Setting, Severity, Thresholds, remedy,
 };
 
 /// Why nothing is predicted of a service that spent more on handshakes than in all.
@@ -23,6 +23,7 @@ const NEARLY_ALL: f64 = 0.99;
 pub(super) struct Subject<'a> {
     pub name: &'a str,
     pub server: Server,
+    pub hybrid: Hybrid,
     pub account: &'a ServiceAccount,
     /// The ledger's clock.
     pub now: Duration,
@@ -185,7 +186,7 @@ impl<'a> Subject<'a> {
             title,
             evidence,
             prediction,
-            remedy: remedy(id, role, self.server),
+            remedy: remedy(id, role, (self.server, self.hybrid)),
         }
     }
 }

@@ -7,13 +7,16 @@ mod cipher;
 mod connections;
 mod costs;
 mod handshakes;
+mod hybrid;
 mod others;
 mod refusal;
 mod upkeep;
 
 use std::time::Duration;
 
-use super::{Calibration, Calibrations, Finding, Id, Prediction, Setting, Thresholds, advise};
+use super::{
+    About, Calibration, Calibrations, Finding, Id, Prediction, Setting, Thresholds, advise,
+};
 use crate::evidence::hello::tests::fixture;
 use crate::evidence::hello::{CipherSuite, Facts, Group, Offer, SignatureScheme, Version};
 use crate::evidence::{Handshake, sample};
@@ -65,17 +68,37 @@ pub(super) fn handshake(
 }
 
 /// What the rules find in a ledger, after so many CPU seconds of the service.
-pub(super) fn found(mut ledger: Ledger, cpu: f64, calibration: Calibration) -> Vec<Finding> {
+pub(super) fn found(ledger: Ledger, cpu: f64, calibration: Calibration) -> Vec<Finding> {
+    found_in(ledger, cpu, calibration, (NGINX, SETTING))
+}
+
+/// The same of another service, or in another setting.
+pub(super) fn found_in(
+    mut ledger: Ledger,
+    cpu: f64,
+    calibration: Calibration,
+    (about, setting): (About<'_>, Setting),
+) -> Vec<Finding> {
     ledger.add_cpu(SERVICE, Duration::from_secs_f64(cpu), Duration::ZERO);
     let calibrations = Calibrations::from([(SERVICE.to_owned(), Ok(calibration))]);
-    let executable = |_: &str| "/usr/sbin/nginx";
-    let setting = Setting {
-        elapsed: Duration::from_secs(30),
-        aes_in_hardware: true,
-    };
     let thresholds = Thresholds::default();
-    advise(&ledger, &calibrations, executable, setting, thresholds)
+    let about = |_: &str| Some(about);
+    advise(&ledger, &calibrations, about, setting, thresholds)
 }
+
+/// A server that the user named.
+pub(super) const NGINX: About<'_> = About {
+    executable: "/usr/sbin/nginx",
+    named: true,
+    listens: true,
+    openssl: Some((3, 0)),
+};
+
+pub(super) const SETTING: Setting = Setting {
+    elapsed: Duration::from_secs(30),
+    aes_in_hardware: true,
+    client_closes: None,
+};
 
 pub(super) fn find(ledger: Ledger, cpu: f64, id: Id) -> Option<Finding> {
     let found = found(ledger, cpu, Calibration::new());

@@ -5,10 +5,12 @@ mod annotate;
 mod compare;
 mod doctor;
 mod list;
+mod load_tool;
 mod log;
 mod output;
 mod progress;
 mod report;
+mod tee;
 mod top;
 
 use std::process::ExitCode;

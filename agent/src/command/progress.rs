@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::evidence::Outcome;
 use crate::ledger::ServiceAccount;
 use crate::outlet::live::{LiveService, Snapshot};
+use crate::outlet::report::text::losses::is_serious;
 use crate::session::Session;
 
 const PERIOD: Duration = Duration::from_secs(1);
@@ -40,11 +41,13 @@ impl Progress {
             .collect();
         services.retain(|service| service.handshakes > 0);
         services.sort_by_key(|service| std::cmp::Reverse(service.handshake_cpu));
+        let losses = session.losses();
+        let serious = losses.iter().filter(|loss| is_serious(loss));
         Some(Snapshot {
             elapsed: session.elapsed(),
             planned: self.planned,
             services,
-            lost: session.losses().iter().map(|loss| loss.count).sum(),
+            lost: serious.map(|loss| loss.count).sum(),
         })
     }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Child, Command as Process, ExitCode, ExitStatus};
+use std::process::{Child, Command as Process, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -13,17 +13,20 @@ use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 
 use super::annotate::{self, TOKEN_VARIABLE};
+use super::load_tool::LoadTool;
 use super::output::{Output, write};
 use super::progress::Progress;
+use super::tee::Tee;
 use super::{TURN, new_ledger, selection, session_options, stop_flag};
-use crate::advise::Thresholds;
+use crate::advise::{Setting, Thresholds};
 use crate::cli::{ReportFormat, ReportOptions, Until};
 use crate::config::Config;
+use crate::discover::host::aes_in_hardware;
 use crate::ledger::Sampling;
 use crate::outlet::flamegraph::{self, Stack};
 use crate::outlet::live::Display;
 use crate::outlet::load_test::annotation::Annotation;
-use crate::outlet::report::model::Command;
+use crate::outlet::report::model::{Command, Requests};
 use crate::outlet::report::{Facts, build, html, json, text};
 use crate::session::Session;
 
@@ -48,6 +51,10 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     }
     let started_at = format!("{:.0}", Timestamp::now());
     let mut span = None;
+    let mut requests = options
+        .requests
+        .map(|count| Requests::new(count, "--requests"));
+    let mut client_closes = None;
     let command = match &options.until {
         Until::Elapsed(duration) => {
             profile(&mut session, Some(*duration), &stop, || Ok(false))?;
@@ -55,7 +62,12 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
         }
         Until::CommandEnds(arguments) => {
             let began = Instant::now();
-            let command = profile_command(&mut session, arguments, &stop)?;
+            let tool = LoadTool::of(arguments);
+            let (command, printed) =
+                profile_command(&mut session, arguments, tool.as_ref(), &stop)?;
+            client_closes = tool.as_ref().and_then(LoadTool::closes);
+            let counted = tool.and_then(|tool| Some((tool.requests(&printed)?, tool.name())));
+            requests = requests.or(counted.map(|(count, tool)| Requests::new(count, tool)));
             span = Some(span_until(SystemTime::now(), began.elapsed()));
             Some(command)
         }
@@ -64,7 +76,12 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     let duration = session.elapsed();
     let status = command.as_ref().map_or(0, |command| command.exit_status);
     let services = session.service_facts();
-    let findings = session.findings(&services, duration, Thresholds::from(&config.findings));
+    let setting = Setting {
+        elapsed: duration,
+        aes_in_hardware: aes_in_hardware(),
+        client_closes,
+    };
+    let findings = session.findings(&services, setting, Thresholds::from(&config.findings));
     let facts = Facts {
         host: session.host(),
         started_at,
@@ -74,6 +91,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
         losses: session.losses(),
         agent: session.cost(),
         command,
+        requests,
         notes: session.notes(),
     };
     let report = build(facts, &session.ledger());
@@ -120,13 +138,17 @@ fn profile(
     Ok(())
 }
 
+/// The command, and what a load tool printed at its end.
 fn profile_command(
     session: &mut Session,
     arguments: &[OsString],
+    tool: Option<&LoadTool>,
     stop: &AtomicBool,
-) -> Result<Command> {
+) -> Result<(Command, String)> {
     let _mark = annotate::mark();
-    let mut child = ChildGuard(start(arguments)?);
+    let is_read = tool.is_some_and(|tool| !tool.draws() || !io::stdout().is_terminal());
+    let mut child = ChildGuard(start(arguments, is_read)?);
+    let tee = child.0.stdout.take().map(Tee::of);
     let mut ended = None;
     profile(session, None, stop, || {
         ended = child.0.try_wait().context("cannot wait for the command")?;
@@ -138,21 +160,29 @@ fn profile_command(
         // told now.
         None => child.stop()?,
     };
-    Ok(Command {
+    let command = Command {
         arguments: arguments
             .iter()
             .map(|argument| argument.to_string_lossy().into_owned())
             .collect(),
         exit_status: code(status),
-    })
+    };
+    Ok((command, tee.map_or_else(String::new, Tee::end)))
 }
 
-fn start(arguments: &[OsString]) -> Result<Child> {
+/// `is_read`: what it prints goes through a pipe of ours.
+fn start(arguments: &[OsString], is_read: bool) -> Result<Child> {
     let [program, rest @ ..] = arguments else {
         bail!("no command given")
     };
+    let stdout = if is_read {
+        Stdio::piped
+    } else {
+        Stdio::inherit
+    };
     Process::new(program)
         .args(rest)
+        .stdout(stdout())
         // A secret of ours.
         .env_remove(TOKEN_VARIABLE)
         .spawn()

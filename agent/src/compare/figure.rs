@@ -186,6 +186,21 @@ impl Figure {
         }
     }
 
+    /// Whether it is of requests, or counts them.
+    pub const fn is_by_request(self) -> bool {
+        matches!(
+            self,
+            Self::CpuPerRequest
+                | Self::UserPerRequest
+                | Self::SystemPerRequest
+                | Self::Activity(_)
+                | Self::HandshakesPerRequest
+                | Self::TurnsPerConnection
+                | Self::TimeWaitPerRequest
+                | Self::Throughput
+        )
+    }
+
     /// What it is counted in.
     pub const fn unit(self) -> Unit {
         match self {

@@ -2,8 +2,10 @@
 
 use super::figure::{Figure, Sense};
 use super::matching::Matched;
-use super::model::{Change, FigureComparison, FigureLevel, Method, Ranking, ServiceComparison};
-use super::reading::Reading;
+use super::model::{
+    Change, FigureComparison, FigureLevel, Method, Ranking, ServiceComparison, Verdict,
+};
+use super::reading::{MAY_CARRY_SEVERAL, Reading};
 use super::statistics::{Contrast, Estimate, Level, Noise, Spread};
 use super::{CONFIDENCE, LabelledRun, LabelledRuns, mixes, verdict, warnings};
 use crate::outlet::report::model::{Report, Service};
@@ -28,7 +30,11 @@ impl<'a> Measured<'a> {
         let figures = Figure::ALL
             .into_iter()
             .map(|figure| (figure, levels(&found, figure, noise)))
-            .filter(|(_, levels)| levels.iter().any(Option::is_some))
+            .filter(|(figure, levels)| {
+                // The one that readers look for says why it is missing.
+                let told = *figure == Figure::CpuPerRequest && is_multiplexed(&found);
+                told || levels.iter().any(Option::is_some)
+            })
             .collect();
         Self {
             matched,
@@ -63,7 +69,13 @@ impl<'a> Measured<'a> {
             figures: self
                 .figures
                 .iter()
-                .map(|(figure, levels)| figure_comparison(*figure, levels, labels, method))
+                .map(|(figure, levels)| {
+                    let mut compared = figure_comparison(*figure, levels, labels, method);
+                    if figure.is_by_request() && is_multiplexed(&self.found) {
+                        not_judged(&mut compared);
+                    }
+                    compared
+                })
                 .collect(),
             ranking: self.ranking(labels),
             mixes: mixes::of(&self.found),
@@ -99,6 +111,20 @@ impl<'a> Measured<'a> {
                 .collect(),
             order: order.iter().map(ToString::to_string).collect(),
         })
+    }
+}
+
+/// Whether in one of the runs a turn may carry several requests, which nobody counted.
+fn is_multiplexed(found: &[Vec<(&Report, &Service)>]) -> bool {
+    let mut services = found.iter().flatten();
+    services.any(|(_, service)| Reading::new(service, 0.0).is_multiplexed())
+}
+
+/// Gives no verdict for want of requests, and says so.
+fn not_judged(figure: &mut FigureComparison) {
+    figure.caveat = MAY_CARRY_SEVERAL.to_owned();
+    for change in &mut figure.changes {
+        change.verdict = Verdict::NotJudged;
     }
 }
 

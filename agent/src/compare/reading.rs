@@ -21,6 +21,12 @@ const ENOUGH_SEEN: f64 = 0.9;
 const NORMAL_90: f64 = 1.2816;
 const NORMAL_99: f64 = 2.3263;
 
+/// The same in short.
+pub const MAY_CARRY_SEVERAL: &str = "HTTP/2: a turn may carry several requests";
+/// Why turns are not compared.
+const MULTIPLEXED: &str = "clients offered HTTP/2, so that a turn may carry several requests; `report --requests` \
+                               or a load tool as its command makes them known";
+
 /// A service of one report.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading<'a> {
@@ -63,12 +69,19 @@ impl<'a> Reading<'a> {
     /// are not known or too few.
     fn requests(self) -> Option<f64> {
         let counted = self.unit("turn").map(|cost| cost.count);
-        let requests = match counted {
-            Some(count) => count,
-            None if self.is_whole() => self.connections()?.turns(),
-            None => return None,
+        let requests = match (&self.service.requests, counted) {
+            (Some(requests), _) => float(requests.count),
+            _ if self.is_multiplexed() => return None,
+            (None, Some(count)) => count,
+            (None, None) if self.is_whole() => self.connections()?.turns(),
+            (None, None) => return None,
         };
         (requests >= FEW_REQUESTS).then_some(requests)
+    }
+
+    /// Whether a turn may carry several requests, and nobody counted these.
+    pub fn is_multiplexed(self) -> bool {
+        self.service.requests.is_none() && !self.service.turns_are_requests()
     }
 
     /// Why requests are not known, if that is so.
@@ -76,7 +89,9 @@ impl<'a> Reading<'a> {
         if self.requests().is_some() {
             return None;
         }
-        Some(if !self.is_whole() {
+        Some(if self.is_multiplexed() {
+            MULTIPLEXED
+        } else if !self.is_whole() {
             "most connections were open before the profile or are still open: requests are \
              counted when a connection ends"
         } else if self.connections().is_some_and(|one| one.turns() > 0.0) {
@@ -173,7 +188,8 @@ impl<'a> Reading<'a> {
     }
 
     fn turns_by_connection(self) -> Option<Estimate> {
-        let connections = self.connections().filter(|_| self.is_whole())?;
+        let known = self.is_whole() && self.service.turns_are_requests();
+        let connections = self.connections().filter(|_| known)?;
         let (ended, turns) = (connections.ended(), connections.turns());
         if ended < FEW_HANDSHAKES || turns <= 0.0 {
             return None;

@@ -6,6 +6,7 @@ use super::model::{Change, ServiceComparison, Verdict};
 use super::*;
 use crate::outlet::compare::sample::{faster, group, scaled};
 use crate::outlet::compare::{html, json, text};
+use crate::outlet::report::model::Requests;
 use crate::outlet::report::sample;
 use crate::outlet::terminal::Style;
 
@@ -48,6 +49,50 @@ fn a_report_compared_with_itself_has_changed_nowhere() {
         assert!(change.change.is_none_or(|by| by == 0.0), "{change:?}");
     }
     assert!(!comparison.has_worse());
+}
+
+/// The sample with HTTP/2, and as many requests as the load tool counted.
+fn with_http2(mut report: Report, requests: Option<u64>) -> Report {
+    for service in &mut report.services {
+        service.requests = requests.map(|count| Requests::new(count, "h2load"));
+        for one in &mut service.connections {
+            one.turns_are_requests = Some(false);
+        }
+    }
+    report
+}
+
+#[test]
+fn turns_over_http2_are_not_judged() {
+    let comparison = two(with_http2(scaled(1.0), None), with_http2(scaled(3.0), None));
+    let figures = &nginx(&comparison).figures;
+    let by_request: Vec<_> = figures
+        .iter()
+        .filter(|one| one.figure.contains("request"))
+        .collect();
+    assert_eq!(by_request.len(), 1, "{by_request:?}");
+    assert_eq!(by_request[0].changes[0].verdict, Verdict::NotJudged);
+    assert!(by_request[0].caveat.contains("HTTP/2"));
+    assert_eq!(
+        nginx(&comparison).ranking.as_ref().unwrap().figure,
+        "cpu_per_full_handshake"
+    );
+}
+
+#[test]
+fn requests_that_were_counted_are_judged_whatever_a_turn_carries() {
+    let [one, other] = [2.0, 1.0].map(|cpu| with_http2(scaled(cpu), Some(10_000)));
+    let comparison = two(one, other);
+    assert_eq!(
+        change(&comparison, "cpu_per_request").verdict,
+        Verdict::Better
+    );
+    assert!(
+        !nginx(&comparison)
+            .figures
+            .iter()
+            .any(|one| one.figure == "turns_per_connection")
+    );
 }
 
 #[test]

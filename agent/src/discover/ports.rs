@@ -12,9 +12,11 @@ use crate::evidence::Pid;
 mod addresses;
 mod holders;
 mod reader;
+mod udp;
 
 pub use addresses::{Listening, listening_addresses};
 pub use reader::{Life, PortReader};
+pub use udp::udp_ports;
 
 /// `TCP_LISTEN` of include/net/tcp_states.h.
 const LISTEN: &str = "0A";

@@ -35,6 +35,8 @@ pub struct Alternatives {
     pub hellos: u64,
     /// Those that offered X25519.
     pub x25519: u64,
+    /// Those that offered X25519MLKEM768, nearly all of which offer X25519 too.
+    pub hybrid: u64,
     /// Those that offered P-256 and not X25519.
     pub secp256r1_only: u64,
     /// Those that accept a certificate with an ECDSA key on P-256.
@@ -48,6 +50,7 @@ impl Alternatives {
         let is_13 = facts.choice.as_ref().is_some_and(|it| it.version.is_13());
         self.hellos += 1;
         self.x25519 += u64::from(x25519);
+        self.hybrid += u64::from(offer.groups.contains(&Group::X25519MLKEM768));
         self.secp256r1_only += u64::from(!x25519 && secp256r1);
         self.ecdsa += u64::from(offer.accepts_ecdsa_p256(is_13));
     }
@@ -58,6 +61,7 @@ impl Alternatives {
         Self {
             hellos: self.hellos + other.hellos,
             x25519: self.x25519 + other.x25519,
+            hybrid: self.hybrid + other.hybrid,
             secp256r1_only: self.secp256r1_only + other.secp256r1_only,
             ecdsa: self.ecdsa + other.ecdsa,
         }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::evidence::hello::{Attempt, Direction, Facts, Upgrade};
-use crate::evidence::{Handshake, Role};
+use crate::evidence::{Handshake, Outcome, Role};
 
 use super::{Chains, Consequences, Origins};
 
@@ -32,6 +32,9 @@ pub struct HelloAccount {
     pub features: Counts,
     /// Application protocols (ALPN) that servers chose in clear, up to TLS 1.2.
     pub protocols: Counts,
+    /// Completed handshakes of connections that speak HTTP/2, or may: one turn of theirs may
+    /// carry several requests.
+    pub http2: u64,
     /// Protocols that switched to TLS (STARTTLS).
     pub upgrades: Counts,
     /// Alerts in clear: true for those that the service sent, and what they say.
@@ -60,6 +63,8 @@ impl HelloAccount {
         };
         self.consequences.record(handshake, facts);
         self.chains.record(handshake, facts);
+        let completed = handshake.outcome == Outcome::Completed;
+        self.http2 += u64::from(completed && facts.may_be_http2());
         let server = handshake.role == Role::Server;
         for (direction, _, alert) in &facts.alerts {
             let sent = (*direction == Direction::FromServer) == server;

@@ -87,6 +87,13 @@ impl ServiceAccount {
         costs.collect()
     }
 
+    /// Whether each turn in a role is one request: no client offered HTTP/2 to a server that
+    /// may have chosen it.
+    pub fn turns_are_requests(&self, role: Role) -> bool {
+        let role = self.roles.get(&role);
+        role.is_none_or(|account| account.hellos.http2 == 0)
+    }
+
     /// Whether turns and bytes of nearly all connections are known: not of those that
     /// are still open, or had been open before.
     #[allow(clippy::cast_precision_loss, reason = "a share")]

@@ -88,7 +88,7 @@ pub fn screen(snapshot: &Snapshot, style: Style) -> String {
         out.push_str(&table.render(style, 2));
     }
     if snapshot.lost > 0 {
-        let text = format!("  LOST: {}\n", records(snapshot.lost));
+        let text = format!("  Lost: {}\n", records(snapshot.lost));
         out.push_str(&style.paint(Paint::Red, text.trim_end()));
         out.push('\n');
     }
@@ -129,7 +129,7 @@ pub fn line(snapshot: &Snapshot) -> String {
         text.push_str(&format!(", {} of the CPU of {name}", percent(share)));
     }
     if snapshot.lost > 0 {
-        text.push_str(&format!(", LOST: {}", records(snapshot.lost)));
+        text.push_str(&format!(", lost: {}", records(snapshot.lost)));
     }
     text
 }

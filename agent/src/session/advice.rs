@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::Session;
 use crate::advise::{Calibration, Calibrations, Finding, Setting, Thresholds, Work, advise};
 use crate::calibrate::{calibrate, trust};
-use crate::discover::host::aes_in_hardware;
 use crate::outlet::report::ServiceFacts;
 
 /// Calibrations at most: each takes up to a second of CPU time.
@@ -19,20 +17,13 @@ impl Session {
     pub fn findings(
         &self,
         services: &BTreeMap<String, ServiceFacts>,
-        elapsed: Duration,
+        setting: Setting,
         thresholds: Thresholds,
     ) -> Vec<Finding> {
-        let executable = |name: &str| {
-            let known = services.get(name);
-            known.map_or("", |service| service.executable.as_str())
-        };
+        let about = |name: &str| services.get(name).map(ServiceFacts::about);
         let find = |calibrations: &Calibrations| {
-            let setting = Setting {
-                elapsed,
-                aes_in_hardware: aes_in_hardware(),
-            };
             let ledger = self.ledger();
-            advise(&ledger, calibrations, executable, setting, thresholds)
+            advise(&ledger, calibrations, about, setting, thresholds)
         };
         let findings = find(&Calibrations::new());
         let wanting = findings.iter().filter_map(|one| {

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use super::Session;
 use crate::attach::registry::{Image, State};
 use crate::discover::host_time::HostTime;
-use crate::discover::ports::ListeningPorts;
+use crate::discover::ports::{ListeningPorts, udp_ports};
 use crate::discover::table::ServiceView;
+use crate::evidence::Source;
 use crate::kernel::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
 use crate::kernel::cost::{hook_seconds, probe_seconds};
 use crate::kernel::load::UprobeMode;
@@ -171,6 +172,7 @@ impl Session {
                 .into_iter()
                 .collect(),
             tls_libraries: self.libraries_of(service).map(tls_library).collect(),
+            named: self.named,
         }
     }
 
@@ -214,13 +216,35 @@ impl Session {
             .filter_map(|(_, mapping)| self.registry.get(mapping.image()))
     }
 
-    /// What it means that nothing which the user named has a TLS library.
+    /// What it means that nothing which the user named has a TLS library, nor had one while it
+    /// lived.
     pub fn note_on_library(&self) -> Option<String> {
         (self.named && !self.has_library() && !self.ledger().has_library_handshakes()).then(|| {
-            "No TLS library that tlsprof knows (OpenSSL 1.1.1 and 3.x, shared, or static with \
-             symbols): there is nothing to probe, and what is shown comes from socket calls only."
+            "No TLS library that tlsprof can probe (OpenSSL 1.1.1 and 3.x, shared, or static with \
+             symbols): figures come from socket calls only."
                 .to_owned()
         })
+    }
+
+    /// Services that also serve QUIC, or seem to: a UDP socket on a port that is theirs for TCP.
+    fn notes_on_quic(&self) -> Vec<String> {
+        let ports = ListeningPorts::read(&self.proc, self.table.live());
+        let services = self.table.services();
+        let notes = services.iter().filter_map(|service| {
+            let tcp = ports.of(service.processes.iter().copied());
+            let mut udp = udp_ports(&self.proc, service.processes.iter().copied());
+            udp.retain(|port| tcp.contains(port));
+            let numbers: Vec<String> = udp.iter().map(u16::to_string).collect();
+            (!numbers.is_empty()).then(|| {
+                format!(
+                    "{} also has UDP sockets on port {}: tlsprof does not measure QUIC (HTTP/3), \
+                     whose handshakes and requests are in no figure.",
+                    service.name.as_str(),
+                    numbers.join(", ")
+                )
+            })
+        });
+        notes.collect()
     }
 
     /// What it means that the hypervisor gave CPU time to others.
@@ -242,6 +266,7 @@ impl Session {
         let mut notes = Vec::new();
         notes.extend(self.note_on_port());
         notes.extend(self.note_on_library());
+        notes.extend(self.notes_on_quic());
         if self.loaded.mode == UprobeMode::Single {
             notes.push("This kernel has no uprobe_multi (Linux 6.6): attaching and releasing takes longer.".to_owned());
         }

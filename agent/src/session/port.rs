@@ -86,7 +86,7 @@ impl Session {
     /// Processes have ended, at these times of the kernel's monotonic clock.
     pub(super) fn note_port_ends(&mut self, ended: &BTreeMap<Pid, u64>) {
         let now = monotonic_now();
-        let elapsed = self.began.elapsed();
+        let elapsed = self.elapsed();
         for (&pid, &time) in ended {
             let ago = now.saturating_sub(Duration::from_nanos(time));
             self.port.end(pid, elapsed.saturating_sub(ago));

@@ -9,7 +9,10 @@ const CHANGE: &str = "Send the server's certificate and the intermediates that l
 pub(super) const fn long(server: Server) -> Advice {
     match server {
         Server::Nginx => (
-            CHANGE,
+            "Send the server's certificate and the intermediates that lead to a root which clients \
+             know: no root, no cross-signed copies, nothing that belongs to another chain. If it is \
+             still long, use ECDSA keys, or let nginx 1.29.1 and later with OpenSSL 3.2 and later \
+             compress it (`ssl_certificate_compression on`, off by default).",
             "# the server's certificate, then its intermediates, without the root\n\
              ssl_certificate /etc/nginx/site-chain.pem;",
         ),
@@ -36,6 +39,6 @@ pub(super) const fn long(server: Server) -> Advice {
              intermediates that lead to a root which clients know, and nothing else.",
             "certstore.nsf, TLS Credentials, Import TLS Credentials",
         ),
-        Server::Unknown => (CHANGE, ""),
+        Server::Caddy | Server::Unknown => (CHANGE, ""),
     }
 }

@@ -51,7 +51,7 @@ pub(super) const fn costly(server: Server) -> Advice {
              options = CIPHER_SERVER_PREFERENCE\n\
              options = PRIORITIZE_CHACHA",
         ),
-        Server::Unknown => (
+        Server::Caddy | Server::Unknown => (
             "Put suites with AES-GCM first in the server's list, and let its order decide; leave CBC \
              and 3DES out.",
             "",

@@ -31,7 +31,7 @@ pub(super) const fn limit(server: Server) -> Advice {
             "stunnel passes connections on: raise the limit in the server behind it.",
             "",
         ),
-        Server::Unknown => (
+        Server::Caddy | Server::Unknown => (
             "Raise the number of requests that the server takes on a persistent connection to 100 \
              or more.",
             "",
@@ -70,7 +70,7 @@ pub(super) const fn keep_alive(server: Server) -> Advice {
             "stunnel passes connections on: switch keep-alive on in the server behind it.",
             "",
         ),
-        Server::Unknown => (
+        Server::Caddy | Server::Unknown => (
             "Switch HTTP keep-alive on, in the server and in what stands before it; see that \
              clients do not ask to close.",
             "",
@@ -96,7 +96,8 @@ pub(super) const fn upstream(server: Server) -> Advice {
     match server {
         Server::Nginx => (
             "Keep connections to the upstream open: a pool in the upstream block, HTTP/1.1, and no \
-             Connection header.",
+             Connection header. nginx 1.29.7 and later do so by default: remove `keepalive 0`, \
+             `proxy_http_version 1.0` and `proxy_set_header Connection close` there.",
             "upstream backend { server 10.0.0.2:443; keepalive 32; }\n\
              proxy_http_version 1.1;\n\
              proxy_set_header Connection \"\";",
@@ -117,7 +118,7 @@ pub(super) const fn upstream(server: Server) -> Advice {
             "Remove `max_requests_per_connection: 1` from the cluster's HTTP options.",
             "",
         ),
-        Server::Domino | Server::Stunnel | Server::Unknown => (
+        Server::Domino | Server::Stunnel | Server::Caddy | Server::Unknown => (
             "Keep a pool of open connections to the other server instead of opening one for each \
              request.",
             "",
@@ -168,7 +169,7 @@ pub(super) const fn accept_queue(server: Server) -> Advice {
              bursts: allow longer queues in the kernel, then restart the HTTP task.",
             "sysctl net.core.somaxconn=4096",
         ),
-        Server::Stunnel | Server::Unknown => (
+        Server::Stunnel | Server::Caddy | Server::Unknown => (
             "Where connections wait long: take off work, or add threads, processes or CPUs. Where \
              they come in bursts: allow a longer queue (the argument of listen(2)), in the kernel too.",
             "sysctl net.core.somaxconn=4096",

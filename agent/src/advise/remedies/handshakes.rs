@@ -2,50 +2,6 @@
 
 use super::{Advice, Server};
 
-pub(super) const fn slow_key_exchange(server: Server) -> Advice {
-    match server {
-        Server::Nginx => (
-            "Allow the fast groups, for TLS 1.2 and 1.3 alike. If clients prefer the slow one still, \
-             leave it out: with TLS 1.3 their order decides. For DHE, take the DHE suites out of \
-             ssl_ciphers.",
-            "ssl_ecdh_curve X25519:prime256v1:secp384r1;\nssl_prefer_server_ciphers on;",
-        ),
-        Server::Apache => (
-            "Allow the fast groups (OpenSSL 1.1.1 or later). If clients prefer the slow one still, \
-             leave it out: with TLS 1.3 their order decides. For DHE, take the DHE suites out of \
-             SSLCipherSuite.",
-            "SSLOpenSSLConfCmd Groups X25519:P-256:P-384\nSSLHonorCipherOrder on",
-        ),
-        Server::HaProxy => (
-            "Allow the fast groups on each bind line, and remove `ecdhe`; if clients prefer the slow one still, leave it out.",
-            "bind :443 ssl crt /etc/haproxy/site.pem curves X25519:P-256:P-384",
-        ),
-        Server::NodeJs => (
-            "Allow the fast groups in the options of tls.createServer, https.createServer or \
-             http2.createSecureServer; if clients prefer the slow one still, leave it out.",
-            "ecdhCurve: 'X25519:P-256:P-384'",
-        ),
-        Server::Envoy => (
-            "Allow the fast groups in the listener's common_tls_context; if clients prefer the slow one still, leave it out.",
-            "tls_params:\n  ecdh_curves: [X25519, P-256]",
-        ),
-        Server::Domino => (
-            "Domino 12 prefers X25519 by itself: remove what disables it from notes.ini, then \
-             restart the HTTP task.",
-            "SSL_DISABLE_CURVE_X25519=0",
-        ),
-        Server::Stunnel => (
-            "Allow the fast groups in the service's section; if clients prefer the slow one still, leave it out.",
-            "curves = X25519:P-256:P-384",
-        ),
-        Server::Unknown => (
-            "Put X25519 first in the server's list of groups (curves), P-256 second, slower ones \
-             last, and let the server's order decide; where it cannot, leave the slow ones out.",
-            "",
-        ),
-    }
-}
-
 pub(super) const fn costly_certificate(server: Server) -> Advice {
     match server {
         Server::Nginx => (
@@ -88,7 +44,7 @@ pub(super) const fn costly_certificate(server: Server) -> Advice {
              accept it.",
             "cert = /etc/stunnel/site-ecdsa.pem",
         ),
-        Server::Unknown => (
+        Server::Caddy | Server::Unknown => (
             "Get a certificate with an ECDSA key on P-256 and configure it beside the RSA one, or in \
              its place if the server can have one only.",
             "",
@@ -119,26 +75,11 @@ pub(super) const fn verification(server: Server) -> Advice {
              certificates: let sessions be resumed, with the same ticket keys in all workers.",
             "cert: serverCertificate + intermediates, ticketKeys: sharedKeys",
         ),
-        Server::Envoy | Server::Domino | Server::Stunnel | Server::Unknown => (
+        Server::Envoy | Server::Domino | Server::Stunnel | Server::Caddy | Server::Unknown => (
             "Configure the server's chain in full, so that it need not be built. Where clients have \
              certificates, let sessions be resumed, which are not verified again, and keep the \
              chain of issuers short.",
             "",
         ),
     }
-}
-
-pub(super) const fn post_quantum(server: Server) -> Advice {
-    let advice = "Nothing is wrong: keep it unless its cost matters more than what it protects. To \
-                  do without, leave its group out of the list.";
-    let directive = match server {
-        Server::Nginx => "ssl_ecdh_curve X25519:prime256v1:secp384r1;",
-        Server::Apache => "SSLOpenSSLConfCmd Groups X25519:P-256:P-384",
-        Server::HaProxy => "bind :443 ssl crt /etc/haproxy/site.pem curves X25519:P-256:P-384",
-        Server::NodeJs => "ecdhCurve: 'X25519:P-256:P-384'",
-        Server::Envoy => "tls_params:\n  ecdh_curves: [X25519, P-256]",
-        Server::Stunnel => "curves = X25519:P-256:P-384",
-        Server::Domino | Server::Unknown => "",
-    };
-    (advice, directive)
 }

@@ -8,6 +8,7 @@ mod chain;
 mod ciphers;
 mod connections;
 mod handshakes;
+mod key_exchange;
 mod others;
 mod random;
 mod refusal;
@@ -16,7 +17,7 @@ mod resumption;
 use crate::evidence::Role;
 
 use super::cause::Cause;
-use super::{Id, Server};
+use super::{Hybrid, Id, Server};
 
 /// What to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +34,14 @@ pub struct Remedy {
 type Advice = (&'static str, &'static str);
 
 /// The remedy for a finding on a service in that role.
-pub fn remedy(id: Id, role: Role, server: Server) -> Remedy {
+pub fn remedy(id: Id, role: Role, (server, hybrid): (Server, Hybrid)) -> Remedy {
     let (change, directive) = match id {
-        Id::SlowKeyExchange => handshakes::slow_key_exchange(server),
+        Id::SlowKeyExchange => key_exchange::slow(server, hybrid),
         Id::CostlyCertificate => handshakes::costly_certificate(server),
         Id::CostlyCipher => ciphers::costly(server),
         Id::CertificateVerification => handshakes::verification(server),
         Id::LongCertificateChain => chain::long(server),
-        Id::PostQuantumCost => handshakes::post_quantum(server),
+        Id::PostQuantumCost => key_exchange::post_quantum(server),
         Id::ResumptionRefused => resumption::refused(server),
         Id::ResumptionNotOffered if role == Role::Client => resumption::as_client(server),
         Id::ResumptionNotOffered => resumption::not_offered(server),
@@ -97,7 +98,7 @@ mod tests {
             for role in roles(id) {
                 let _ = writeln!(text, "{} ({})", id.label(), role.label());
                 for server in Server::ALL {
-                    let remedy = remedy(id, *role, server);
+                    let remedy = remedy(id, *role, (server, Hybrid::Has));
                     let _ = writeln!(text, "  {}: {}", server.name(), remedy.change);
                     for line in remedy.directive.lines() {
                         let _ = writeln!(text, "      {line}");
@@ -112,7 +113,8 @@ mod tests {
     fn every_remedy_says_something() {
         for id in Id::ALL {
             for role in [Role::Server, Role::Client] {
-                for server in Server::ALL {
+                let servers = Server::ALL.into_iter();
+                for server in servers.flat_map(|one| Hybrid::ALL.map(|hybrid| (one, hybrid))) {
                     let remedy = remedy(id, role, server);
                     assert!(remedy.change.ends_with('.'), "{id:?} {server:?}");
                     // Directives are shown with an indentation at 80 columns.

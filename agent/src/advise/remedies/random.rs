@@ -38,7 +38,7 @@ pub(super) const fn blocking(server: Server) -> Advice {
              too.",
             "",
         ),
-        Server::Unknown => (
+        Server::Caddy | Server::Unknown => (
             "Let the TLS library seed itself from the kernel (getrandom), not from /dev/random, a \
              FIFO or a daemon: in openssl.cnf what is named under random or seed, in java.security \
              securerandom.source=file:/dev/urandom. Before Linux 5.6 also give the kernel a source: \

@@ -39,7 +39,9 @@ const fn off(server: Server) -> Advice {
             "SSL_RESUMABLE_SESSIONS=5000",
         ),
         Server::Stunnel => ("Switch resumption on.", "sessionResume = yes"),
-        Server::NodeJs | Server::Unknown => ("Switch on the session cache and tickets.", ""),
+        Server::NodeJs | Server::Caddy | Server::Unknown => {
+            ("Switch on the session cache and tickets.", "")
+        }
     }
 }
 
@@ -116,7 +118,9 @@ const fn time_out(server: Server) -> Advice {
             "Let sessions live as long as clients stay away; the default is 5 minutes.",
             "sessionCacheTimeout = 3600",
         ),
-        Server::Domino | Server::Unknown => ("Let sessions live as long as clients stay away.", ""),
+        Server::Domino | Server::Caddy | Server::Unknown => {
+            ("Let sessions live as long as clients stay away.", "")
+        }
     }
 }
 

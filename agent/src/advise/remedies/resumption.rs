@@ -47,7 +47,7 @@ pub(super) const fn refused(server: Server) -> Advice {
             "Make the session cache larger and longer, and resumption on.",
             "sessionResume = yes\nsessionCacheSize = 10000\nsessionCacheTimeout = 3600",
         ),
-        Server::Unknown => (
+        Server::Caddy | Server::Unknown => (
             "Switch on the session cache and tickets; share cache and ticket keys among processes \
              and hosts; let sessions live as long as clients stay away.",
             "",
@@ -84,7 +84,7 @@ pub(super) const fn not_offered(server: Server) -> Advice {
             "See that resumption is on. Then look at the clients.",
             "sessionResume = yes",
         ),
-        Server::NodeJs | Server::Unknown => (
+        Server::NodeJs | Server::Caddy | Server::Unknown => (
             "See that the server gives sessions: tickets or a session cache. If it does, look at \
              the clients: load generators, scripts and pools without a session cache never resume.",
             "",
@@ -115,7 +115,7 @@ pub(super) const fn as_client(server: Server) -> Advice {
             "See that resumption is on in the client's section.",
             "sessionResume = yes",
         ),
-        Server::Domino | Server::Unknown => (
+        Server::Domino | Server::Caddy | Server::Unknown => (
             "Keep sessions of the servers that the service connects to, and better still the \
              connections: most TLS libraries do so only for who sets a session before connecting.",
             "",

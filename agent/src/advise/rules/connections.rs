@@ -67,23 +67,45 @@ pub(super) fn closed_after_turns(subject: &Subject<'_>) -> Option<Finding> {
     }
     let evidence = evidence(subject, (account, Role::Server), &spike, "the server");
     Some(if spike.turns == 1 {
-        let caveat = "clients that ask to close (Connection: close, HTTP/1.0) get what they want \
-                      anyway, and others may not send more requests"
-            .to_owned();
-        let title = "The server closes each connection after one request".to_owned();
-        let prediction = Prediction::AtMost(saving, caveat);
-        let severity = of_bound(&prediction)?;
-        let kind = (Id::KeepAliveOff, Role::Server);
-        subject.finding(kind, severity, title, evidence, prediction)
+        one_request(subject, evidence, saving)
     } else {
         let title = format!(
-            "The server closes connections after exactly {} requests",
-            count(spike.turns.into())
+            "The server closes connections after exactly {} {}",
+            count(spike.turns.into()),
+            if subject.account.turns_are_requests(Role::Server) {
+                "requests"
+            } else {
+                "turns (may carry several requests)"
+            }
         );
         let kind = (Id::ConnectionsClosedAfterNTurns, Role::Server);
         let prediction = Prediction::Saving(saving);
         subject.finding(kind, Severity::Medium, title, evidence, prediction)
     })
+}
+
+/// Connections of one request each, which clients may have asked for.
+fn one_request(subject: &Subject<'_>, mut evidence: Evidence, saving: Saving) -> Finding {
+    let caveat = "clients that ask for the close (Connection: close, HTTP/1.0) get it anyway, and \
+                  others may not send more requests"
+        .to_owned();
+    let title = if subject.account.turns_are_requests(Role::Server) {
+        "Connections carry one request each"
+    } else {
+        "Connections carry one turn each (may carry several requests)"
+    };
+    let prediction = Prediction::AtMost(saving, caveat);
+    let severity = of_bound(&prediction);
+    let kind = (Id::KeepAliveOff, Role::Server);
+    if let Some(asked) = subject.setting.client_closes {
+        let first = format!("The client asked for this: {asked}.");
+        evidence.statements.insert(0, first);
+    }
+    let mut finding = subject.finding(kind, severity, title.to_owned(), evidence, prediction);
+    if subject.setting.client_closes.is_some() {
+        finding.severity = Severity::Info;
+    }
+    finding
 }
 
 /// Connections to other servers that carry one request.
@@ -103,15 +125,17 @@ pub(super) fn upstream(subject: &Subject<'_>) -> Option<Finding> {
     let evidence = evidence(subject, (account, Role::Client), &spike, "one side");
     let title = "The service opens a connection to another server for each request".to_owned();
     let prediction = Prediction::AtMost(saving, caveat);
-    let severity = of_bound(&prediction)?;
+    let severity = of_bound(&prediction);
     let kind = (Id::UpstreamKeepAliveOff, Role::Client);
     Some(subject.finding(kind, severity, title, evidence, prediction))
 }
 
 /// An upper bound alone is nothing grave: clients may be the cause.
-fn of_bound(prediction: &Prediction) -> Option<Severity> {
-    let share = prediction.saving()?.share.likely;
-    Some(Severity::of_share(share).max(Severity::Medium))
+fn of_bound(prediction: &Prediction) -> Severity {
+    let share = prediction
+        .saving()
+        .map_or(0.0, |saving| saving.share.likely);
+    Severity::of_share(share).max(Severity::Medium)
 }
 
 /// What longer connections save: TLS handshakes, and the opening and closing of the TCP

@@ -7,7 +7,7 @@ use crate::advise::subject::Subject;
 use crate::advise::{Evidence, Finding, Id, Observed, Prediction, Severity};
 use crate::evidence::{Outcome, Role, reasons};
 use crate::ledger::{Counts, TurnedAway};
-use crate::units::{count, percent};
+use crate::units::{count, percent, times};
 
 /// Share of the handshakes that must fail, and how many at least: on the Internet
 /// something always knocks with rubbish.
@@ -78,8 +78,9 @@ fn by_alert(subject: &Subject<'_>) -> Vec<(String, String)> {
             str::to_owned,
         );
         let sentence = format!(
-            "{} times {who} sent the alert {alert_in_words}: {}.",
-            count(away.hellos),
+            "{} sent the alert {alert_in_words} {}: {}.",
+            if *sent { "The server" } else { "Clients" },
+            times(away.hellos),
             offers(alert, away)
         );
         (cause, sentence)
@@ -145,8 +146,8 @@ fn by_reason(subject: &Subject<'_>) -> Option<String> {
     }
     let (reason, number) = all.into_iter().max_by_key(|(_, number)| *number)?;
     Some(format!(
-        "The library's most frequent reason: {} ({} times).",
+        "The library's most frequent reason: {} ({}).",
         reasons::name(reason),
-        count(number)
+        times(number)
     ))
 }

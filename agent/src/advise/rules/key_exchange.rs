@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::advise::costs::in_steps;
+use crate::advise::hybrid::X25519MLKEM768;
 use crate::advise::subject::{Subject, Tally, whole};
 use crate::advise::{
-    CostSource, Evidence, Finding, Id, Observed, Operation, Prediction, Range, Severity,
+    CostSource, Evidence, Finding, Hybrid, Id, Observed, Operation, Prediction, Range, Severity,
 };
 use crate::evidence::{Outcome, Role};
 use crate::ledger::{Alternatives, HandshakeKey};
@@ -15,10 +16,13 @@ use crate::units::{count, percent, time};
 const X25519: &str = "x25519";
 const P256: &str = "secp256r1";
 
-/// Groups that cost a multiple of X25519 in every library. RSA key transport is none
+/// A hybrid group that costs a multiple of X25519MLKEM768: P-384 is most of it.
+const SLOW_HYBRID: &str = "SecP384r1MLKEM1024";
+
+/// Groups that cost a multiple of X25519 in every library, or of X25519MLKEM768. RSA key transport is none
 /// of them: beside an RSA certificate it costs no more than ECDHE with its signature.
 fn is_slow(group: &str) -> bool {
-    matches!(group, "secp384r1" | "secp521r1" | "x448")
+    matches!(group, "secp384r1" | "secp521r1" | "x448" | SLOW_HYBRID)
         || ["ffdhe", "dhe_", "brainpool", "sect"]
             .iter()
             .any(|family| group.starts_with(family))
@@ -29,17 +33,55 @@ struct Slow {
     group: &'static str,
     all: Tally,
     offers: Alternatives,
+    hybrid: Hybrid,
 }
 
 impl Slow {
-    /// How many of the clients offered X25519, and P-256 but not X25519: those whose
-    /// hello was read speak for the rest.
-    fn spared(&self) -> [(f64, &'static str); 2] {
-        let of = |part: u64| self.all.count as f64 * part as f64 / self.offers.hellos as f64;
-        [
-            (of(self.offers.x25519), X25519),
-            (of(self.offers.secp256r1_only), P256),
-        ]
+    /// Clients whose ClientHello was read, by the group that they would get instead. A hybrid
+    /// group comes first where both sides have it, and nothing less takes the place of one.
+    fn offered(&self) -> [(u64, &'static str); 3] {
+        let Alternatives {
+            x25519,
+            hybrid,
+            secp256r1_only,
+            ..
+        } = self.offers;
+        match (self.group, self.hybrid) {
+            (SLOW_HYBRID, _) => [(hybrid, X25519MLKEM768), (0, X25519), (0, P256)],
+            (_, Hybrid::Has) => [
+                (hybrid, X25519MLKEM768),
+                (x25519.saturating_sub(hybrid), X25519),
+                (secp256r1_only, P256),
+            ],
+            _ => [
+                (0, X25519MLKEM768),
+                (x25519, X25519),
+                (secp256r1_only, P256),
+            ],
+        }
+    }
+
+    /// How many clients offered a faster group.
+    fn offers(&self) -> u64 {
+        self.offered().iter().map(|(number, _)| number).sum()
+    }
+
+    /// The faster group that most would get.
+    fn faster(&self) -> &'static str {
+        let most = self
+            .offered()
+            .into_iter()
+            .rev()
+            .max_by_key(|(number, _)| *number);
+        most.map_or(X25519, |(_, group)| group)
+    }
+
+    /// How many handshakes would use which group: clients whose ClientHello was read speak for
+    /// the rest.
+    fn spared(&self) -> [(f64, &'static str); 3] {
+        let share = self.all.count as f64 / self.offers.hellos as f64;
+        self.offered()
+            .map(|(number, group)| (number as f64 * share, group))
     }
 
     fn affected(&self) -> f64 {
@@ -88,6 +130,7 @@ fn slow_groups(subject: &Subject<'_>) -> Vec<Slow> {
         group,
         all: subject.handshakes(with_group(group)),
         offers,
+        hybrid: subject.hybrid,
     });
     let mut groups: Vec<Slow> = groups.filter(|slow| slow.affected() > 0.0).collect();
     groups.sort_by_key(|slow| std::cmp::Reverse(slow.all.count));
@@ -104,14 +147,10 @@ pub(super) fn slow(subject: &Subject<'_>) -> Option<Finding> {
         return None;
     }
     let prediction = predict(subject, &groups)?;
-    let faster = if first.offers.x25519 > 0 {
-        "X25519"
-    } else {
-        "P-256"
-    };
     let title = format!(
-        "Key exchange uses {}, though clients offer {faster}, which is faster",
-        in_words(first.group)
+        "Key exchange uses {}, though clients offer {}, which is faster",
+        in_words(first.group),
+        in_words(first.faster())
     );
     let evidence = Evidence {
         basis: subject.basis(Observed::Handshakes, affected_count),
@@ -124,10 +163,7 @@ pub(super) fn slow(subject: &Subject<'_>) -> Option<Finding> {
             ),
             ("offered_faster_ratio", {
                 let hellos: u64 = groups.iter().map(|one| one.offers.hellos).sum();
-                let faster: u64 = groups
-                    .iter()
-                    .map(|one| one.offers.x25519 + one.offers.secp256r1_only)
-                    .sum();
+                let faster: u64 = groups.iter().map(Slow::offers).sum();
                 faster as f64 / hellos as f64
             }),
         ],
@@ -145,8 +181,8 @@ fn predict(subject: &Subject<'_>, groups: &[Slow]) -> Option<Prediction> {
             .fold(Range::default(), |sum, one| sum.plus(one.0));
         let source = savings.iter().map(|one| one.1).max()?;
         let method = format!(
-            "The key exchange as it is now, less that with the faster group, measured in {}, times \
-             the handshakes whose clients offered it.",
+            "Estimate: (current cost - cost with the faster group) x affected handshakes; the faster \
+             group was measured in {}.",
             source.words()
         );
         return subject
@@ -163,27 +199,36 @@ fn predict(subject: &Subject<'_>, groups: &[Slow]) -> Option<Prediction> {
 }
 
 fn statement(subject: &Subject<'_>, slow: &Slow) -> String {
-    let offered = slow.offers.x25519 + slow.offers.secp256r1_only;
-    let faster = match (slow.offers.x25519, slow.offers.secp256r1_only) {
-        (_, 0) => "X25519",
-        (0, _) => "P-256",
-        _ => "X25519 or P-256",
+    let offered = slow.offers();
+    let faster: Vec<String> = slow
+        .offered()
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(_, group)| in_words(group))
+        .collect();
+    let who = if offered == slow.offers.hellos {
+        format!("all {} clients whose ClientHello was read", count(offered))
+    } else {
+        format!(
+            "{} of {} clients whose ClientHello was read ({})",
+            count(offered),
+            count(slow.offers.hellos),
+            percent(offered as f64 / slow.offers.hellos as f64)
+        )
     };
     let mut text = format!(
-        "{} handshakes used {}; of the {} clients whose hello was read {} ({}) offered {faster}.",
+        "{} handshakes used {}; {who} offered {}.",
         count(slow.all.count),
         in_words(slow.group),
-        count(slow.offers.hellos),
-        count(offered),
-        percent(offered as f64 / slow.offers.hellos as f64),
+        faster.join(" or "),
     );
     match in_steps(subject.account, Operation::KeyExchange(slow.group)) {
         Some(step) => text.push_str(&format!(
-            " The key exchange takes {} of CPU in each.",
+            " Cost of the key exchange: {} of CPU per handshake.",
             time(step.likely)
         )),
         None if slow.all.count > 0 => text.push_str(&format!(
-            " One such handshake takes {} of CPU.",
+            " Cost of such a handshake: {} of CPU.",
             time(slow.all.each())
         )),
         None => {}
@@ -230,7 +275,7 @@ pub(super) fn post_quantum(subject: &Subject<'_>) -> Option<Finding> {
     )];
     if let Some(present) = present {
         statements.push(format!(
-            "Its key exchange takes {} of CPU in each, {} of the service's CPU in all.",
+            "Cost of its key exchange: {} of CPU per handshake, {} of the service's CPU in all.",
             time(present.likely),
             subject.share_in_words(present.likely * tally.count as f64)
         ));
@@ -238,8 +283,8 @@ pub(super) fn post_quantum(subject: &Subject<'_>) -> Option<Finding> {
     let prediction = match subject.costs.saved(subject.name, from, to) {
         Some((each, source)) => {
             let method = format!(
-                "What it takes more than {} alone, measured in {}. Not advised: it is what that \
-                 protection costs.",
+                "This is what that protection costs beyond {} alone, measured in {}: no advice to do \
+                 without, it is worth it.",
                 in_words(plain),
                 source.words()
             );
@@ -263,7 +308,7 @@ pub(super) fn post_quantum(subject: &Subject<'_>) -> Option<Finding> {
             ),
         ],
     };
-    let title = format!("What post-quantum key exchange ({group}) costs");
+    let title = format!("Post-quantum key exchange ({group}): what it costs, and why to keep it");
     let kind = (Id::PostQuantumCost, Role::Server);
     let mut finding = subject.finding(kind, Severity::Info, title, evidence, prediction);
     finding.severity = Severity::Info;

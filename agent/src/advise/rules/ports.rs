@@ -22,14 +22,19 @@ pub(super) fn time_wait(subject: &Subject<'_>) -> Option<Finding> {
         return None;
     }
     let per_second = rate(created, subject.setting.elapsed.as_secs_f64());
+    let asked = subject.setting.client_closes;
+    let asked = asked.map(|asked| format!("The client asked for the close: {asked}."));
+    let severity = asked.as_ref().map_or(Severity::Low, |_| Severity::Info);
+    let mut statements: Vec<String> = asked.into_iter().collect();
+    statements.push(format!(
+        "{} sockets stand in TIME_WAIT; {} were created ({per_second}), because the service \
+             closes first.",
+        count(standing),
+        count(created),
+    ));
     let evidence = Evidence {
         basis: subject.basis(Observed::Connections, account.closed_count()),
-        statements: vec![format!(
-            "{} sockets stand in TIME_WAIT; {} were created ({per_second}), because the service \
-             closes first.",
-            count(standing),
-            count(created),
-        )],
+        statements,
         figures: vec![
             ("time_wait_standing", standing as f64),
             ("time_wait_created", created as f64),
@@ -37,7 +42,7 @@ pub(super) fn time_wait(subject: &Subject<'_>) -> Option<Finding> {
     };
     let title = "Closed connections pile up in TIME_WAIT".to_owned();
     let kind = (Id::TimeWaitBuildUp, Role::Server);
-    let finding = subject.finding(kind, Severity::Low, title, evidence, Prediction::Nothing);
+    let finding = subject.finding(kind, severity, title, evidence, Prediction::Nothing);
     Some(finding)
 }
 

@@ -219,9 +219,10 @@ fn chacha_is_slow_only_beside_aes_in_hardware() {
         let setting = Setting {
             elapsed: Duration::from_secs(30),
             aes_in_hardware,
+            client_closes: None,
         };
         let none = Calibrations::new();
-        let all = advise(&ledger, &none, |_| "", setting, Thresholds::default());
+        let all = advise(&ledger, &none, |_| None, setting, Thresholds::default());
         let is_found = all.iter().any(|one| one.id == Id::CostlyCipher);
         assert_eq!(is_found, aes_in_hardware);
     }

@@ -1,9 +1,13 @@
 //! Connections, TIME_WAIT, ports, processes.
+#![allow(clippy::indexing_slicing, reason = "tests")]
 
 use std::time::Duration;
 
-use super::{ENOUGH, SERVICE, check, find, handshake, ledger, likely_seconds};
-use crate::advise::{Id, Prediction, Setting, Severity, Thresholds, advise};
+use super::{
+    ENOUGH, NGINX, SERVICE, SETTING, check, find, found_in, handshake, ledger, likely_seconds,
+};
+use crate::advise::{About, Calibration, Id, Prediction, Setting, Severity, Thresholds, advise};
+use crate::evidence::hello::{Facts, Offer};
 use crate::evidence::sample::{connection, opening};
 use crate::evidence::{Closer, Connection, Handshake, Opening, ProcessEvent, Remote, Role, Whole};
 use crate::ledger::Ledger;
@@ -130,6 +134,64 @@ fn keep_alive_off_at_its_thresholds_is_an_upper_bound() {
 }
 
 #[test]
+fn a_server_is_not_blamed_for_what_the_load_tool_asked() {
+    let kept = || connections(100, Role::Server, Closer::Local, 1);
+    let of = |client_closes| {
+        let setting = Setting {
+            client_closes,
+            ..SETTING
+        };
+        let found = found_in(kept(), 1.0, Calibration::new(), (NGINX, setting));
+        found
+            .into_iter()
+            .find(|one| one.id == Id::KeepAliveOff)
+            .unwrap()
+    };
+    let finding = of(Some("`ab` asks for the close"));
+    assert_eq!(finding.severity, Severity::Info);
+    assert_eq!(finding.title, "Connections carry one request each");
+    let first = &finding.evidence.statements[0];
+    assert_eq!(first, "The client asked for this: `ab` asks for the close.");
+    assert_ne!(of(None).severity, Severity::Info);
+}
+
+#[test]
+fn turns_over_http2_are_not_called_requests() {
+    let mut kept = connections(100, Role::Server, Closer::Local, 5);
+    let mut facts = Facts::default();
+    facts.offer = Some(Offer {
+        protocols: vec!["h2", "http/1.1"],
+        ..Offer::default()
+    });
+    let one = Handshake {
+        hello: Some(Box::new(facts)),
+        ..handshake("x25519", "rsa_2048", [100, 700])
+    };
+    kept.record(SERVICE, &one);
+    let finding = find(kept, 0.2, Id::ConnectionsClosedAfterNTurns).unwrap();
+    let title = "The server closes connections after exactly 5 turns (may carry several requests)";
+    assert_eq!(finding.title, title);
+}
+
+#[test]
+fn a_client_has_no_findings_unless_the_user_named_it() {
+    let kept = || connections(100, Role::Client, Closer::Local, 1);
+    for (named, listens, judged) in [
+        (false, false, false),
+        (true, false, true),
+        (false, true, true),
+    ] {
+        let about = About {
+            named,
+            listens,
+            ..NGINX
+        };
+        let found = found_in(kept(), 1.0, Calibration::new(), (about, SETTING));
+        assert_eq!(!found.is_empty(), judged, "{about:?}");
+    }
+}
+
+#[test]
 fn upstream_keep_alive_off_at_its_thresholds() {
     for by in [Closer::Local, Closer::Remote] {
         check(Id::UpstreamKeepAliveOff, 1.98, |n| {
@@ -215,10 +277,11 @@ fn thresholds_are_those_that_are_given() {
     let found = advise(
         &kept,
         &Default::default(),
-        |_| "",
+        |_| None,
         Setting {
             elapsed: Duration::from_secs(1),
             aes_in_hardware: true,
+            client_closes: None,
         },
         thresholds,
     );

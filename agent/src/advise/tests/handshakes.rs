@@ -26,13 +26,13 @@ fn p384(groups: &[u16]) -> Handshake {
 }
 
 /// Twenty handshakes with X25519, which tell its cost.
-fn with_x25519(ledger: &mut Ledger) {
+pub(super) fn with_x25519(ledger: &mut Ledger) {
     for _ in 0..20 {
         ledger.record(SERVICE, &handshake("x25519", "rsa_2048", [100, 900]));
     }
 }
 
-fn slow(number: u64, groups: &[u16]) -> Ledger {
+pub(super) fn slow(number: u64, groups: &[u16]) -> Ledger {
     let mut ledger = ledger(number, |ledger| ledger.record(SERVICE, &p384(groups)));
     with_x25519(&mut ledger);
     ledger

@@ -89,7 +89,7 @@ fn handshake_failures_tell_what_clients_offered() {
         "{}",
         finding.title
     );
-    assert!(text.contains("20 times the server sent the alert handshake failure"));
+    assert!(text.contains("The server sent the alert handshake failure 20 times"));
     assert!(text.contains("suites TLS_"), "{text}");
     assert!(text.contains("no shared cipher (20 times)"), "{text}");
 }

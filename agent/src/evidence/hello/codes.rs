@@ -68,6 +68,8 @@ impl Group {
     pub const SECP256R1: Self = Self(23);
     /// Curve25519.
     pub const X25519: Self = Self(29);
+    /// Curve25519 with ML-KEM.
+    pub const X25519MLKEM768: Self = Self(4588);
 
     /// Whether it withstands a quantum computer: ML-KEM, alone or as a hybrid,
     /// and the drafts before it.

@@ -8,6 +8,9 @@ use super::session::{Origin, Ticket};
 use super::{ALERTS, Chain, Direction, Offer};
 use crate::evidence::{Handshake, Resumption, Role};
 
+/// HTTP/2 over TLS in ALPN (RFC 9113, 3.1).
+const HTTP2: &str = "h2";
+
 /// What a connection said in clear.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -128,6 +131,18 @@ impl Facts {
             .map_or("unknown", |choice| choice.cipher.name())
     }
 
+    /// Whether the connection speaks HTTP/2, or may: the client offered it, and in TLS 1.3 the
+    /// server's choice is encrypted.
+    pub fn may_be_http2(&self) -> bool {
+        match &self.choice {
+            Some(choice) if !choice.version.is_13() => choice.protocol == Some(HTTP2),
+            _ => {
+                let offer = self.offer.as_ref();
+                offer.is_some_and(|offer| offer.protocols.contains(&HTTP2))
+            }
+        }
+    }
+
     /// How keys were exchanged.
     pub fn key_exchange(&self) -> KeyExchange {
         let Some(choice) = &self.choice else {
@@ -215,7 +230,12 @@ impl Facts {
             // session of TLS 1.2 with it.
             (Resumption::None, Offered::SessionId) if choice_is_13 => Attempt::NotOffered,
             (Resumption::None, Offered::SessionId) if !self.seen.refused_known_session => {
-                Attempt::Unknown
+                // A client that offers TLS 1.3 sends a random id for compatibility (RFC 8446, D.4).
+                if self.offer.as_ref().is_some_and(Offer::has_13) {
+                    Attempt::NotOffered
+                } else {
+                    Attempt::Unknown
+                }
             }
             (Resumption::None, _) => Attempt::Refused,
             _ => Attempt::Accepted,

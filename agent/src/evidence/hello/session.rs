@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Attempt, Facts, Offered};
+use super::{Attempt, Choice, Facts, Offered};
 use crate::evidence::{Pid, Resumption};
 
 /// Bytes at each end of a ticket that are kept.
@@ -92,8 +92,10 @@ impl Facts {
     /// did if the server had issued it: see [`Facts::issued_session`]. To be
     /// compared in memory, never to be shown.
     pub fn refused_session(&self) -> Option<&[u8]> {
-        let unclear = self.resumption() == Resumption::None
-            && self.attempt() == Attempt::Unknown
+        let older = |choice: &Choice| !choice.version.is_13();
+        let unclear = self.choice.as_ref().is_some_and(older)
+            && self.attempt() != Attempt::Refused
+            && self.resumption() == Resumption::None
             && self.offered() == Offered::SessionId
             && !self.seen.offered_session.is_empty();
         unclear.then_some(self.seen.offered_session.as_slice())

@@ -85,18 +85,11 @@ fn of_service(service: &Service) -> String {
             counted(handshakes, "TLS handshake", "TLS handshakes")
         ));
     }
-    if let Some(requests) = requests(service) {
+    if let Some(requests) = service.known_requests() {
         // As the dashboards have it: all CPU time of the service by its requests.
-        parts.push(format!("{} a request", time(cpu / requests)));
+        parts.push(format!("{} per request", time(cpu / requests.count)));
     }
     format!("{}: {}.", plain(&service.service_name), parts.join(", "))
-}
-
-/// Requests answered; None where the report has no cost of one, because too few
-/// connections were seen whole.
-fn requests(service: &Service) -> Option<f64> {
-    let turns = service.unit_costs.iter().find(|cost| cost.unit == "turn")?;
-    (turns.count > 0.0).then_some(turns.count)
 }
 
 fn cpu(service: &Service) -> f64 {

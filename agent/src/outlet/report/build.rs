@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::advise::Finding;
+use crate::advise::{About, Finding};
 use crate::evidence::{Resumption, Role, Step, WaitReason, reasons};
 use crate::ledger::{
     CostDistribution, Distribution, HandshakeKey, HandshakeSum, Ledger, RoleAccount, ServiceAccount,
@@ -11,9 +11,9 @@ use crate::ledger::{
 
 use super::model::{
     AgentCost, Command, CpuSeconds, ErrorCount, HandshakeCost, HandshakeGroup, Host, Loss,
-    Quantiles, Report, SCHEMA_VERSION, Service, StepCost, TlsLibrary, Wait,
+    Quantiles, Report, Requests, SCHEMA_VERSION, Service, StepCost, TlsLibrary, Wait,
 };
-use super::{accept_queue, connections, cpu, findings, tls};
+use super::{accept_queue, connections, cpu, findings, requests, tls};
 
 /// What the ledger does not know about a profile.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ pub struct Facts {
     pub agent: AgentCost,
     /// The command profiled.
     pub command: Option<Command>,
+    /// Requests of the load, where they are known.
+    pub requests: Option<Requests>,
     /// What a reader must know to judge the figures.
     pub notes: Vec<String>,
 }
@@ -49,6 +51,28 @@ pub struct ServiceFacts {
     pub ports: Vec<u16>,
     /// TLS libraries found in it.
     pub tls_libraries: Vec<TlsLibrary>,
+    /// The user named it as what to profile.
+    pub named: bool,
+}
+
+impl ServiceFacts {
+    /// What rules must know of it.
+    pub fn about(&self) -> About<'_> {
+        let versions = self.tls_libraries.iter().filter_map(openssl_version);
+        About {
+            executable: &self.executable,
+            named: self.named,
+            listens: !self.ports.is_empty(),
+            // Of several, the one that can do least.
+            openssl: versions.min(),
+        }
+    }
+}
+
+fn openssl_version(library: &TlsLibrary) -> Option<(u32, u32)> {
+    let mut numbers = library.version.split('.').map(str::parse);
+    let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    (library.kind == "OpenSSL").then_some(version)
 }
 
 /// Makes the report: services with the dearest handshakes first.
@@ -78,6 +102,7 @@ pub fn build(facts: Facts, ledger: &Ledger) -> Report {
             .then(by_connections)
             .then_with(by_name)
     });
+    requests::book(&mut services, facts.requests);
     let mut losses = facts.losses;
     losses.retain(|loss| loss.count > 0);
     Report {
@@ -160,6 +185,7 @@ pub(in crate::outlet) fn service(
         handshake_costs: per_role(account, costs),
         steps: per_role(account, steps),
         waits: per_role(account, waits),
+        requests: None,
         connections: connections::of(account, now),
         connections_from_before: account.connections_from_before,
         ephemeral_ports: connections::ephemeral_ports(account, now),

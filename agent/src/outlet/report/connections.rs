@@ -11,7 +11,10 @@ use super::model::{ClosedConnections, Connections, EphemeralPorts, Service, Turn
 pub(super) fn of(account: &ServiceAccount, now: Duration) -> Vec<Connections> {
     let roles = account.connections.iter();
     roles
-        .map(|(role, kept)| connections(*role, kept, now))
+        .map(|(role, kept)| Connections {
+            turns_are_requests: Some(account.turns_are_requests(*role)),
+            ..connections(*role, kept, now)
+        })
         .collect()
 }
 
@@ -37,6 +40,7 @@ fn connections(role: Role, account: &ConnectionAccount, now: Duration) -> Connec
         bytes_sent: account.bytes_sent,
         time_wait_created: account.time_wait_created,
         time_wait_standing: account.time_wait_standing(now),
+        turns_are_requests: None,
     }
 }
 
@@ -60,6 +64,14 @@ impl Connections {
     /// How many ended.
     pub fn closed_count(&self) -> u64 {
         self.closed.iter().map(|closed| closed.count).sum()
+    }
+
+    /// Turns of those that ended, by the least number of their class.
+    pub fn turn_count(&self) -> u64 {
+        let classes = self.closed.iter().flat_map(|closed| &closed.turns);
+        classes.fold(0, |sum, one| {
+            sum.saturating_add(u64::from(one.from).saturating_mul(one.connections))
+        })
     }
 
     /// The way to end and the number of turns that most of them have in common;

@@ -8,6 +8,7 @@ mod findings;
 pub mod html;
 pub mod json;
 pub mod model;
+mod requests;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod text;

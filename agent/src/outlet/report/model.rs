@@ -8,6 +8,7 @@ mod accept_queue;
 mod connections;
 mod cpu;
 mod findings;
+mod requests;
 mod tls;
 
 use schemars::JsonSchema;
@@ -17,6 +18,7 @@ pub use accept_queue::{AcceptQueue, AcceptWait, ListeningQueues, QueueLength};
 pub use connections::{ClosedConnections, Connections, EphemeralPorts, TurnCount};
 pub use cpu::{ActivityCpu, CpuSamples, Sampling, SoftirqDivision, UnitCost};
 pub use findings::{Finding, Prediction, Range, Remedy, Variant};
+pub use requests::Requests;
 pub use tls::{
     Agreement, AlertCount, ApplicationBytes, AttemptCount, Hellos, NameCount, SocketHandshakes,
 };
@@ -90,6 +92,10 @@ pub struct Service {
     /// CPU time of one handshake, turn and megabyte, where there are samples.
     #[serde(default)]
     pub unit_costs: Vec<UnitCost>,
+    /// Requests of the load, counted by the load tool or given by the user; null where neither
+    /// is known, and of all services but the server that the load was for.
+    #[serde(default)]
+    pub requests: Option<Requests>,
     /// Handshakes by what was negotiated and how they ended.
     pub handshakes: Vec<HandshakeGroup>,
     /// Distribution of on-CPU and wall time of completed handshakes.

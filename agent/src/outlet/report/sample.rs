@@ -247,6 +247,7 @@ pub(crate) fn facts() -> Facts {
         processes,
         ports: ports.to_vec(),
         tls_libraries: vec![library],
+        named: false,
     };
     Facts {
         host: Host {
@@ -272,6 +273,7 @@ pub(crate) fn facts() -> Facts {
                     processes: 1,
                     ports: vec![443],
                     tls_libraries: Vec::new(),
+                    named: false,
                 },
             ),
             (
@@ -300,6 +302,7 @@ pub(crate) fn facts() -> Facts {
             profiled_seconds: 0.131,
         },
         command: None,
+        requests: None,
         notes: Vec::new(),
     }
 }
@@ -321,18 +324,16 @@ pub(crate) fn findings() -> Vec<Finding> {
 }
 
 fn findings_of(facts: &Facts, ledger: &Ledger) -> Vec<Finding> {
-    let executable = |name: &str| {
-        let known = facts.services.get(name);
-        known.map_or("", |service| service.executable.as_str())
-    };
+    let about = |name: &str| facts.services.get(name).map(ServiceFacts::about);
     let none = Calibrations::new();
     advise(
         ledger,
         &none,
-        executable,
+        about,
         Setting {
             elapsed: facts.duration,
             aes_in_hardware: true,
+            client_closes: None,
         },
         Thresholds::default(),
     )

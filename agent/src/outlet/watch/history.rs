@@ -6,9 +6,10 @@
 //! [`OTHER`]. A service that loses its series loses nothing: its points are added to that of
 //! the others.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use crate::evidence::Role;
 use crate::ledger::{Ledger, OTHER};
 
 use super::figures::Sums;
@@ -73,9 +74,12 @@ impl Reading {
         let services = ledger.services().map(|(name, account)| {
             let kept = account.connections.iter();
             let time_wait = kept.map(|(role, kept)| (*role, kept.time_wait_standing(ledger.now())));
+            let mut multiplexed = BTreeSet::from([Role::Server, Role::Client]);
+            multiplexed.retain(|role| !account.turns_are_requests(*role));
             let slice = Slice {
                 sums: Sums::of(account),
                 time_wait: time_wait.collect(),
+                multiplexed,
             };
             (name.to_owned(), slice)
         });
@@ -91,8 +95,11 @@ impl Reading {
         let services = self.services.iter().map(|(name, slice)| {
             let before = before.services.get(name);
             let sums = slice.sums.since(before.map_or(&none, |slice| &slice.sums));
-            let time_wait = slice.time_wait.clone();
-            (name.clone(), Slice { sums, time_wait })
+            let slice = Slice {
+                sums,
+                ..slice.clone()
+            };
+            (name.clone(), slice)
         });
         Interval {
             length: self.at.saturating_sub(before.at),

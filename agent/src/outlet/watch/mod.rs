@@ -120,16 +120,14 @@ impl Watch {
         self.recent.follow(ledger, at);
         self.facts = facts;
         let (accounts, elapsed) = self.recent.accounts(at);
-        let executable = |name: &str| {
-            let known = self.facts.get(name);
-            known.map_or("", |facts| facts.executable.as_str())
-        };
+        let about = |name: &str| self.facts.get(name).map(ServiceFacts::about);
         let none = Calibrations::new();
         let setting = Setting {
             elapsed,
             aes_in_hardware,
+            client_closes: None,
         };
-        self.findings = advise(accounts, &none, executable, setting, thresholds);
+        self.findings = advise(accounts, &none, about, setting, thresholds);
         &self.findings
     }
 

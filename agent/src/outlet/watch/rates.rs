@@ -78,6 +78,8 @@ pub struct RoleRates {
     pub closed_remote_per_second: f64,
     /// Turns, booked when their connection ends.
     pub turns_per_second: f64,
+    /// Whether each turn is one request: no client has offered HTTP/2.
+    pub turns_are_requests: bool,
     /// Turns of a connection that ended.
     pub turns_per_connection: Option<f64>,
     /// TIME_WAIT sockets left on this side.
@@ -216,6 +218,7 @@ fn role_rates(over: &Over<'_>, role: Role, slice: &Slice) -> Option<RoleRates> {
         closed_local_per_second,
         closed_remote_per_second,
         turns_per_second: over.each_second(Figure::Turns(role)),
+        turns_are_requests: !slice.multiplexed.contains(&role),
         turns_per_connection: over.ratio(Figure::Turns(role), Figure::Turned(role)),
         time_wait_created_per_second: over.each_second(Figure::TimeWaitCreated(role)),
         time_wait_standing: standing,

@@ -24,7 +24,7 @@ function losses(all) {
   if (all.length === 0) return h("p", {}, "No data was lost since the agent started.");
   const sum = all.reduce((lost, one) => lost + one.count, 0);
   const reasons = all.map((one) => `${words(one.reason)} ${count(one.count)}`).join(", ");
-  const text = `LOST: ${counted(sum, "record or call", "records or calls")} since the agent started`;
+  const text = `Lost: ${counted(sum, "record or call", "records or calls")} since the agent started`;
   return h("p", {}, h("span", { class: "lost" }, text), ` (${reasons}): what belongs to them is missing above.`);
 }
 

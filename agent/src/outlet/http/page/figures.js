@@ -121,8 +121,8 @@ export const FIGURES = [
   },
   {
     id: "turns",
-    title: "Requests (turns)",
-    note: "Requests with their answers, each second. They are counted when their connection ends.",
+    title: "Turns",
+    note: "A turn is a request with its response; over HTTP/2 it may carry several. Counted when the connection ends.",
     format: rate,
     series: (held, role) => [flow(held, "turns", "tcp-open", [`turns/${role}`])],
     empty: (window) => `No connection with a turn ended in ${window}.`,

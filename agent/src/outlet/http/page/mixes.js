@@ -169,7 +169,9 @@ function turns(connections) {
   const all = sum(entries, (one) => one.number);
   if (all === 0) return null;
   return table({
-    caption: "Turns of a connection",
+    caption: connections.some((one) => one.turns_are_requests === false)
+      ? "Turns of a connection (HTTP/2: each may carry several requests)"
+      : "Requests of a connection",
     headings: ["turns", barHeading(), "share", "connections"],
     rows: entries
       .filter((one) => one.number > 0)

@@ -75,8 +75,12 @@ fn turns(one: &Connections) -> Markup {
     }
     let total: u64 = classes.values().sum();
     let more = classes.len().saturating_sub(CLASSES);
+    let (noun, title) = match one.turns_are_requests {
+        Some(false) => ("turns", "Turns (may carry several requests)"),
+        _ => ("requests", "Requests"),
+    };
     let heads = [
-        Head::Left("requests"),
+        Head::Left(noun),
         Head::Right("connections"),
         Head::Right("share"),
         Head::Left("share, drawn"),
@@ -97,7 +101,7 @@ fn turns(one: &Connections) -> Markup {
     });
     html! {
         @if total > 0 {
-            (table(&format!("Requests on each connection, {} role", printable(&one.role)), &heads, rows.collect()))
+            (table(&format!("{title} on each connection, {} role", printable(&one.role)), &heads, rows.collect()))
             @if more > 0 { p class="soft small" { "And " (more) " more classes (all are in the JSON)." } }
         }
     }

@@ -97,7 +97,7 @@ fn key_figures(report: &Report) -> Markup {
                 (figure("handshakes", &percent(share), "of its CPU"))
             }
             @if let Some((each, _)) = text::activities::by_request(first) {
-                (figure("a request", &time(each), "of CPU, all in"))
+                (figure("CPU per request", &time(each), "everything included"))
             }
             @if let Some(cost) = full {
                 (figure("a full handshake", &time(cost.cpu.mean), "of CPU, on average"))

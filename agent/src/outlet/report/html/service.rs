@@ -152,7 +152,7 @@ fn unit_costs(service: &Service) -> Markup {
     let rows = service.unit_costs.iter().map(|cost| {
         let ends = [cost.low_seconds, cost.cpu_seconds, cost.high_seconds];
         vec![
-            Cell::Text(printable(activities::unit_in_words(cost)).into_owned()),
+            Cell::Text(printable(activities::unit_in_words(service, cost)).into_owned()),
             Cell::Number(time(cost.cpu_seconds)),
             Cell::Chart(html! {
                 (chart::interval("higher", ends, (0.0, most), None))

@@ -25,6 +25,10 @@ pub struct Connections {
     /// TIME_WAIT sockets that stood at the end: those created in the last 60 s,
     /// but no more than the kernel counts in the service's network namespace.
     pub time_wait_standing: u64,
+    /// Whether each turn is one request: false where clients offered HTTP/2 and the server chose
+    /// it, or may have (TLS 1.3 encrypts the choice). Null in reports from before this was told.
+    #[serde(default)]
+    pub turns_are_requests: Option<bool>,
 }
 
 /// Connections that ended in one way.
@@ -44,7 +48,7 @@ pub struct ClosedConnections {
 /// Connections with so many turns.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct TurnCount {
-    /// Least number of turns. A turn is a request and its answer.
+    /// Least number of turns. A turn is a request and its answer; see `turns_are_requests`.
     pub from: u32,
     /// Greatest number of turns; the same up to 128.
     pub to: u32,

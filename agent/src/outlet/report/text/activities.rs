@@ -6,7 +6,7 @@ use crate::outlet::report::model::{
 };
 use crate::outlet::terminal::table::{Align, Table};
 use crate::outlet::terminal::units::{count, counted, percent, time};
-use crate::outlet::terminal::{Paint, Style, bar, wrap};
+use crate::outlet::terminal::{Paint, Style, bar, printable, wrap};
 
 use super::service::section;
 use super::{paint_lines, words};
@@ -82,12 +82,15 @@ fn range(low: String, high: &str) -> String {
     low + " to " + high
 }
 
-/// CPU time of the service by requests, and how many there were; None where that is not known.
-pub(in crate::outlet::report) fn by_request(service: &Service) -> Option<(f64, u64)> {
-    let mut costs = service.unit_costs.iter();
-    let turns = costs.find(|cost| cost.unit == "turn" && cost.count >= 1.0)?;
-    let each = service.cpu_seconds.total() / turns.count;
-    Some((each, rounded(turns.count)))
+/// CPU time of the service per request, and of how many; None where that is not known.
+pub(in crate::outlet::report) fn by_request(service: &Service) -> Option<(f64, String)> {
+    let known = service.known_requests()?;
+    let each = service.cpu_seconds.total() / known.count;
+    let requests = counted(rounded(known.count), "request", "requests");
+    let by = known.counted_by.map_or_else(String::new, |by| {
+        format!(" as {} says, exact", printable(by))
+    });
+    Some((each, requests + &by))
 }
 
 /// Kernel work for the service that is in none of its processes' time; empty if there is none.
@@ -194,7 +197,7 @@ pub(super) fn unit_costs(service: &Service, style: Style) -> String {
         .right("of");
     for cost in &service.unit_costs {
         table.row([
-            unit_in_words(cost).to_owned(),
+            unit_in_words(service, cost).to_owned(),
             time(cost.cpu_seconds),
             range(time(cost.low_seconds), &time(cost.high_seconds)),
             count(cost.samples),
@@ -208,13 +211,22 @@ pub(super) fn unit_costs(service: &Service, style: Style) -> String {
 }
 
 /// Its unit.
-pub(in crate::outlet::report) fn unit_in_words(cost: &UnitCost) -> &str {
+pub(in crate::outlet::report) fn unit_in_words<'a>(
+    service: &Service,
+    cost: &'a UnitCost,
+) -> &'a str {
     match cost.unit.as_str() {
-        "turn" => "request and answer",
+        "turn" if !service.turns_are_requests() => "turn (may carry several requests)",
+        "turn" => "request and response",
         "megabyte" => "MB encrypted",
         unit => unit,
     }
 }
+
+/// Why there is no CPU time per request.
+pub(in crate::outlet) const HTTP2: &str = "Clients offered HTTP/2, which the server chose or may have chosen: \
+    a turn may carry several requests. For the CPU per request, pass --requests N, or let `report -- COMMAND` \
+    run ab, wrk, h2load, hey, oha or k6.";
 
 /// What belongs to these costs, or is missing among them.
 pub(in crate::outlet::report) fn unit_notes_in_words(service: &Service) -> Vec<String> {
@@ -224,6 +236,9 @@ pub(in crate::outlet::report) fn unit_notes_in_words(service: &Service) -> Vec<S
         .iter()
         .filter_map(|cost| cost.cipher.as_ref());
     notes.extend(ciphers.map(|cipher| format!("Nearly all bytes went with {cipher}.")));
+    if !service.turns_are_requests() {
+        notes.push(HTTP2.to_owned());
+    }
     let has_turns = service.unit_costs.iter().any(|cost| cost.unit == "turn");
     let ended: u64 = service
         .connections

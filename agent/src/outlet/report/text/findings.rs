@@ -110,9 +110,9 @@ pub(in crate::outlet::report) fn saving(prediction: &Prediction) -> String {
     };
     let mut text = if prediction.kind == "at_most" {
         format!(
-            "Saves at most about {} of its CPU ({:.2} times the work with the same CPU): {}.",
-            percent(share.likely),
-            capacity.likely,
+            "Saves at most about {:.0}% of its CPU (up to {} times the work with the same CPU): {}.",
+            100.0 * share.likely,
+            bound(capacity.likely),
             prediction.caveat
         )
     } else {
@@ -141,6 +141,27 @@ pub(in crate::outlet::report) fn saving(prediction: &Prediction) -> String {
     text
 }
 
+/// An upper bound with the digits that it deserves: one from ten on, two below; rounded down.
+fn bound(capacity: f64) -> String {
+    if capacity < 10.0 {
+        return format!("{:.1}", (10.0 * capacity).floor() / 10.0);
+    }
+    let unit = 10_f64.powf(capacity.log10().floor());
+    format!("{:.0}", (capacity / unit).floor() * unit)
+}
+
 fn span(range: Range) -> String {
     format!("{} to {}", percent(range.low), percent(range.high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upper_bound_is_no_exact_figure() {
+        for (capacity, text) in [(1.04, "1.0"), (2.39, "2.3"), (25.88, "20"), (100.0, "100")] {
+            assert_eq!(bound(capacity), text);
+        }
+    }
 }

@@ -30,7 +30,7 @@ pub fn serious_losses(report: &Report) -> Option<(String, Vec<String>)> {
         .collect();
     let total: u64 = serious.iter().map(|loss| loss.count).sum();
     let alarm = format!(
-        "DATA WAS LOST: {}. The figures below are too low.",
+        "Data was lost: {}. The figures below are too low.",
         counted(total, "record or call", "records or calls")
     );
     let line = |loss: &&Loss| format!("{}: {}", count(loss.count), loss_in_words(&loss.reason));
@@ -101,12 +101,14 @@ pub(super) fn loss_in_words(reason: &str) -> String {
                                 second; softirqs are divided by the others"
             .to_owned(),
         "connection_no_memory" => "TCP connections found no room for their state".to_owned(),
-        "program_skipped" => "times the kernel left a program out, because a thread had been \
-                              interrupted or preempted inside it on the same CPU"
-            .to_owned(),
+        "program_skipped" => {
+            "runs of programs were skipped by the kernel, because a thread had been \
+                              interrupted or preempted inside one on the same CPU"
+                .to_owned()
+        }
         "packet_program_skipped" => {
-            "times the kernel left out a program that tells whose a timed packet is; softirqs are \
-             divided by the others"
+            "runs of the program that tells whose a timed packet is were skipped by the kernel; \
+             softirqs are divided by the others"
                 .to_owned()
         }
         other => words(&printable(other)),

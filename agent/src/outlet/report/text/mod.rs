@@ -106,7 +106,7 @@ pub(super) fn headline(report: &Report) -> Option<String> {
     if let Some((step, share)) = dearest_step(first) {
         let _ = write!(
             text,
-            " The dearest step is {step}: {} of it.",
+            " Most expensive step: {step} ({} of handshake CPU).",
             percent(share)
         );
     }
@@ -116,9 +116,8 @@ pub(super) fn headline(report: &Report) -> Option<String> {
     if let Some((cpu, requests)) = activities::by_request(first) {
         let _ = write!(
             text,
-            " A request takes {} of CPU, all in ({}).",
-            time(cpu),
-            counted(requests, "request", "requests")
+            " CPU per request: {} ({requests}, everything included).",
+            time(cpu)
         );
     }
     Some(text)
@@ -272,17 +271,17 @@ fn own_cost(report: &Report, style: Style) -> String {
 /// What a reader must know to judge the figures.
 pub(super) fn notes_in_words(report: &Report) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    let handshakes: f64 = report
+    if report
         .services
         .iter()
-        .map(Service::handshake_cpu_seconds)
-        .sum();
-    if handshakes > 0.0 {
-        notes.push(format!(
-            "Source, where nothing else is said: probes in the TLS library. CPU time is exact: time off the CPU is taken \
-             out; interrupts that hit the thread are in, and the probes themselves, about {}.",
-            percent(report.agent.profiled_seconds / handshakes)
-        ));
+        .any(|one| one.handshake_cpu_seconds() > 0.0)
+    {
+        notes.push(
+            "Source of handshakes, unless stated otherwise: probes in the TLS library. CPU time is \
+             measured, not sampled: off-CPU time is excluded, interrupts that hit the thread and the \
+             overhead of probes in handshakes are included."
+                .to_owned(),
+        );
     }
     for loss in &report.losses {
         if !losses::is_serious(loss) {

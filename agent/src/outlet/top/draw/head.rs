@@ -163,7 +163,7 @@ fn lost(state: &State) -> Option<String> {
         [] => return None,
         reasons => reasons.join(", "),
     };
-    Some(format!(" DATA WAS LOST, figures are too low: {reasons}"))
+    Some(format!(" Data was lost, figures are too low: {reasons}"))
 }
 
 /// The beginning of a sentence: its end says less.

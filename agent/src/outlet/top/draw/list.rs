@@ -35,6 +35,9 @@ const NARROW: [Head; 9] = [
     (Some(Column::TimeWait), "T_WAIT", 7),
     (Some(Column::Findings), "found", 6),
 ];
+/// Turns, where each is a request, and where it may be several (HTTP/2).
+const REQUESTS: &str = "requests/s";
+const TURNS: &str = "turns/s";
 const WRITTEN_OUT: [Head; 11] = [
     (Some(Column::Service), "service", 0),
     (Some(Column::Cpu), "cores", 6),
@@ -43,7 +46,7 @@ const WRITTEN_OUT: [Head; 11] = [
     (Some(Column::Cost), "CPU each", 9),
     (Some(Column::Resumed), "resumed", 8),
     (Some(Column::Failed), "failed/s", 9),
-    (None, "requests/s", 11),
+    (None, REQUESTS, 11),
     (None, "opened/s", 9),
     (Some(Column::TimeWait), "TIME_WAIT", 10),
     (Some(Column::Findings), "findings", 9),
@@ -59,7 +62,13 @@ pub(super) fn draw(
     let listed = screen.order.listed(&view.state.services, &screen.filter);
     let names: Vec<String> = listed.iter().map(|one| one.service_name.clone()).collect();
     let rows = usize::from(area.height.saturating_sub(HEADER));
-    let heads = heads(area.width);
+    let mut heads = heads(area.width);
+    let mut roles = listed.iter().filter_map(|one| one.rates.main());
+    if roles.any(|one| !one.turns_are_requests) {
+        for head in &mut heads {
+            head.1 = if head.1 == REQUESTS { TURNS } else { head.1 };
+        }
+    }
     let widths: Vec<Constraint> = heads
         .iter()
         .map(|(_, _, width)| match width {
@@ -164,7 +173,9 @@ fn cell(
             let severity = service.severity.as_deref().unwrap_or_default();
             right(findings(service, width)).style(theme.severity(severity))
         }
-        None if name == "requests/s" => or_none(main.map(|one| number(one.turns_per_second))),
+        None if name == REQUESTS || name == TURNS => {
+            or_none(main.map(|one| number(one.turns_per_second)))
+        }
         None => or_none(main.map(|one| number(one.opened_per_second))),
     }
 }

@@ -209,7 +209,11 @@ impl Page<'_> {
         });
         let text = format!("{}{each}", per_second(rates.turns_per_second));
         let turns = self.past.rates(&[Figure::Turns(role)]);
-        lines.push(self.with_past("requests", &text, &turns));
+        let label = match rates.turns_are_requests {
+            true => "requests",
+            false => "turns (HTTP/2)",
+        };
+        lines.push(self.with_past(label, &text, &turns));
         let text = format!(
             "{} standing, {} created",
             count(rates.time_wait_standing),
