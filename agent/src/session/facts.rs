@@ -8,7 +8,6 @@ use crate::attach::registry::{Image, State};
 use crate::discover::host_time::HostTime;
 use crate::discover::ports::{ListeningPorts, udp_ports};
 use crate::discover::table::ServiceView;
-use crate::evidence::Source;
 use crate::kernel::contract::{TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN};
 use crate::kernel::cost::{hook_seconds, probe_seconds};
 use crate::kernel::load::UprobeMode;
