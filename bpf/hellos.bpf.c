@@ -163,6 +163,29 @@ __noinline int follow_unit(__u64 connection)
 	return transfer && exchange ? take_unit(transfer, exchange) : FOLLOWED_TO_ITS_END;
 }
 
+/* All units after the first. Its loop is gone through once as well, and not for each of the
+ * ways that lead to it: that was three quarters of the time that loading took. */
+__noinline int follow_units(__u64 connection)
+{
+	struct transfer *transfer = current_transfer();
+	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &connection);
+	__u8 followed = FOLLOWED_ON;
+
+	if (!transfer || !exchange)
+		return FOLLOWED_TO_ITS_END;
+	for (int i = 0; i < UNITS_A_CALL && followed == FOLLOWED_ON && transfer->length; i++) {
+		if (exchange->event.outcome)
+			break;
+		if (exchange_skips(exchange, transfer->direction)) {
+			pass(transfer, exchange_side(exchange, transfer->direction),
+			     transfer->length);
+			break;
+		}
+		followed = follow_unit(connection);
+	}
+	return followed;
+}
+
 /* Follows the call's records to the end of the handshake at most. */
 static __always_inline __u8 follow_records(struct transfer *transfer, struct exchange *exchange)
 {
@@ -176,16 +199,9 @@ static __always_inline __u8 follow_records(struct transfer *transfer, struct exc
 		return FOLLOWED_ON;
 	}
 	/* A library that reads header and body apart moves one unit a call. */
-	followed = take_unit(transfer, exchange);
-	for (int i = 0; i < UNITS_A_CALL && followed == FOLLOWED_ON && transfer->length; i++) {
-		if (exchange->event.outcome)
-			break;
-		if (exchange_skips(exchange, transfer->direction)) {
-			pass(transfer, records, transfer->length);
-			break;
-		}
-		followed = follow_unit(transfer->event.connection);
-	}
+	followed = follow_unit(transfer->event.connection);
+	if (followed == FOLLOWED_ON && transfer->length)
+		followed = follow_units(transfer->event.connection);
 	send_hello(transfer);
 	if (followed == FOLLOWED_ON && transfer->length && !exchange->event.outcome)
 		return FOLLOWED_LOST;

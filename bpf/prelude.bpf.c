@@ -69,20 +69,35 @@ static __always_inline __u8 follow_client(struct transfer *transfer, struct exch
 	return transfer->length || records->moved > CLIENT_PRELUDE ? FOLLOWED_NOT_TLS : followed;
 }
 
+/* Another such function. */
+__noinline int look_at_greeting(__u64 connection)
+{
+	struct transfer *transfer = current_transfer();
+	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &connection);
+	__u32 take;
+
+	if (!transfer || !exchange)
+		return FOLLOWED_TO_ITS_END;
+	take = look(transfer);
+	if (!take)
+		return FOLLOWED_LOST;
+	for (__u32 i = 0; i < GREETING && i < take; i++) {
+		if (prelude_server_byte(&exchange->prelude, transfer->look[i]))
+			return FOLLOWED_NOT_TLS;
+	}
+	return FOLLOWED_ON;
+}
+
 /* Of a server only its greeting matters. */
 static __always_inline __u8 follow_server(struct transfer *transfer, struct exchange *exchange)
 {
 	struct records *records = exchange_side(exchange, transfer->direction);
-	__u32 take;
 
 	if (!exchange->prelude.upgrade && exchange->prelude.greeted < GREETING) {
-		take = look(transfer);
-		if (!take)
-			return FOLLOWED_LOST;
-		for (__u32 i = 0; i < GREETING && i < take; i++) {
-			if (prelude_server_byte(&exchange->prelude, transfer->look[i]))
-				return FOLLOWED_NOT_TLS;
-		}
+		__u8 followed = look_at_greeting(transfer->event.connection);
+
+		if (followed != FOLLOWED_ON)
+			return followed;
 	}
 	records->moved += transfer->length;
 	transfer->length = 0;

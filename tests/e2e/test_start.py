@@ -1,0 +1,23 @@
+"""What starting tlsprof costs, by what the kernel counts: a time proves nothing on a shared machine."""
+
+from harness import bpf
+from harness.profiler import Profiling
+
+VERIFIED = 60_000
+"""Instructions that the verifier goes through at most for one program, each a microsecond or more.
+
+Up to 30,039 were seen on 6.18. Loops that it goes through for each way that leads to them made
+it 120,298."""
+VERIFIED_IN_ALL = 120_000
+
+
+def test_loading_asks_little_of_the_verifier(tmp_path):
+    with Profiling(tmp_path) as profiling:
+        programs = [
+            int(fields["verified_insns"])
+            for _, fields in bpf.descriptors(profiling.pid)
+            if "verified_insns" in fields
+        ]
+    assert len(programs) > 15, programs
+    assert max(programs) < VERIFIED, programs
+    assert sum(programs) < VERIFIED_IN_ALL, programs
