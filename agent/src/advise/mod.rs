@@ -27,7 +27,8 @@ mod upkeep;
 
 use std::time::Duration;
 
-use crate::ledger::Ledger;
+use crate::evidence::Role;
+use crate::ledger::{Ledger, ServiceAccount};
 
 pub use costs::{Calibration, Calibrations, CostSource, Costs, Operation, Records, Work};
 pub use finding::{Basis, Evidence, Finding, Observed, Severity};
@@ -97,10 +98,24 @@ pub fn advise<'a>(
     thresholds: Thresholds,
 ) -> Vec<Finding> {
     let costs = Costs::new(ledger, calibrations);
+    let opened = |account: &ServiceAccount| {
+        let server = account.connections.get(&Role::Server);
+        server.map_or(0, |kept| kept.opened)
+    };
+    // The load tool's connections are the many ones.
+    let busiest = ledger.services().max_by_key(|(_, account)| opened(account));
+    let busiest = busiest.map(|(name, _)| name);
     let services = ledger.services();
     let mut findings: Vec<Finding> = services
         .flat_map(|(name, account)| {
             let about = about(name).unwrap_or_default();
+            let client_closes = setting
+                .client_closes
+                .filter(|_| about.named || busiest == Some(name));
+            let setting = Setting {
+                client_closes,
+                ..setting
+            };
             let subject = Subject {
                 name,
                 server: Server::of(about.executable),
