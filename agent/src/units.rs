@@ -50,6 +50,16 @@ pub fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
+/// How far two clocks of the kernel may differ: that of handshakes and that of processes.
+const CLOCKS_DIFFER: f64 = 0.02;
+
+/// CPU time of handshakes as a share (0 to 1) of that of their processes; None where the
+/// two accounts disagree.
+pub fn share_of_cpu(handshakes: f64, processes: f64) -> Option<f64> {
+    let agree = processes > 0.0 && handshakes <= processes * (1.0 + CLOCKS_DIFFER);
+    agree.then(|| handshakes / processes)
+}
+
 /// A share of 1 in percent: `83.1%`, `<0.1%`.
 pub fn percent(share: f64) -> String {
     match share {
@@ -100,6 +110,15 @@ fn thousands(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn accounts_that_disagree_give_no_share() {
+        assert_eq!(share_of_cpu(0.5, 1.0), Some(0.5));
+        assert_eq!(share_of_cpu(0.0, 1.0), Some(0.0));
+        assert!(share_of_cpu(1.01, 1.0).is_some());
+        assert_eq!(share_of_cpu(1.03, 1.0), None);
+        assert_eq!(share_of_cpu(0.1, 0.0), None);
+    }
 
     #[test]
     fn times_have_three_digits_and_a_unit() {

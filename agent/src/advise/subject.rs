@@ -4,12 +4,19 @@ use std::time::Duration;
 
 use crate::evidence::{Outcome, Role};
 use crate::ledger::{ConnectionAccount, HandshakeKey, HandshakeSum, RoleAccount, ServiceAccount};
-use crate::units::percent;
+use crate::units::{percent, share_of_cpu};
 
 use super::{
     Basis, CostSource, Costs, Evidence, Finding, Id, Observed, Prediction, Range, Saving, Server,
     Setting, Severity, Thresholds, remedy,
 };
+
+/// Why nothing is predicted of a service that spent more on handshakes than in all.
+const DISAGREEMENT: &str =
+    "the clocks of its handshakes and the kernel's account of its CPU time disagree";
+
+/// No change saves this part of a service's CPU time.
+const NEARLY_ALL: f64 = 0.99;
 
 /// A service under the eyes of the rules.
 #[derive(Clone, Copy, Debug)]
@@ -68,11 +75,17 @@ impl<'a> Subject<'a> {
         self.handshakes(|key| key.role == role && key.outcome == Outcome::Completed)
     }
 
-    /// CPU time of the service in seconds. Not less than that of its handshakes, which
-    /// may hold interrupts that the kernel accounts elsewhere.
+    /// CPU time of the service in seconds. Not less than that of its handshakes: see
+    /// [`agrees`](Self::agrees).
     pub fn cpu(&self) -> f64 {
-        let all = (self.account.cpu_user + self.account.cpu_system).as_secs_f64();
+        let all = self.account.cpu().as_secs_f64();
         all.max(self.account.handshake_cpu().as_secs_f64())
+    }
+
+    /// Whether the CPU time of the service has room for that of its handshakes.
+    pub fn agrees(&self) -> bool {
+        let handshakes = self.account.handshake_cpu().as_secs_f64();
+        handshakes <= 0.0 || share_of_cpu(handshakes, self.account.cpu().as_secs_f64()).is_some()
     }
 
     /// Whether so many handshakes or connections are enough to go on.
@@ -112,7 +125,22 @@ impl<'a> Subject<'a> {
 
     /// CPU seconds in words, as a share of the service's.
     pub fn share_in_words(&self, seconds: f64) -> String {
-        percent(self.share(Range::around(seconds, 0.0)).likely)
+        match self.agrees() {
+            true => percent(self.share(Range::around(seconds, 0.0)).likely),
+            false => "an unknown share".to_owned(),
+        }
+    }
+
+    /// A prediction, if it can be true.
+    fn credible(&self, prediction: Prediction) -> Prediction {
+        match prediction.saving() {
+            Some(_) if !self.agrees() => Prediction::Unknown(DISAGREEMENT.to_owned()),
+            Some(saving) if saving.share.likely >= NEARLY_ALL => Prediction::Unknown(
+                "it would be all of the service's CPU, by costs that do not fit this profile"
+                    .to_owned(),
+            ),
+            _ => prediction,
+        }
     }
 
     pub const fn basis(&self, observed: Observed, count: u64) -> Basis {
@@ -141,6 +169,7 @@ impl<'a> Subject<'a> {
         evidence: Evidence,
         prediction: Prediction,
     ) -> Finding {
+        let prediction = self.credible(prediction);
         let severity = match &prediction {
             Prediction::Saving(saving) => Severity::of_share(saving.share.likely),
             _ if role == Role::Client && prediction.saving().is_some() && !self.is_server() => {

@@ -7,6 +7,7 @@ use super::statistics::Estimate;
 use crate::outlet::report::model::{
     ActivityCpu, Connections, HandshakeCost, HandshakeGroup, Quantiles, Service, UnitCost,
 };
+use crate::units::share_of_cpu;
 
 /// Fewer requests say nothing of their cost.
 const FEW_REQUESTS: f64 = 100.0;
@@ -151,13 +152,12 @@ impl<'a> Reading<'a> {
         let groups = self.service.handshakes.iter();
         let of_role = groups.filter(|group| group.role == role);
         let seconds: f64 = of_role.map(|group| group.cpu_seconds).sum();
-        let share = seconds / self.service.cpu_seconds.total();
+        let share = share_of_cpu(seconds, self.service.cpu_seconds.total())?;
         let handshakes = self.handshakes(|_| true);
-        if !share.is_finite() || handshakes < FEW_HANDSHAKES {
+        if handshakes < FEW_HANDSHAKES {
             return None;
         }
-        // Interrupts can put it above 1.
-        Estimate::share(share.clamp(0.0, 1.0) * handshakes, handshakes)
+        Estimate::share(share.min(1.0) * handshakes, handshakes)
     }
 
     fn resumption(self) -> Option<Estimate> {

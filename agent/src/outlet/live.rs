@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::terminal::table::Table;
 use super::terminal::units::{count, counted, percent, rate, time};
 use super::terminal::{Paint, Style, bar, can_refresh, printable};
+use crate::units::share_of_cpu;
 
 /// How often a plain line comes.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
@@ -47,10 +48,10 @@ pub struct LiveService {
 }
 
 impl LiveService {
-    /// Share of its CPU time that went into handshakes; None before any.
+    /// Share of its CPU time that went into handshakes; None before any, and where CPU time
+    /// was not read for long.
     fn share(&self) -> Option<f64> {
-        let cpu = self.cpu.as_secs_f64();
-        (cpu > 0.0).then(|| self.handshake_cpu.as_secs_f64() / cpu)
+        share_of_cpu(self.handshake_cpu.as_secs_f64(), self.cpu.as_secs_f64())
     }
 }
 

@@ -106,7 +106,7 @@ fn cause(subject: &Subject<'_>, queue: &AcceptQueueAccount) -> String {
         return format!(
             "{wait}: the server does not keep up, and TLS handshakes take {} of its CPU. Make these \
              cheaper or fewer first; a longer queue makes clients wait longer.",
-            percent(handshakes / cpu)
+            subject.share_in_words(handshakes)
         );
     }
     format!(

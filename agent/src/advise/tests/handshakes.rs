@@ -56,6 +56,16 @@ fn slow_key_exchange_predicts_the_difference_of_the_steps() {
 }
 
 #[test]
+fn nothing_is_predicted_where_the_accounts_disagree() {
+    // Handshakes of 0.244 s.
+    for (cpu, predicted) in [(0.25, true), (0.24, true), (0.2, false), (0.0, false)] {
+        let finding = find(slow(100, &[P384, X25519]), cpu, Id::SlowKeyExchange).unwrap();
+        assert_eq!(finding.prediction.saving().is_some(), predicted, "{cpu}");
+        assert_eq!(is_unknown(&finding), !predicted, "{cpu}");
+    }
+}
+
+#[test]
 fn slow_key_exchange_needs_clients_that_offer_better() {
     let only = find(slow(100, &[P384]), 0.1, Id::SlowKeyExchange);
     assert_eq!(only, None);

@@ -8,6 +8,7 @@ pub(super) mod findings;
 mod hellos;
 pub mod losses;
 pub(super) mod service;
+mod shares;
 mod sources;
 
 use std::fmt::Write;
@@ -17,6 +18,7 @@ use crate::outlet::terminal::units::{bytes, count, counted, percent, time};
 use crate::outlet::terminal::{Paint, Style, bar, printable, wrap};
 
 use super::model::{Finding, Report, Service};
+pub(in crate::outlet::report) use shares::share;
 
 /// Services in the overview; the JSON has all.
 const OVERVIEW: usize = 15;
@@ -140,13 +142,6 @@ fn silence(report: &Report, style: Style) -> String {
         out.push_str(lines.trim_start());
     }
     out
-}
-
-/// The share of its CPU that a service spends on handshakes; None where its
-/// CPU time is not known.
-pub(in crate::outlet::report) fn share(service: &Service) -> Option<f64> {
-    let total = service.cpu_seconds.total();
-    (total > 0.0).then(|| service.handshake_cpu_seconds() / total)
 }
 
 /// The dearest step of a service and its share of the handshakes' CPU time.
@@ -289,17 +284,7 @@ pub(super) fn notes_in_words(report: &Report) -> Vec<String> {
             ));
         }
     }
-    if report
-        .services
-        .iter()
-        .any(|s| share(s).is_some_and(|share| share > 1.0))
-    {
-        notes.push(
-            "A share above 100% comes from interrupts: the kernel accounts them apart from the \
-             service, handshakes include them."
-                .to_owned(),
-        );
-    }
+    notes.extend(report.services.iter().filter_map(shares::disagreement));
     notes.extend(activities::notes(report));
     notes.extend(report.notes.iter().map(|note| printable(note).into_owned()));
     notes
