@@ -14,6 +14,7 @@ from harness.paths import PROGRAMS, TESTS, TLSPROF
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "harness: tests of the test programs; need no tlsprof")
+    config.addinivalue_line("markers", "long: statistics, endurance and scenarios, for make test-long")
 
 
 @pytest.fixture(scope="session", autouse=True)
