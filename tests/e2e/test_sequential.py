@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from harness.sequential import ACCEPT, ASSUMED, FIGURES, MOST, REJECT, Rounds, accepted, assert_agrees, would_be_rejected
+from harness.sequential import ACCEPT, ASSUMED, FIGURES, MOST, REJECT
+from harness.sequential import Rounds, accepted, assert_agrees, would_be_rejected
 
 pytestmark = pytest.mark.harness
 

@@ -19,17 +19,17 @@ GNUTLS_PRIORITY = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"
 
 
 @contextmanager
-def go(folder: Path, certificate: Certificate) -> Iterator[Server]:
+def go(folder: Path, certificate: Certificate, name: Optional[str] = None) -> Iterator[Server]:
     """net/http, static and stripped."""
-    program = private_copy(PROGRAMS / "go_server", folder)
+    program = private_copy(PROGRAMS / "go_server", folder, name)
     with announcing([program, certificate.cert, certificate.key]) as server:
         yield server
 
 
 @contextmanager
-def rustls(folder: Path, certificate: Certificate) -> Iterator[Server]:
+def rustls(folder: Path, certificate: Certificate, name: Optional[str] = None) -> Iterator[Server]:
     """rustls on AWS-LC, a thread per connection, stripped."""
-    program = private_copy(PROGRAMS / "rustls-server", folder)
+    program = private_copy(PROGRAMS / "rustls-server", folder, name)
     with announcing([program, certificate.cert, certificate.key]) as server:
         yield server
 
@@ -64,10 +64,11 @@ def java(
     certificate: Certificate,
     threads: Optional[int] = None,
     options: Sequence[Argument] = (),
+    name: Optional[str] = None,
 ) -> Iterator[Server]:
     """The JDK's HttpsServer: all in the thread that accepts, or in a pool of `threads`. `options`
-    are those of the virtual machine."""
-    command = [_private_java(folder), *options, "-Dsun.net.httpserver.nodelay=true"]
+    are those of the virtual machine. `name`: of its program, where the test needs one."""
+    command = [_private_java(folder, name), *options, "-Dsun.net.httpserver.nodelay=true"]
     command += ["-cp", PROGRAMS, "HttpsTestServer", certificate.cert, certificate.key]
     if threads:
         command.append(threads)
@@ -75,7 +76,7 @@ def java(
         yield server
 
 
-def _private_java(folder: Path) -> Path:
+def _private_java(folder: Path, name: Optional[str]) -> Path:
     """The launcher looks for the rest of the JDK beside its own folder."""
     found = shutil.which("java")
     assert found, "java is not installed"
@@ -84,7 +85,7 @@ def _private_java(folder: Path) -> Path:
     (copy / "bin").mkdir(parents=True)
     for part in ("lib", "conf", "release"):
         (copy / part).symlink_to(home / part)
-    return private_copy(found, copy / "bin")
+    return private_copy(found, copy / "bin", name)
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from statistics import median
 from typing import Callable, Generic, Iterable, Iterator, Optional, Sequence, TypeVar
 
 T = TypeVar("T")
+F = TypeVar("F")
 
 ACCEPT = 4
 REJECT = 10
@@ -93,7 +94,7 @@ class Rounds(Generic[T]):
         self._measure = measure
         self.made: list[T] = []
 
-    def each(self, figure: Callable[[T], float]) -> Iterator[float]:
+    def each(self, figure: Callable[[T], F]) -> Iterator[F]:
         """One figure of each repeat."""
         number = 0
         while True:
