@@ -5,43 +5,100 @@ The traps of probes are in the socket's time, and only partly in the library's: 
 than needed.
 """
 
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Callable
+
 import pytest
 
-from harness import servers
-from harness.catalogue import SERVERS
-from harness.load import Load
-from harness.profiler import profile_load
-from harness.settling import assert_median
+from harness import servers, web_servers
+from harness.load import Load, run_load
+from harness.paths import SELFTIMED
+from harness.processes import private_copy
+from harness.profiler import Profiling
+from harness.sequential import Rounds, assert_agrees
 
 TOLERANCE = 0.05
-REPEATS = dict(least=3, most=9)
+HANDSHAKES = 200
 MOST = 0.97
 """Of the handshakes: a thread that waited long for a lock meanwhile may have had another job,
 so that its socket calls do not tell the time."""
 
+
+def selftimed(form: str) -> Callable:
+    def start(folder: Path, certificate):
+        program = private_copy(str(SELFTIMED), folder, folder.name)
+        return servers.selftimed(form, certificate, program=program)
+
+    return start
+
+
 TARGETS = {
-    "nginx": SERVERS["nginx"],
-    "apache-event": SERVERS["apache-event"],
-    "apache-worker": SERVERS["apache-worker"],
-    "selftimed-threads": lambda _folder, certificate: servers.selftimed("threads", certificate),
-    "selftimed-epoll": lambda _folder, certificate: servers.selftimed("epoll", certificate),
+    "nginx": lambda folder, cert: web_servers.nginx(
+        folder, cert, program=private_copy("nginx", folder, folder.name)
+    ),
+    "apache-event": lambda folder, cert: web_servers.apache(folder, cert, "event", name=folder.name),
+    "apache-worker": lambda folder, cert: web_servers.apache(folder, cert, "worker", name=folder.name),
+    "selftimed-threads": selftimed("threads"),
+    "selftimed-epoll": selftimed("epoll"),
 }
+VERSIONS = ["1.2", "1.3"]
+
+USUAL = [("selftimed-threads", "1.2"), ("nginx", "1.3")]
+"""For every run of the tests; all others in the long one."""
+EVERY = [(name, tls) for name in TARGETS for tls in VERSIONS]
+
+Pairs = list[tuple[str, str]]
+Ratios = dict[tuple[str, str], float]
 
 
-@pytest.mark.parametrize("tls", ["1.2", "1.3"])
-@pytest.mark.parametrize("name", TARGETS)
-def test_both_sources_tell_the_same_cpu_time(name, tls, rsa, tmp_path):
-    config = tmp_path / "tlsprof.toml"
+def ratios(folder: Path, certificate, pairs: Pairs) -> Ratios:
+    """CPU time by socket calls to that by the library, of a server for each, in one profile."""
+    config = folder / "tlsprof.toml"
     config.write_text('[profile]\nsteps = "off"\n')
-    load = Load(tls=tls, full=200)
+    with ExitStack() as stack:
+        ports = {}
+        for name, tls in pairs:
+            home = folder / f"{name}-{tls}"
+            home.mkdir(mode=0o755)
+            ports[name, tls] = stack.enter_context(TARGETS[name](home, certificate)).port
+        with Profiling(folder, "--config", config) as profiling:
+            for (_name, tls), port in ports.items():
+                assert run_load(Load(tls=tls, full=HANDSHAKES), port).completed == HANDSHAKES
+            profiling.finish()
+    found = {}
+    for pair, port in ports.items():
+        agreement = profiling.report.on_port(port).data["agreement"]
+        [both] = [one for one in agreement if one["role"] == "server"]
+        assert MOST * HANDSHAKES <= both["handshakes"] <= HANDSHAKES, pair
+        found[pair] = both["socket_cpu_seconds"] / both["library_cpu_seconds"]
+    return found
 
-    def measure() -> float:
-        with TARGETS[name](tmp_path, rsa) as server:
-            report, seen = profile_load(tmp_path, server.port, load, options=["--config", config])
-            (both,) = [
-                one for one in report.on_port(server.port).data["agreement"] if one["role"] == "server"
-            ]
-        assert MOST * seen.completed <= both["handshakes"] <= seen.completed
-        return both["socket_cpu_seconds"] / both["library_cpu_seconds"]
 
-    assert_median(measure, expected=1.0, within=TOLERANCE, **REPEATS)
+@pytest.fixture(scope="module")
+def measured(rsa, tmp_path_factory) -> Callable[[Pairs], Rounds[Ratios]]:
+    """Rounds of these servers: the same ones for all tests."""
+    made: dict[int, Rounds[Ratios]] = {}
+
+    def rounds(pairs: Pairs) -> Rounds[Ratios]:
+        measure = lambda: ratios(tmp_path_factory.mktemp("agreement"), rsa, pairs)
+        return made.setdefault(len(pairs), Rounds(measure))
+
+    return rounds
+
+
+def pair_id(pair: tuple[str, str]) -> str:
+    return "-".join(pair)
+
+
+@pytest.mark.parametrize("pair", USUAL, ids=pair_id)
+def test_both_sources_tell_the_same_cpu_time(pair, measured):
+    figures = measured(USUAL).each(lambda one: one[pair])
+    assert_agrees(figures, expected=1.0, within=TOLERANCE, name=pair_id(pair))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pair", EVERY, ids=pair_id)
+def test_both_sources_tell_the_same_cpu_time_for_every_server(pair, measured):
+    figures = measured(EVERY).each(lambda one: one[pair])
+    assert_agrees(figures, expected=1.0, within=TOLERANCE, name=pair_id(pair))

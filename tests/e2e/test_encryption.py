@@ -1,21 +1,28 @@
 """The share of encryption against servers that know it themselves, or whose symbols tell it."""
 
 import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Iterable
 
 import pytest
 
-from harness import servers
+from harness import servers, symbols
+from harness.certificates import Certificate
 from harness.downloads import download
-from harness.paths import RECORD_CLOCK
+from harness.paths import RECORD_CLOCK, SELFTIMED
+from harness.processes import private_copy
 from harness.profiler import Profiling, Service
-from harness.samples import perf_shares
-from harness.settling import assert_median
+from harness.sequential import Rounds, assert_agrees, repeats
+
+pytestmark = pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed")
 
 SHARE_TOLERANCE = 0.03
-REPEATS = dict(least=1, most=7)
+MEBIBYTES = 1000
 DOWNLOADS = 2
 
-MOST_SAMPLES = '[profile]\nsample_frequency = 997\n'
+FREQUENCY = 997
+MOST_SAMPLES = f"[profile]\nsample_frequency = {FREQUENCY}\n"
 
 RECORD_SUITES = {
     "AES-128-GCM": ("--tls", "1.3", "--ciphersuites", "TLS_AES_128_GCM_SHA256"),
@@ -28,6 +35,9 @@ RECORD_SUITES = {
 }
 """OpenSSL's protection of records, by the options of the self-timed server."""
 
+USUAL = "AES-128-GCM"
+"""For every run of the tests; all in the long one."""
+
 
 def share_of(service: Service, activity: str) -> float:
     rows = service.data["activities"]
@@ -35,30 +45,57 @@ def share_of(service: Service, activity: str) -> float:
     return seconds / sum(row["cpu_seconds"] for row in rows)
 
 
-@pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed")
-@pytest.mark.parametrize("suite", RECORD_SUITES)
-def test_encryption_takes_what_the_server_measures(suite, rsa, tmp_path):
-    """Around each call of libssl into libcrypto for a record; what libssl itself does, perf tells."""
-    config = tmp_path / "tlsprof.toml"
+def shares_off(folder: Path, certificate: Certificate, suites: Iterable[str]) -> dict[str, float]:
+    """How far the share of encryption is from what the servers measure around each call of libssl into
+    libcrypto for a record, and what perf says of libssl itself. A server for each suite, one profile and
+    one perf of all."""
+    config = folder / "tlsprof.toml"
     config.write_text(MOST_SAMPLES)
     preloaded = {"LD_PRELOAD": str(RECORD_CLOCK)}
+    with ExitStack() as stack:
+        running = {}
+        for suite in suites:
+            program = private_copy(str(SELFTIMED), folder, suite.replace(" ", "-"))
+            options = RECORD_SUITES[suite]
+            server = servers.selftimed("threads", certificate, *options, program=program, env=preloaded)
+            running[suite] = stack.enter_context(server)
+        with Profiling(folder, "--config", config) as profiling:
+            fetches = [download(server.port, MEBIBYTES, DOWNLOADS) for server in running.values()]
+            places = symbols.perf_places_of_each(
+                folder, [server.pid for server in running.values()], FREQUENCY, fetches
+            )
+            # While the servers live: their ports tell them in the report.
+            profiling.finish()
+        found = {}
+        for suite, server in running.items():
+            service = profiling.report.on_port(server.port)
+            assert service.data["cpu_samples"]["cipher_alone"] == 0
+            used = sum(row["cpu_seconds"] for row in service.data["activities"])
+            records = server.finish().record_seconds / used
+            modules = places[server.pid]
+            libssl = sum(modules[one] for one in modules if Path(one.module).name.startswith("libssl.so"))
+            framing = libssl / sum(modules.values())
+            share = share_of(service, "encryption")
+            print(f"{suite}: {share:.3f}; {records:.3f} records, {framing:.3f} libssl, {used:.2f} s")
+            assert records > 0.05 and framing < 0.06, (suite, records, framing)
+            found[suite] = share - records - framing
+        return found
 
+
+def test_encryption_takes_what_the_server_measures(rsa, tmp_path_factory):
     def measure() -> float:
-        with servers.selftimed("threads", rsa, *RECORD_SUITES[suite], env=preloaded) as server:
-            with Profiling(tmp_path, "--pid", server.pid, "--config", config) as profiling:
-                client = download(server.port, 1000, DOWNLOADS)
-                modules = perf_shares(tmp_path, server.pid, 997, client)
-                # While the server lives: its port tells it in the report.
-                profiling.finish()
-            measured = server.finish()
-        service = profiling.report.on_port(server.port)
-        assert service.data["cpu_samples"]["cipher_alone"] == 0
-        used = sum(row["cpu_seconds"] for row in service.data["activities"])
-        records = measured.record_seconds / used
-        framing = sum(modules[name] for name in modules if name.startswith("libssl.so"))
-        share = share_of(service, "encryption")
-        print(f"{suite}: {share:.3f}; {records:.3f} records, {framing:.3f} libssl, {used:.2f} s")
-        assert records > 0.05 and framing < 0.06, (measured, modules)
-        return share - records - framing
+        return shares_off(tmp_path_factory.mktemp("encryption"), rsa, [USUAL])[USUAL]
 
-    assert_median(measure, expected=0.0, within=SHARE_TOLERANCE, **REPEATS)
+    assert_agrees(repeats(measure), expected=0.0, within=SHARE_TOLERANCE, name=USUAL)
+
+
+@pytest.fixture(scope="module")
+def rounds(rsa, tmp_path_factory) -> Rounds[dict[str, float]]:
+    return Rounds(lambda: shares_off(tmp_path_factory.mktemp("encryption"), rsa, RECORD_SUITES))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("suite", RECORD_SUITES)
+def test_encryption_of_every_suite_takes_what_the_server_measures(suite, rounds):
+    figures = rounds.each(lambda one: one[suite])
+    assert_agrees(figures, expected=0.0, within=SHARE_TOLERANCE, name=suite)

@@ -10,10 +10,9 @@ from harness import servers
 from harness.load import Load, run_load
 from harness.processes import Process
 from harness.profiler import Profiling, Service
-from harness.settling import assert_median
+from harness.sequential import assert_agrees, repeats
 
 TOLERANCE = 0.10
-REPEATS = dict(least=5, most=15)
 CPU = 0
 
 BUSY_LOOP = ["sh", "-c", "while :; do :; done"]
@@ -32,6 +31,7 @@ def cpu_per_handshake(service: Service) -> float:
     return service.cpu_seconds(**completed) / service.count(**completed)
 
 
+@pytest.mark.long
 def test_cpu_time_is_the_same_beside_a_busy_neighbour(rsa, tmp_path):
     def measure() -> float:
         quiet = profiled(rsa, tmp_path)
@@ -40,4 +40,4 @@ def test_cpu_time_is_the_same_beside_a_busy_neighbour(rsa, tmp_path):
         assert busy.wait_seconds("run_queue") > 0
         return cpu_per_handshake(busy) / cpu_per_handshake(quiet)
 
-    assert_median(measure, expected=1.0, within=TOLERANCE, **REPEATS)
+    assert_agrees(repeats(measure), expected=1.0, within=TOLERANCE, name="busy to quiet")

@@ -1,13 +1,11 @@
 """Every cipher suite that calibrations know and the installed OpenSSL has: its name, its bytes, its cost."""
 
-import itertools
 import re
 import shutil
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
-from typing import Callable, ContextManager
+from typing import ContextManager
 
 import pytest
 
@@ -18,8 +16,8 @@ from harness.downloads import MEBIBYTE, download
 from harness.paths import RECORD_CLOCK, SELFTIMED, TLSPROF
 from harness.processes import private_copy, run
 from harness.profiler import Profiling, Service
+from harness.sequential import Rounds, assert_agrees, repeats
 from harness.servers import SelfTimed
-from harness.settling import measure_until
 
 MEBIBYTES = 2
 AROUND = 0.02
@@ -40,14 +38,14 @@ PROTECTIONS = {
 }
 """All that a calibration times, by its names for it, with a suite for each."""
 
-CALIBRATED = (0.7, 1.15)
-"""Of what the server measures, as a median. A calibration does nothing else and has warm caches: of what
+CALIBRATED = dict(expected=0.925, within=0.225)
+"""Of what the server measures: 0.7 to 1.15. A calibration does nothing else and has warm caches: of what
 the server takes it tells 0.77 to 0.99, least of AES-GCM, which is limited by memory soonest."""
 
-REPORTED = (0.8, 1.25)
-"""The same of the report, which rests on a few hundred samples, and holds what libssl does besides."""
+REPORTED = dict(expected=1.025, within=0.225)
+"""The same of the report, 0.8 to 1.25, which rests on a few hundred samples, and holds what libssl does besides."""
 
-SPEED = (0.85, 1.15)
+SPEED = dict(expected=1.0, within=0.15)
 """Of what openssl speed measures: the same loop."""
 
 DOWNLOADS = 2
@@ -55,7 +53,6 @@ CIPHER_SECONDS = 0.25
 """CPU time of the cipher for which each server is given work."""
 
 MOST_SAMPLES = "[profile]\nsample_frequency = 997\n"
-MOST_ROUNDS = 7
 
 
 def test_each_suite_has_its_name_and_its_bytes(certificates, tmp_path):
@@ -174,50 +171,27 @@ def costs(folder: Path, suites: dict[str, Suite], certificate: Certificate) -> d
         return found
 
 
-def within(ratio: float, limits: tuple[float, float]) -> bool:
-    return limits[0] <= ratio <= limits[1]
-
-
-Rounds = Callable[[int], dict[str, Cost]]
-
-
 @pytest.fixture(scope="module")
-def rounds(rsa, tmp_path_factory) -> Rounds:
-    """Measurements of all protections, each made when it is first asked for."""
+def rounds(rsa, tmp_path_factory) -> Rounds[dict[str, Cost]]:
+    """Measurements of all protections."""
     by_name = {suite.name: suite for suite in installed()}
     suites = {
         protection: by_name[name] for protection, name in PROTECTIONS.items() if name in by_name
     }
-    done: list[dict[str, Cost]] = []
-
-    def get(number: int) -> dict[str, Cost]:
-        while len(done) <= number:
-            done.append(costs(tmp_path_factory.mktemp("suites"), suites, rsa))
-        return done[number]
-
-    return get
+    return Rounds(lambda: costs(tmp_path_factory.mktemp("suites"), suites, rsa))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protection", PROTECTIONS)
 def test_a_byte_costs_what_the_server_measures(protection, rounds):
     """The server times its calls of libcrypto for records: that is what calibrations are to tell."""
     if PROTECTIONS[protection] not in {suite.name for suite in installed()}:
         pytest.skip(f"the installed libssl has no {PROTECTIONS[protection]}")
-    number = itertools.count()
-
-    def ratios(measured: list[Cost]) -> tuple[float, float]:
-        calibrated = median(cost.calibrated / cost.measured for cost in measured)
-        return calibrated, median(cost.reported / cost.measured for cost in measured)
-
-    def agree(measured: list[Cost]) -> bool:
-        calibrated, reported = ratios(measured)
-        return within(calibrated, CALIBRATED) and within(reported, REPORTED)
-
-    measured = measure_until(
-        agree, lambda: rounds(next(number))[protection], least=1, most=MOST_ROUNDS
-    )
-    print(protection, *(f"{ratio:.3f}" for ratio in ratios(measured)), measured)
-    assert agree(measured), measured
+    for name, claim in (("calibrated", CALIBRATED), ("reported", REPORTED)):
+        figures = rounds.each(
+            lambda one: getattr(one[protection], name) / one[protection].measured
+        )
+        assert_agrees(figures, **claim, name=f"{protection}, {name}")
 
 
 def speed(*options: str) -> float:
@@ -228,6 +202,7 @@ def speed(*options: str) -> float:
     return 1e6 / float(last.rpartition(":")[2])
 
 
+@pytest.mark.long
 def test_triple_des_costs_what_openssl_measures():
     """The cipher without its suites: libcrypto has it, though libssl makes no use of it."""
 
@@ -235,9 +210,4 @@ def test_triple_des_costs_what_openssl_measures():
         expected = speed("-evp", "des-ede3-cbc") + speed("-hmac", "sha1")
         return calibrate()["3DES-CBC-HMAC-SHA1"] / expected
 
-    def agree(ratios: list[float]) -> bool:
-        return within(median(ratios), SPEED)
-
-    ratios = measure_until(agree, ratio, least=1, most=MOST_ROUNDS)
-    print(ratios)
-    assert agree(ratios), ratios
+    assert_agrees(repeats(ratio), **SPEED)

@@ -19,17 +19,17 @@ GNUTLS_PRIORITY = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"
 
 
 @contextmanager
-def go(folder: Path, certificate: Certificate) -> Iterator[Server]:
+def go(folder: Path, certificate: Certificate, name: Optional[str] = None) -> Iterator[Server]:
     """net/http, static and stripped."""
-    program = private_copy(PROGRAMS / "go_server", folder)
+    program = private_copy(PROGRAMS / "go_server", folder, name)
     with announcing([program, certificate.cert, certificate.key]) as server:
         yield server
 
 
 @contextmanager
-def rustls(folder: Path, certificate: Certificate) -> Iterator[Server]:
+def rustls(folder: Path, certificate: Certificate, name: Optional[str] = None) -> Iterator[Server]:
     """rustls on AWS-LC, a thread per connection, stripped."""
-    program = private_copy(PROGRAMS / "rustls-server", folder)
+    program = private_copy(PROGRAMS / "rustls-server", folder, name)
     with announcing([program, certificate.cert, certificate.key]) as server:
         yield server
 
@@ -64,10 +64,11 @@ def java(
     certificate: Certificate,
     threads: Optional[int] = None,
     options: Sequence[Argument] = (),
+    name: Optional[str] = None,
 ) -> Iterator[Server]:
     """The JDK's HttpsServer: all in the thread that accepts, or in a pool of `threads`. `options`
-    are those of the virtual machine."""
-    command = [_private_java(folder), *options, "-Dsun.net.httpserver.nodelay=true"]
+    are those of the virtual machine. `name`: of its program, where the test needs one."""
+    command = [_private_java(folder, name), *options, "-Dsun.net.httpserver.nodelay=true"]
     command += ["-cp", PROGRAMS, "HttpsTestServer", certificate.cert, certificate.key]
     if threads:
         command.append(threads)
@@ -87,7 +88,7 @@ def tomcat(folder: Path, certificate: Certificate) -> Iterator[tuple[Server, Ser
         yield Server(int(ports[1]), process), Server(int(ports[3]), process)
 
 
-def _private_java(folder: Path) -> Path:
+def _private_java(folder: Path, name: Optional[str] = None) -> Path:
     """The launcher looks for the rest of the JDK beside its own folder."""
     found = shutil.which("java")
     assert found, "java is not installed"
@@ -96,7 +97,7 @@ def _private_java(folder: Path) -> Path:
     (copy / "bin").mkdir(parents=True)
     for part in ("lib", "conf", "release"):
         (copy / part).symlink_to(home / part)
-    return private_copy(found, copy / "bin", f"java-{folder.name}")
+    return private_copy(found, copy / "bin", name or f"java-{folder.name}")
 
 
 @contextmanager

@@ -8,14 +8,13 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any, Callable, Optional
 
 from .paths import SERVERS
 from .processes import Argument, children, run
 from .profiler import Profiling, Report
+from .sequential import Rounds, assert_agrees
 from .servers import SYSTEM_PYTHON, Server
-from .settling import measure_until
 from .waiting import wait_until
 
 TOLERANCE = 0.25
@@ -145,30 +144,16 @@ class Saving:
     measured: float
 
 
-def assert_predicted(
-    measure: Callable[[], dict[str, Saving]], least: int = 3, most: int = 7
-) -> None:
-    """Asserts that what is predicted is what is measured, by name: the median of each over the
-    repeats, since what is measured is a difference, in which the noise of both sides is.
+def assert_predicted(measure: Callable[[], dict[str, Saving]]) -> None:
+    """Asserts that what is predicted is what is measured, by name.
 
     `measure` takes what it compares in turn, so that what slows the machine slows all of it.
     """
-
-    def ratios(results: list[dict[str, Saving]]) -> dict[str, float]:
-        return {
-            name: median(one[name].predicted for one in results)
-            / median(one[name].measured for one in results)
-            for name in results[0]
-        }
-
-    def agree(results: list[dict[str, Saving]]) -> bool:
-        return all(abs(ratio - 1.0) <= TOLERANCE for ratio in ratios(results).values())
-
-    results = measure_until(agree, measure, least=least, most=most)
-    for name, ratio in ratios(results).items():
-        each = [f"{one[name].predicted:.3g}/{one[name].measured:.3g}" for one in results]
-        print(f"predicted / measured, {name}: {ratio:.2f} of", each)
-    assert agree(results), results
+    rounds = Rounds(measure)
+    first = next(rounds.each(lambda one: one))
+    for name in first:
+        figures = rounds.each(lambda one: one[name].predicted / one[name].measured)
+        assert_agrees(figures, expected=1.0, within=TOLERANCE, name=f"predicted / measured, {name}")
 
 
 def ab(

@@ -5,6 +5,7 @@ machine tells by itself where it put what it compiled.
 """
 
 import re
+import shlex
 import subprocess
 from bisect import bisect_right
 from collections import Counter
@@ -14,6 +15,9 @@ from typing import Iterable, NamedTuple
 from .processes import Argument, Process, run
 
 ET_EXEC = 2
+
+MOST_SECONDS = 600.0
+"""Bound of what perf records: gigabytes, on a busy machine."""
 
 
 class Place(NamedTuple):
@@ -39,20 +43,29 @@ class Names:
         return name if address < end else ""
 
 
-def perf_places(folder: Path, pid: int, frequency: int, command: Iterable[Argument]) -> Counter[Place]:
-    """Where perf samples a process while `command` runs.
+def perf_places_of_each(
+    folder: Path, pids: Iterable[int], frequency: int, commands: Iterable[Iterable[Argument]]
+) -> dict[int, Counter[Place]]:
+    """Where perf samples each process while `commands` run one after another.
 
     By a clock on each CPU: that of a task starts and stops with it. In threads that often wait, it saw
     up to 3 points more of the kernel (docs/journal/2026-11-22-poly1305-compiled-from-java.md).
     """
     data = folder / "perf.data"
     record = ["perf", "record", "-q", "-o", data, "-e", "cpu-clock", "-F", frequency, "-a"]
-    done = run([*record, "--", *command])
+    script = "set -e; " + "; ".join(
+        shlex.join(str(argument) for argument in command) for command in commands
+    )
+    done = run([*record, "--", "sh", "-c", script], timeout=MOST_SECONDS)
     assert done.child.returncode == 0, done.describe()
-    script = run(["perf", "script", "-i", data, "--pid", pid, "-F", "ip,dso"])
-    found = re.findall(r"^\s*([0-9a-f]+) \((.*)\)$", script.stdout, re.MULTILINE)
-    assert found, script.describe()
-    return Counter(Place(module, int(address, 16)) for address, module in found)
+    found = {pid: Counter() for pid in pids}
+    wanted = ",".join(map(str, found))
+    listed = run(["perf", "script", "-i", data, "--pid", wanted, "-F", "pid,ip,dso"], timeout=MOST_SECONDS)
+    rows = re.findall(r"^\s*(\d+)\s+([0-9a-f]+) \((.*)\)$", listed.stdout, re.MULTILINE)
+    for pid, address, module in rows:
+        found[int(pid)][Place(module, int(address, 16))] += 1
+    assert all(found.values()), listed.describe()
+    return found
 
 
 def stripped_functions(places: Counter[Place], pid: int, symbols: Path) -> Counter[str]:

@@ -7,7 +7,6 @@ what the report saw there was noise. With a connection for each request it grows
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import median
 from typing import Iterator
 
 import pytest
@@ -26,8 +25,8 @@ from harness.scenarios import (
     sampled_often,
     spend,
 )
+from harness.sequential import assert_agrees, repeats
 from harness.servers import Server
-from harness.settling import measure_until
 
 NOT_TLS = "tls-is-not-the-bottleneck"
 SLOW = "slow-key-exchange"
@@ -137,23 +136,16 @@ def test_the_saving_of_another_suite_is_predicted_from_another_service(by_suite,
 
 def test_on_kept_connections_the_size_of_dhe_is_noise(by_size, tmp_path):
     options = sampled_often(tmp_path, FOR_FEW)
-    spent = {}
-    for size, server in by_size.items():
+    for server in by_size.values():
         profiled = profile(tmp_path, server, ONE_BY_ONE, *options)
         assert profiled.finding(NOT_TLS), profiled.report.data["findings"]
         assert not profiled.finding(SLOW), profiled.report.data["findings"]
-        spent[size] = [profiled.spent.each]
 
-    def again() -> float:
-        for size, server in by_size.items():
-            spent[size].append(spend(server, ONE_BY_ONE).each)
-        small, large = (median(each) for each in spent.values())
+    def large_to_small() -> float:
+        small, large = (spend(server, ONE_BY_ONE).each for server in by_size.values())
         return large / small
 
-    def alike(ratios: list[float]) -> bool:
-        return abs(ratios[-1] - 1.0) < NOISE
-
-    assert alike(measure_until(alike, again, least=1, most=5)), spent
+    assert_agrees(repeats(large_to_small), expected=1.0, within=NOISE)
 
 
 def test_with_a_connection_for_each_request_dhe_costs_more_the_larger_it_is(by_size, tmp_path):
