@@ -41,6 +41,7 @@ fn handshake(number: usize) -> Handshake {
         cipher: of(&CIPHERS, number / 5).unwrap_or("other"),
         group: of(&GROUPS, number).unwrap_or("other"),
         signature: "rsa_2048",
+        began: Duration::ZERO,
         cpu: Duration::from_micros(900),
         duration: Duration::from_millis(4),
         steps: None,
