@@ -50,8 +50,9 @@ pub fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
-/// How far two clocks of the kernel may differ: that of handshakes and that of processes.
-const CLOCKS_DIFFER: f64 = 0.02;
+/// How far two clocks of the kernel may differ: that of handshakes, which runs on through interrupts
+/// and what the hypervisor withholds, and that of processes, which need not.
+const CLOCKS_DIFFER: f64 = 0.05;
 
 /// CPU time of handshakes as a share (0 to 1) of that of their processes; None where the
 /// two accounts disagree.
@@ -123,8 +124,8 @@ mod tests {
     fn accounts_that_disagree_give_no_share() {
         assert_eq!(share_of_cpu(0.5, 1.0), Some(0.5));
         assert_eq!(share_of_cpu(0.0, 1.0), Some(0.0));
-        assert!(share_of_cpu(1.01, 1.0).is_some());
-        assert_eq!(share_of_cpu(1.03, 1.0), None);
+        assert!(share_of_cpu(1.04, 1.0).is_some());
+        assert_eq!(share_of_cpu(1.06, 1.0), None);
         assert_eq!(share_of_cpu(0.1, 0.0), None);
     }
 

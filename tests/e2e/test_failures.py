@@ -39,7 +39,7 @@ REFUSED = {
         Load(full=GOOD, tls="1.3"),
         ["-tls1_2"],
         "no TLS version in common",
-        "alert protocol version: these clients offered up to TLS1.2",
+        f"alert protocol version {BAD} times: these clients offered up to TLS1.2",
     ),
     "group": (
         "TLSv1.3",
@@ -128,19 +128,19 @@ def test_nothing_in_common(what, findings):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_certificate_of_an_issuer_that_clients_do_not_know(version, findings):
     cause = "clients do not know who issued the server's certificate"
-    statement = f"clients sent the alert unknown ca: these clients offered up to TLS{version}"
+    statement = f"Clients sent the alert unknown ca {BAD} times: these clients offered up to TLS{version}"
     assert_told(findings[f"issuer-{version}"], cause, statement)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_certificate_that_has_expired(version, findings):
     cause = "clients find the server's certificate expired"
-    statement = f"alert certificate expired: these clients offered up to TLS{version}"
+    statement = f"alert certificate expired {BAD} times: these clients offered up to TLS{version}"
     assert_told(findings[f"expired-{version}"], cause, statement)
 
 
 def test_client_certificates_of_an_issuer_that_the_server_does_not_know(findings):
     """Asked for in TLS 1.2, where the server's alert is in clear, and not in all handshakes."""
     cause = "client certificates are of an unknown issuer"
-    statement = "the server sent the alert unknown ca: these clients offered up to TLS1.2"
+    statement = f"The server sent the alert unknown ca {BAD} times: these clients offered up to TLS1.2"
     assert_told(findings["clients"], cause, statement)

@@ -25,7 +25,7 @@ def test_a_service_that_is_restarted_is_counted_in_full(config, rsa, tmp_path):
             run_load(BEFORE, old.port)
             old.process.stop()
             with Process(old.process.child.args) as new:
-                wait_until(lambda: is_listening(old.port) and len(children(new.pid)) == 2, "nginx")
+                wait_until(lambda: is_listening(new.pid, old.port) and len(children(new.pid)) == 2, "nginx")
                 run_load(AFTER, old.port)
                 used = sum(cpu_seconds(new.pid))
                 profiling.finish()

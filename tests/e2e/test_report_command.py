@@ -41,7 +41,7 @@ def test_the_cost_of_a_request_stands_beside_the_output(rsa, tmp_path):
         done = report("--port", server.port, "--", *LOAD.command(server.port))
     assert done.child.returncode == 0, done.describe()
     told = " ".join(done.stdout.split())
-    assert f"of CPU, all in ({LOAD.full} requests)." in told, done.describe()
+    assert f"({LOAD.full} requests, everything included)." in told, done.describe()
 
 
 @pytest.mark.parametrize("form, mark", [("text", "TLS handshakes"), ("json", "schema_version"), ("html", "</html>")])
