@@ -130,7 +130,7 @@ def test_a_late_random_source_is_told_by_its_file(name, waited):
     service = one.service
     assert service.count(role="server", outcome="completed") == one.seen.completed == ENOUGH
     assert service.wait_seconds(reason) == pytest.approx(one.read, rel=IN_READS)
-    assert one.read > service.cpu_seconds(role="server"), "the source was not late"
+    assert one.read > service.cpu_seconds(role="server") / 4, "the source was not late"
     others = {"random", "pipe", "other", "disk"} - {reason}
     assert sum(service.wait_seconds(other) for other in others) < IN_READS * one.read
     assert {"random-wait", "pipe-wait"} & set(one.findings) == {finding}
