@@ -42,13 +42,15 @@ demo: build ## Profile an nginx of its own under load for 20 s
 .PHONY: test
 test: test-build ## Run what protects every commit: unit, native BPF logic, dashboards, real servers, two kernels
 	@$(SETUP) test dashboards
-	@.ci/tests unit bpf dashboards harness e2e kernels
+	@.ci/tests unit bpf dashboards harness e2e e2e-alone kernels
+
+# Packages as they are released, but for optimisation: that takes longer than all the rest.
+test-long test-deploy: MACHINES = x86_64
+test-long test-deploy: export CARGO_PROFILE_DISTRIBUTION_OPT_LEVEL = 0
+test-long test-deploy: export CARGO_PROFILE_DISTRIBUTION_LTO = off
+test-long test-deploy: export CARGO_PROFILE_DISTRIBUTION_CODEGEN_UNITS = 256
 
 .PHONY: test-long
-test-long: MACHINES = x86_64
-test-long: export CARGO_PROFILE_DISTRIBUTION_OPT_LEVEL = 0
-test-long: export CARGO_PROFILE_DISTRIBUTION_LTO = off
-test-long: export CARGO_PROFILE_DISTRIBUTION_CODEGEN_UNITS = 256
 test-long: test-build deny check-aarch64 packages ## Run the rest: statistics, endurance, scenarios, all kernels, packages, chart, aarch64 (root)
 	@$(SETUP) test chart aarch64
 	@deploy/packages/tools.sh chart
@@ -58,7 +60,7 @@ test-long: test-build deny check-aarch64 packages ## Run the rest: statistics, e
 .PHONY: test-build
 test-build:
 	@$(SETUP) build
-	$(CARGO) test --profile ci --workspace --locked --no-run
+	$(CARGO) build --profile ci --workspace --all-targets --locked
 
 .PHONY: test-unit
 test-unit: ## Run the Rust tests only
@@ -78,7 +80,7 @@ test-dashboards: ## Check dashboards and rules only (no root)
 .PHONY: test-e2e
 test-e2e: test-build ## Run the tests with real servers only (needs root or sudo)
 	@$(SETUP) test
-	@.ci/tests harness e2e
+	@.ci/tests harness e2e e2e-alone
 
 .PHONY: test-scenarios
 test-scenarios: test-build ## Run the field guide's scenarios: predicted savings against measured ones (root or sudo)
@@ -106,12 +108,7 @@ test-chart: ## Check the Helm chart and the container file (no root)
 	@deploy/packages/tools.sh chart
 	@.ci/tests chart
 
-# Packages as they are released, but for optimisation: that takes longer than all the rest.
 .PHONY: test-deploy
-test-deploy: MACHINES = x86_64
-test-deploy: export CARGO_PROFILE_DISTRIBUTION_OPT_LEVEL = 0
-test-deploy: export CARGO_PROFILE_DISTRIBUTION_LTO = off
-test-deploy: export CARGO_PROFILE_DISTRIBUTION_CODEGEN_UNITS = 256
 test-deploy: deny check-aarch64 packages ## Test deployment: licences, aarch64, the packages for x86-64, the chart (root)
 	@$(SETUP) chart aarch64
 	@deploy/packages/tools.sh chart

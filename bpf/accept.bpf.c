@@ -6,21 +6,9 @@
  * seen anyway (sockets.bpf.c). Without either it is not known: the first read comes
  * after it, and may come much later.
  */
-#include "include/connection.h"
-#include "include/maps.h"
+#include "include/connections.h"
 
 struct proto_accept_arg;
-
-static __always_inline void handle_accept(struct sock *sk)
-{
-	struct connection *connection = find_connection(sk);
-
-	/* Taken out of the queue before its state changed. */
-	if (!connection && BPF_CORE_READ(sk, __sk_common.skc_state) == BPF_TCP_SYN_RECV)
-		connection = create_connection(sk);
-	if (connection && !connection->accepted)
-		connection->accepted = bpf_ktime_get_ns();
-}
 
 /* Up to 6.9 (kernel commit 92ef0fd55ac8). */
 SEC("fexit/inet_csk_accept")

@@ -10,8 +10,7 @@
  * an error, or the end of the object closes it and sends one event. Calls after
  * the handshake (tickets, key updates) find no entry and count for nothing.
  */
-#include "include/handshake.h"
-#include "include/maps.h"
+#include "include/calls.h"
 
 /*
  * Programs on uprobes may be preempted, and since 6.13 (kernel commit a76ab5731e32)
@@ -42,26 +41,6 @@ static __always_inline struct call *hit_call(void)
 	if (call)
 		call->probe_hits++;
 	return call;
-}
-
-static __always_inline struct tlsprof_control current_control(void)
-{
-	__u32 zero = 0;
-	struct tlsprof_control *value = bpf_map_lookup_elem(&control, &zero);
-	struct tlsprof_control none = {};
-
-	return value ? *value : none;
-}
-
-static __always_inline void close_handshake(struct tlsprof_connection_object *key,
-					    struct tlsprof_handshake *handshake, __u8 outcome,
-					    __u64 now)
-{
-	struct tlsprof_control value = current_control();
-
-	handshake_end(handshake, outcome, now, &value);
-	send_event(&handshake->event, sizeof(handshake->event));
-	bpf_map_delete_elem(&handshakes, key);
 }
 
 /* Where the return address lies, at the entry of a function and, the same
@@ -104,28 +83,6 @@ static __always_inline void handle_enter(struct pt_regs *ctx, __u8 role)
 		return;
 	}
 	mark_call(tid);
-}
-
-/* The call on this thread is over: adds it to its handshake, if it is part of one. */
-static __always_inline void end_call(struct call *call, __u8 result, __u64 now)
-{
-	struct tlsprof_connection_object key = { .object = call->object, .pid = call->pid };
-	struct tlsprof_handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
-
-	if (!call->connection)
-		join_over_memory(call, handshake);
-	if (handshake) {
-		handshake_add_call(handshake, call, now);
-		if (result != CALL_RETRY)
-			close_handshake(&key, handshake, result, now);
-	} else if (result != CALL_RETRY && (call->step_calls[TLSPROF_STEP_KEY_EXCHANGE] ||
-					    call->step_calls[TLSPROF_STEP_SIGNING] ||
-					    call->step_calls[TLSPROF_STEP_RSA_DECRYPTION])) {
-		count_loss(TLSPROF_LOSS_BEGAN_BEFORE_ATTACH);
-	}
-	bpf_map_delete_elem(&calls, &tid);
-	mark_call(0);
 }
 
 static __always_inline void handle_exit(struct pt_regs *ctx)
@@ -252,65 +209,36 @@ static __always_inline void handle_peer(struct pt_regs *ctx)
 #define RETURN SEC("uretprobe")
 #endif
 
-ENTRY int handshake_enter(struct pt_regs *ctx)
-{
-	keep_own_stack(ctx);
-	count_hit(TLSPROF_HIT_ENTRY);
-	handle_enter(ctx, bpf_get_attach_cookie(ctx));
-	return 0;
-}
+#define PROGRAM(section, hit, name, body)     \
+	section int name(struct pt_regs *ctx) \
+	{                                     \
+		keep_own_stack(ctx);          \
+		count_hit(hit);               \
+		body;                         \
+		return 0;                     \
+	}
+#define ON_ENTRY(name, body) PROGRAM(ENTRY, TLSPROF_HIT_ENTRY, name, body)
+#define ON_RETURN(name, body) PROGRAM(RETURN, TLSPROF_HIT_RETURN, name, body)
 
-RETURN int handshake_exit(struct pt_regs *ctx)
-{
-	keep_own_stack(ctx);
-	count_hit(TLSPROF_HIT_RETURN);
-	handle_exit(ctx);
-	return 0;
-}
-
-ENTRY int connection_clear(struct pt_regs *ctx)
-{
-	keep_own_stack(ctx);
-	count_hit(TLSPROF_HIT_ENTRY);
-	handle_clear(ctx);
-	return 0;
-}
-
-ENTRY int connection_free(struct pt_regs *ctx)
-{
-	keep_own_stack(ctx);
-	count_hit(TLSPROF_HIT_ENTRY);
-	handle_free(ctx);
-	return 0;
-}
-
-ENTRY int step_enter(struct pt_regs *ctx)
-{
-	keep_own_stack(ctx);
-	count_hit(TLSPROF_HIT_ENTRY);
-	handle_step_enter(ctx, bpf_get_attach_cookie(ctx));
-	return 0;
-}
-
-RETURN int step_exit(struct pt_regs *ctx)
-{
-	keep_own_stack(ctx);
-	count_hit(TLSPROF_HIT_RETURN);
-	handle_step_exit(ctx);
-	return 0;
-}
+ON_ENTRY(handshake_enter, handle_enter(ctx, bpf_get_attach_cookie(ctx)))
+ON_RETURN(handshake_exit, handle_exit(ctx))
+ON_ENTRY(connection_clear, handle_clear(ctx))
+ON_ENTRY(connection_free, handle_free(ctx))
+ON_ENTRY(step_enter, handle_step_enter(ctx, bpf_get_attach_cookie(ctx)))
+ON_RETURN(step_exit, handle_step_exit(ctx))
+/* 3.x: ERR_vset_error(int lib, int reason, const char *fmt, va_list args) */
+ON_ENTRY(error_raised, handle_error(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx)))
+/* 1.1.1: ERR_put_error(int lib, int func, int reason, const char *file, int line) */
+ON_ENTRY(error_raised_v1, handle_error(PT_REGS_PARM1(ctx), PT_REGS_PARM3(ctx)))
+/* EVP_PKEY_CTX_set_group_name(ctx, const char *name) */
+ON_ENTRY(group_named, handle_group(ctx))
+/* 1.1.1: EVP_PKEY_derive_set_peer(ctx, peer) */
+ON_ENTRY(peer_set, handle_peer(ctx))
 
 /* Before 5.15 there are no attach cookies (kernel commit 7adfc6c9b315): a program for
  * each, with the cookie at the end of its name. uprobe_multi came later. */
 #ifndef TLSPROF_UPROBE_MULTI
-#define WITH_COOKIE(program, handle, cookie)              \
-	ENTRY int program##_##cookie(struct pt_regs *ctx) \
-	{                                                 \
-		keep_own_stack(ctx);                      \
-		count_hit(TLSPROF_HIT_ENTRY);             \
-		handle(ctx, cookie);                      \
-		return 0;                                 \
-	}
+#define WITH_COOKIE(name, handle, cookie) ON_ENTRY(name##_##cookie, handle(ctx, cookie))
 
 WITH_COOKIE(handshake_enter, handle_enter, 1)
 WITH_COOKIE(handshake_enter, handle_enter, 2)
@@ -323,39 +251,3 @@ WITH_COOKIE(step_enter, handle_step_enter, 16)
 WITH_COOKIE(step_enter, handle_step_enter, 17)
 WITH_COOKIE(step_enter, handle_step_enter, 18)
 #endif
-
-/* 3.x: ERR_vset_error(int lib, int reason, const char *fmt, va_list args) */
-ENTRY int error_raised(struct pt_regs *ctx)
-{
-	keep_own_stack(ctx);
-	count_hit(TLSPROF_HIT_ENTRY);
-	handle_error(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
-	return 0;
-}
-
-/* 1.1.1: ERR_put_error(int lib, int func, int reason, const char *file, int line) */
-ENTRY int error_raised_v1(struct pt_regs *ctx)
-{
-	keep_own_stack(ctx);
-	count_hit(TLSPROF_HIT_ENTRY);
-	handle_error(PT_REGS_PARM1(ctx), PT_REGS_PARM3(ctx));
-	return 0;
-}
-
-/* EVP_PKEY_CTX_set_group_name(ctx, const char *name) */
-ENTRY int group_named(struct pt_regs *ctx)
-{
-	keep_own_stack(ctx);
-	count_hit(TLSPROF_HIT_ENTRY);
-	handle_group(ctx);
-	return 0;
-}
-
-/* 1.1.1: EVP_PKEY_derive_set_peer(ctx, peer) */
-ENTRY int peer_set(struct pt_regs *ctx)
-{
-	keep_own_stack(ctx);
-	count_hit(TLSPROF_HIT_ENTRY);
-	handle_peer(ctx);
-	return 0;
-}

@@ -155,7 +155,8 @@ static __always_inline void handle_strike(struct interrupted *at)
 	if (!timed || !strikes || !sample)
 		return;
 	(*strikes)++;
-	key.state = handshake_state((__u32)pid_tgid, timed->call, timed->phase);
+	key.state = handshake_state((__u32)pid_tgid, timed->call,
+				    timed->at_work.in_tail ? 0 : timed->phase);
 	if (!bpf_map_lookup_elem(&processes_with_phases, &key.pid))
 		key.state |= TLSPROF_SAMPLE_BEFORE_PHASES;
 	if (in_user_mode(at))

@@ -6,6 +6,8 @@
  * The tracepoint fires on every switch of the host, so its usual path is one look at
  * the thread that leaves, one per-CPU read and one global read.
  */
+#include "include/calls.h"
+#include "include/processes.h"
 #include "include/wait.h"
 
 static __always_inline long task_state(struct task_struct *task)
@@ -80,11 +82,6 @@ static __always_inline void unpark(struct clock *clock, __u64 now)
 	__sync_fetch_and_add(&threads_parked, -1);
 }
 
-static __always_inline bool owes_answer(const struct exchange *exchange)
-{
-	return exchange && exchange->unanswered && exchange->stage == STAGE_HANDSHAKE;
-}
-
 /*
  * A thread that waits for a lock, a disk or random numbers is still at work on
  * its handshake; one that waits for the network, for a pipe, by which threads are
@@ -99,7 +96,7 @@ static __always_inline bool ends_phase(const struct exchange *exchange, __u8 rea
 		return false;
 	/* A thread of a pool waits for its next job in the same way: only one that
 	 * owes the peer an answer is taken to come back to this one. */
-	return !owes_answer(exchange);
+	return !exchange || !exchange_owes_answer(exchange);
 }
 
 /* A thread that is at work on a handshake leaves the CPU. */
@@ -135,9 +132,12 @@ static __always_inline void park_phase(struct timed *timed, __u64 now, __u8 reas
 static __always_inline bool goes_on(const struct phase *phase, __u64 now)
 {
 	__u64 connection = phase->connection;
+	struct exchange *exchange;
 
-	return now - phase->clock.off_since <= LONG_LOCK_NS &&
-	       owes_answer(bpf_map_lookup_elem(&exchanges, &connection));
+	if (now - phase->clock.off_since > LONG_LOCK_NS)
+		return false;
+	exchange = bpf_map_lookup_elem(&exchanges, &connection);
+	return exchange && exchange_owes_answer(exchange);
 }
 
 /* It is back on a CPU. */

@@ -13,10 +13,8 @@
  * raw_syscalls: sys_exit, every system call of the host. The socket is looked up by its
  * number, so the verifier takes no pointer to it.
  */
-#include "include/connection.h"
-#include "include/payload.h"
 #include "include/files.h"
-#include "include/maps.h"
+#include "include/socket_call.h"
 
 #define SOCK_STREAM 1 /* include/linux/net.h */
 #define MSG_PEEK 2    /* include/linux/socket.h */

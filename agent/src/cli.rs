@@ -12,12 +12,11 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use crate::advise::Work;
 use crate::calibrate::COMMAND;
 use crate::config::parse_duration;
-use crate::outlet::load_test::url::BaseUrl;
 use compare::RawCompare;
 pub use compare::{CompareOptions, LabelledFile};
+use tlsprof_advise::Work;
 
 /// How long `report` profiles when neither a duration nor a command is given.
 const DEFAULT_DURATION: Duration = Duration::from_secs(30);
@@ -101,10 +100,6 @@ pub struct ReportOptions {
     pub ask_certificates: bool,
     /// Requests that the load made.
     pub requests: Option<u64>,
-    /// Overrides `grafana.url`.
-    pub grafana: Option<BaseUrl>,
-    /// Overrides `grafana.token_file`.
-    pub grafana_token_file: Option<PathBuf>,
 }
 
 /// Options of `tlsprof top`.
@@ -140,23 +135,26 @@ pub enum Until {
 
 /// Form of an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[expect(
+    missing_docs,
+    reason = "the names say it, and clap would print docs in --help"
+)]
 pub enum Format {
-    /// For people.
     #[default]
     Text,
-    /// For programs.
     Json,
 }
 
 /// Form of a report or a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[expect(
+    missing_docs,
+    reason = "the names say it, and clap would print docs in --help"
+)]
 pub enum ReportFormat {
-    /// For people at a terminal.
     #[default]
     Text,
-    /// For programs.
     Json,
-    /// For people: one page with charts.
     Html,
 }
 
@@ -252,14 +250,8 @@ enum RawCommand {
         /// Show services without a TLS library too
         #[arg(long)]
         all: bool,
-        /// Form of the output
-        #[arg(
-            long,
-            default_value = "text",
-            value_name = "text|json",
-            hide_possible_values = true
-        )]
-        format: Format,
+        #[command(flatten)]
+        form: RawForm<Format>,
     },
     /// Profile until stopped, and serve Prometheus metrics
     #[command(after_help = AGENT_EXAMPLES)]
@@ -304,15 +296,17 @@ enum RawCommand {
     },
     /// Show what works on this host, what does not, and why
     Doctor {
-        /// Form of the output
-        #[arg(
-            long,
-            default_value = "text",
-            value_name = "text|json",
-            hide_possible_values = true
-        )]
-        format: Format,
+        #[command(flatten)]
+        form: RawForm<Format>,
     },
+}
+
+/// How the result is written.
+#[derive(Debug, Args)]
+struct RawForm<F: ValueEnum + Default + Send + Sync + 'static> {
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    format: F,
 }
 
 /// What is profiled: one of these, or everything.
@@ -337,14 +331,8 @@ struct RawReport {
     duration: Option<Duration>,
     #[command(flatten)]
     target: RawTarget,
-    /// Form of the report
-    #[arg(
-        long,
-        default_value = "text",
-        value_name = "text|json|html",
-        hide_possible_values = true
-    )]
-    format: ReportFormat,
+    #[command(flatten)]
+    form: RawForm<ReportFormat>,
     /// Write the report to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -358,14 +346,6 @@ struct RawReport {
     /// of ab, wrk, h2load, hey, oha and k6 where one of them is COMMAND
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
-    /// Add a Grafana annotation for the load test to the Grafana at this address; overrides
-    /// grafana.url
-    #[arg(long, value_name = "URL", requires = "command")]
-    grafana: Option<BaseUrl>,
-    /// File with Grafana's token [default: what TLSPROF_GRAFANA_TOKEN holds]; overrides
-    /// grafana.token_file
-    #[arg(long, value_name = "FILE", requires = "command")]
-    grafana_token_file: Option<PathBuf>,
     /// Profile for as long as this command runs
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -397,14 +377,10 @@ pub fn definition() -> clap::Command {
 impl From<Raw> for Invocation {
     fn from(raw: Raw) -> Self {
         let command = match raw.command {
-            RawCommand::List {
+            RawCommand::List { verbose, all, form } => Command::List(ListOptions {
                 verbose,
                 all,
-                format,
-            } => Command::List(ListOptions {
-                verbose,
-                all,
-                format,
+                format: form.format,
             }),
             RawCommand::Agent {
                 listen,
@@ -424,7 +400,7 @@ impl From<Raw> for Invocation {
                 interval,
             }),
             RawCommand::Calibrate { library, work } => Command::Calibrate(library, work),
-            RawCommand::Doctor { format } => Command::Doctor(format),
+            RawCommand::Doctor { form } => Command::Doctor(form.format),
         };
         Self {
             config: raw.config,
@@ -468,13 +444,11 @@ impl From<RawReport> for ReportOptions {
         Self {
             target: raw.target.into(),
             until,
-            format: raw.format,
+            format: raw.form.format,
             output: raw.output,
             flamegraph: raw.flamegraph,
             ask_certificates: raw.ask_certificates,
             requests: raw.requests,
-            grafana: raw.grafana,
-            grafana_token_file: raw.grafana_token_file,
         }
     }
 }

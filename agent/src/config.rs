@@ -12,9 +12,11 @@ use std::{fs, io};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::advise::Thresholds;
-use crate::ledger::Limits as LedgerLimits;
-use crate::outlet::load_test::url::BaseUrl;
+use tlsprof_advise::Thresholds;
+use tlsprof_common::ConfigError;
+use tlsprof_kernel::connections::ConnectionHooks;
+use tlsprof_kernel::load::UprobeMode;
+use tlsprof_ledger::Limits as LedgerLimits;
 
 /// Where the configuration is when no `--config` names another file.
 pub const DEFAULT_PATH: &str = "/etc/tlsprof/tlsprof.toml";
@@ -31,8 +33,6 @@ pub struct Config {
     pub limits: Limits,
     /// `[findings]`
     pub findings: Findings,
-    /// `[grafana]`
-    pub grafana: Grafana,
 }
 
 /// `[agent]`: the daemon.
@@ -75,19 +75,6 @@ pub enum StepProbes {
     Off,
 }
 
-/// How uprobes are attached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UprobeLinks {
-    /// One link for all sites of a program where the kernel can.
-    #[default]
-    Auto,
-    /// One link for all sites of a program (Linux 6.6).
-    Multi,
-    /// One perf event for each site.
-    Single,
-}
-
 /// Whether TLS libraries are probed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -99,40 +86,6 @@ pub enum LibraryProbes {
     Off,
 }
 
-/// How much of TCP connections is followed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConnectionHooks {
-    /// All that the kernel allows.
-    #[default]
-    Auto,
-    /// All, with socket calls seen by their tracepoints (Linux 6.3).
-    Tracepoint,
-    /// All, with socket calls seen at the ends of the kernel's functions for TCP
-    /// (Linux 5.15).
-    Fentry,
-    /// All, with socket calls seen at the end of every system call (Linux 5.10).
-    RawSyscalls,
-    /// Opening and closing only: nothing runs at socket calls.
-    LifeCycle,
-    /// Nothing.
-    Off,
-}
-
-/// How the kernel's work outside of processes is divided among services.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Softirqs {
-    /// Timed in a report, by events in the agent: what timing costs where packets are many
-    /// is not known.
-    #[default]
-    Auto,
-    /// By the time that packets take, where the kernel allows to time them.
-    Timed,
-    /// By connections and bytes: no packet is timed.
-    Events,
-}
-
 /// `[profile]`: how much is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -141,8 +94,9 @@ pub struct Profile {
     pub library: LibraryProbes,
     /// When step probes are attached.
     pub steps: StepProbes,
-    /// How uprobes are attached.
-    pub uprobes: UprobeLinks,
+    /// How uprobes are attached; None for the best that the kernel has.
+    #[serde(deserialize_with = "uprobes")]
+    pub uprobes: Option<UprobeMode>,
     /// How much of TCP connections is followed.
     pub connections: ConnectionHooks,
     /// With `auto`: how long the probes of key derivation stay attached.
@@ -154,8 +108,6 @@ pub struct Profile {
     /// CPU samples a second on each CPU; 0 for none.
     #[serde(deserialize_with = "frequency")]
     pub sample_frequency: u32,
-    /// How the kernel's work outside of processes is divided.
-    pub softirqs: Softirqs,
     /// Whether TLS ports are asked for the kind of key in their certificate.
     pub ask_certificates: bool,
     /// The file that describes the kernel's types, for kernels that do not show them.
@@ -168,14 +120,13 @@ impl Default for Profile {
         Self {
             library: LibraryProbes::default(),
             steps: StepProbes::default(),
-            uprobes: UprobeLinks::default(),
+            uprobes: None,
             connections: ConnectionHooks::default(),
             key_derivation_window: Duration::from_secs(1),
             key_derivation_interval: Duration::from_secs(20),
             // A prime, not 100: work that a timer starts is not always, nor
             // never, seen.
             sample_frequency: 97,
-            softirqs: Softirqs::default(),
             ask_certificates: false,
             btf: None,
         }
@@ -188,10 +139,10 @@ impl Default for Profile {
 pub struct Limits {
     /// Services kept apart.
     #[serde(deserialize_with = "at_least_one")]
-    pub services: u32,
+    pub services: usize,
     /// Sets of labels kept apart for each service.
     #[serde(deserialize_with = "at_least_one")]
-    pub label_sets: u32,
+    pub label_sets: usize,
     /// Handshakes in progress at once, on the whole host.
     #[serde(deserialize_with = "at_least_one")]
     pub handshakes_in_progress: u32,
@@ -205,9 +156,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
+        let LedgerLimits {
+            services,
+            label_sets,
+        } = LedgerLimits::default();
         Self {
-            services: 200,
-            label_sets: 300,
+            services,
+            label_sets,
             handshakes_in_progress: 32_768,
             handshake_silence: Duration::from_secs(600),
             samples: 8192,
@@ -221,7 +176,7 @@ impl Default for Limits {
 pub struct Findings {
     /// Handshakes or connections on which a finding must rest.
     #[serde(deserialize_with = "at_least_one")]
-    pub min_handshakes: u32,
+    pub min_handshakes: u64,
     /// Share of the service's CPU time that a change must save, over 0 up to 1.
     #[serde(deserialize_with = "share")]
     pub min_saving: f64,
@@ -229,29 +184,21 @@ pub struct Findings {
 
 impl Default for Findings {
     fn default() -> Self {
+        let Thresholds {
+            min_handshakes,
+            min_saving,
+        } = Thresholds::default();
         Self {
-            min_handshakes: 100,
-            min_saving: 0.05,
+            min_handshakes,
+            min_saving,
         }
     }
-}
-
-/// `[grafana]`: who is told of load tests.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Grafana {
-    /// Its address.
-    #[serde(deserialize_with = "base_url")]
-    pub url: Option<BaseUrl>,
-    /// The file that holds the token.
-    #[serde(deserialize_with = "file")]
-    pub token_file: Option<PathBuf>,
 }
 
 impl From<&Findings> for Thresholds {
     fn from(findings: &Findings) -> Self {
         Self {
-            min_handshakes: findings.min_handshakes.into(),
+            min_handshakes: findings.min_handshakes,
             min_saving: findings.min_saving,
         }
     }
@@ -260,42 +207,9 @@ impl From<&Findings> for Thresholds {
 impl From<&Limits> for LedgerLimits {
     fn from(limits: &Limits) -> Self {
         Self {
-            services: limits.services as usize,
-            label_sets: limits.label_sets as usize,
+            services: limits.services,
+            label_sets: limits.label_sets,
         }
-    }
-}
-
-/// The configuration cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error("cannot read the configuration {}", .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The file says something that cannot be meant.
-    #[error("{}:{line}: {}{message}", .path.display(), in_front(.key))]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// The key with its section, empty where the line has none.
-        key: String,
-        /// What is wrong, and what would be right.
-        message: String,
-    },
-}
-
-fn in_front(key: &str) -> String {
-    if key.is_empty() {
-        String::new()
-    } else {
-        format!("{key}: ")
     }
 }
 
@@ -382,13 +296,6 @@ fn file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D
     Ok((!path.as_os_str().is_empty()).then_some(path))
 }
 
-/// An address; empty for none.
-fn base_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BaseUrl>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let parsed = (!text.is_empty()).then(|| text.parse().map_err(D::Error::custom));
-    parsed.transpose()
-}
-
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse_duration(&text).map_err(D::Error::custom)
@@ -415,10 +322,27 @@ fn frequency<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error
     }
 }
 
-fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    match u32::deserialize(deserializer)? {
-        0 => Err(D::Error::custom("must be at least 1")),
-        number => Ok(number),
+fn at_least_one<'de, D, N>(deserializer: D) -> Result<N, D::Error>
+where
+    D: Deserializer<'de>,
+    N: Deserialize<'de> + Default + PartialEq,
+{
+    let number = N::deserialize(deserializer)?;
+    if number == N::default() {
+        return Err(D::Error::custom("must be at least 1"));
+    }
+    Ok(number)
+}
+
+fn uprobes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<UprobeMode>, D::Error> {
+    match String::deserialize(deserializer)?.as_str() {
+        "auto" => Ok(None),
+        "multi" => Ok(Some(UprobeMode::Multi)),
+        "single" => Ok(Some(UprobeMode::Single)),
+        other => Err(D::Error::unknown_variant(
+            other,
+            &["auto", "multi", "single"],
+        )),
     }
 }
 
@@ -454,6 +378,14 @@ mod tests {
     }
 
     #[test]
+    fn the_defaults_of_findings_are_those_of_the_rules() {
+        assert_eq!(
+            Thresholds::from(&Findings::default()),
+            Thresholds::default()
+        );
+    }
+
+    #[test]
     fn the_documented_example_is_the_default() {
         let page = include_str!("../../docs/configuration.md");
         let example = page.split("```toml\n").nth(1).unwrap();
@@ -462,7 +394,7 @@ mod tests {
         assert_eq!(parsed, Config::default());
         // It shows every key, so that none is undocumented.
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 22);
+        assert_eq!(keys, 19);
     }
 
     #[test]
@@ -499,11 +431,6 @@ mod tests {
         );
         let text = error("[agent]\nlisten = \"9843\"\n");
         assert!(text.starts_with("tlsprof.toml:2: agent.listen: `9843` is not an address"));
-        let text = error("[grafana]\nurl = \"https://a:b@example.org\"\n");
-        assert!(
-            text.contains(":2: grafana.url: must not hold a user"),
-            "{text}"
-        );
         let text = error("[profile]\nsteps = \"often\"\n");
         assert!(
             text.contains(":2: profile.steps: unknown variant `often`"),

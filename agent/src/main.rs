@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tlsprof::causes::{one_line, remedy};
+use tlsprof_common::causes::{one_line, remedy};
 
 fn main() -> ExitCode {
     match tlsprof::command::run(tlsprof::cli::parse()) {

@@ -44,12 +44,14 @@ struct connection {
 	__u8 peer_closed; /* and the owner has read that */
 	__u8 state;       /* BPF_TCP_*, the last that tcp_state() or its stand-in handled */
 	/* Alerts after the handshake, see follow_alerts(). */
-	__u8 alert_length; /* of a record with one, header included; 0: no TLS, or not known */
-	__u8 alert_type;   /* enum content_type: TLS 1.3 hides that it is an alert */
-	__u8 piece;        /* bytes of the last call, or of a header and its body; up to 255 */
-	__u8 only_alerts;  /* nothing else has moved in this direction, but maybe `piece` */
-	__u8 in_doubt;     /* the request of the last turn may have been an alert */
-	__u8 notified;     /* enum tlsprof_closer: whose close_notify came first, 0 for none */
+	__u8 alert_length;  /* of a record with one, header included; 0: no TLS, or not known */
+	__u8 alert_type;    /* enum content_type: TLS 1.3 hides that it is an alert */
+	__u8 piece;         /* bytes of the last call, or of a header and its body; up to 255 */
+	__u8 only_alerts;   /* nothing else has moved in this direction, but maybe `piece` */
+	__u8 in_doubt;      /* the request of the last turn may have been an alert */
+	__u8 answered;      /* its answer has an alert's length, and is none */
+	__u8 notified;      /* enum tlsprof_closer: whose close_notify came first, 0 for none */
+	__u8 may_be_answer; /* that may have been an answer of two bytes */
 	/* Bytes up to the end of the TLS handshake. */
 	__u32 handshake_received;
 	__u32 handshake_sent;
@@ -141,6 +143,36 @@ static inline __u8 closer_of_error(int error)
 	}
 }
 
+/* Which direction answers. */
+static inline __u8 answers(const struct connection *connection)
+{
+	return connection->role == TLSPROF_ROLE_CLIENT ? TLSPROF_DIRECTION_IN
+						       : TLSPROF_DIRECTION_OUT;
+}
+
+/* Who sends in this direction. */
+static inline __u8 sender(__u8 direction)
+{
+	return direction == TLSPROF_DIRECTION_IN ? TLSPROF_CLOSER_REMOTE : TLSPROF_CLOSER_LOCAL;
+}
+
+/*
+ * Who has closed, where `ended` is the first who ends the TCP connection. An answer as long as
+ * an alert was one if who sent it did not end the connection: a close_notify comes before
+ * the FIN (RFC 8446, 6.1).
+ */
+static inline __u8 first_closer(struct connection *connection, __u8 ended)
+{
+	if (ended == TLSPROF_CLOSER_TIMEOUT)
+		return ended;
+	if (ended != sender(answers(connection))) {
+		connection->answered = connection->last == answers(connection);
+		if (connection->may_be_answer)
+			return ended;
+	}
+	return connection->notified ?: ended;
+}
+
 /*
  * A state on the way from ESTABLISHED to CLOSE. The first step says who closed, unless a
  * close_notify came before it: who sends that sends nothing more, and some wait for the
@@ -159,10 +191,8 @@ static inline void connection_step(struct connection *connection, int old, int n
 	} else if (new == BPF_TCP_CLOSE_WAIT) {
 		closer = TLSPROF_CLOSER_REMOTE;
 	}
-	if (connection->notified && closer != TLSPROF_CLOSER_TIMEOUT)
-		closer = connection->notified;
 	if (!connection->closed_by)
-		connection->closed_by = closer;
+		connection->closed_by = first_closer(connection, closer);
 }
 
 /*
@@ -180,19 +210,6 @@ static inline bool outlives_reset(const struct connection *connection, const str
 	return connection->watch == WATCH_OPEN || unowned;
 }
 
-/* Who sends in this direction. */
-static inline __u8 sender(__u8 direction)
-{
-	return direction == TLSPROF_DIRECTION_IN ? TLSPROF_CLOSER_REMOTE : TLSPROF_CLOSER_LOCAL;
-}
-
-/* Which direction answers. */
-static inline __u8 answers(const struct connection *connection)
-{
-	return connection->role == TLSPROF_ROLE_CLIENT ? TLSPROF_DIRECTION_IN
-						       : TLSPROF_DIRECTION_OUT;
-}
-
 static inline bool ends_with_alert(const struct connection *connection)
 {
 	return connection->alert_length && connection->piece == connection->alert_length;
@@ -203,10 +220,17 @@ static inline bool is_only_alerts(const struct connection *connection)
 	return connection->only_alerts && ends_with_alert(connection);
 }
 
+/* All of an answer so far has an alert's length, and its request had not. */
+static inline bool is_answer_alone(const struct connection *connection, __u8 direction)
+{
+	return connection->turns && direction == answers(connection) && !connection->in_doubt &&
+	       is_only_alerts(connection);
+}
+
 /*
- * An alert is told by the length of its record, which the handshake has shown, see
+ * An alert is recognised by the length of its record, which the handshake has shown, see
  * exchange_alert_length(). A library reads or writes it by one call, or reads its header
- * first. Something else of that length is told by what follows: an alert after the
+ * first. What follows shows whether it was something else of that length: an alert after the
  * handshake is the last in its direction, but for another one.
  */
 static inline void follow_alerts(struct connection *connection, __u8 direction, __u32 length)
@@ -224,7 +248,29 @@ static inline void follow_alerts(struct connection *connection, __u8 direction, 
 			connection->notified = 0;
 	} else if (!connection->notified) {
 		connection->notified = sender(direction);
+		connection->may_be_answer = is_answer_alone(connection, direction);
+	} else if (is_answer_alone(connection, direction)) {
+		connection->answered = 1; /* the first of two: nobody says twice that it closes */
 	}
+}
+
+/* Data begins to move in the other direction. Who has sent close_notify sends nothing more,
+ * so that an earlier one was data. */
+static inline void turn_over(struct connection *connection, __u8 direction)
+{
+	bool only_alerts = is_only_alerts(connection);
+	bool is_answer = connection->last && direction == answers(connection);
+
+	if (connection->notified == sender(direction)) {
+		connection->notified = only_alerts ? sender(connection->last) : 0;
+		connection->may_be_answer = 0;
+	}
+	connection->turns += is_answer;
+	connection->in_doubt = is_answer && only_alerts;
+	connection->answered = 0;
+	connection->last = direction;
+	connection->only_alerts = 1;
+	connection->piece = 0;
 }
 
 /*
@@ -236,31 +282,23 @@ static inline void follow_alerts(struct connection *connection, __u8 direction, 
  */
 static inline void connection_data(struct connection *connection, __u8 direction, __u32 length)
 {
-	bool is_answer;
-
-	if (connection->last != direction) {
-		is_answer = connection->last != TLSPROF_DIRECTION_NONE &&
-			    direction == answers(connection);
-		connection->turns += is_answer;
-		connection->in_doubt = is_answer && is_only_alerts(connection);
-		connection->last = direction;
-		connection->only_alerts = 1;
-		connection->piece = 0;
-	}
+	if (connection->last != direction)
+		turn_over(connection, direction);
 	if (connection->alert_length)
 		follow_alerts(connection, direction, length);
 }
 
 /* The last turn is none if its request or its answer was an alert: had it been anything
- * else of that length, more would have come. A last answer of two bytes is one, too. */
+ * else of that length, more would have come, or the peer would have ended the connection. */
 static inline __u32 connection_turns(const struct connection *connection)
 {
-	bool is_answered = connection->turns && connection->last == answers(connection);
+	bool is_alert = is_only_alerts(connection) && !connection->answered;
 
 	if (connection->tls == TLSPROF_TLS_HANDSHAKE)
 		return 0;
-	return connection->turns -
-	       (is_answered && (connection->in_doubt || is_only_alerts(connection)));
+	if (!connection->turns || connection->last != answers(connection))
+		return connection->turns;
+	return connection->turns - (connection->in_doubt || is_alert);
 }
 
 /* The TLS handshake has completed; its messages were no turns. */

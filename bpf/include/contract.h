@@ -10,13 +10,16 @@
 #ifndef TLSPROF_CONTRACT_H
 #define TLSPROF_CONTRACT_H
 
+#include <linux/types.h>
+
 enum tlsprof_limits {
-	TLSPROF_COMM_LEN = 16,     /* TASK_COMM_LEN */
-	TLSPROF_GROUP_LEN = 24,    /* longest name in libssl 3.x: "SecP384r1MLKEM1024" */
-	TLSPROF_PATH_LEN = 128,    /* executable of an exec event, cut beyond */
-	TLSPROF_HELLO_LEN = 4096,  /* most bytes of a connection in one event */
-	TLSPROF_CODE_SIDE = 128,   /* most bytes of machine code on a side of a sample */
-	TLSPROF_STACK_DEPTH = 127, /* PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h */
+	TLSPROF_COMM_LEN = 16,          /* TASK_COMM_LEN */
+	TLSPROF_GROUP_LEN = 24,         /* longest name in libssl 3.x: "SecP384r1MLKEM1024" */
+	TLSPROF_PATH_LEN = 128,         /* executable of an exec event, cut beyond */
+	TLSPROF_HELLO_LEN = 4096,       /* most bytes of a connection in one event */
+	TLSPROF_CODE_SIDE = 128,        /* most bytes of machine code on a side of a sample */
+	TLSPROF_STACK_DEPTH = 127,      /* PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h */
+	TLSPROF_EXCHANGE_PRIVATE = 368, /* state of the programs, see exchange.h */
 };
 
 /* What a record in the `events` ring buffer is. */
@@ -139,9 +142,7 @@ enum tlsprof_loss {
 	TLSPROF_LOSS_SAMPLE_TABLE_FULL = 8,
 	/* A kernel stack could not be walked. */
 	TLSPROF_LOSS_SAMPLE_WITHOUT_STACK = 9,
-	/* Timed packets: too many owners since they were last taken. */
-	TLSPROF_LOSS_PACKET_TABLE_FULL = 10,
-	TLSPROF_LOSS_COUNT = 11,
+	TLSPROF_LOSS_COUNT = 10,
 };
 
 /* Who ended a connection: who sent close_notify (of TLS), FIN or RST first. */
@@ -235,6 +236,14 @@ struct tlsprof_connection_object {
 	__u64 pid;
 };
 
+/* A handshake that is followed on its socket: value of the `exchanges` hash. The agent gives
+ * up those on whose connections nothing moves any more. */
+struct tlsprof_exchange {
+	__u64 began;   /* 0: the connection has not come to TLS yet */
+	__u64 touched; /* when its last bytes moved */
+	__u8 private[TLSPROF_EXCHANGE_PRIVATE];
+};
+
 /* fork (of a process, not a thread), exec and exit (of the last thread). */
 struct tlsprof_process_event {
 	struct tlsprof_event_header header;
@@ -325,47 +334,6 @@ struct tlsprof_sample {
 	 * before it and as many from it on. Kernel mode: addresses in the kernel,
 	 * innermost first. */
 	__u64 data[TLSPROF_STACK_DEPTH];
-};
-
-/* One packet of TCP in so many is timed, on average: the gaps are random, since what a
- * connection receives has a rhythm. */
-#define TLSPROF_PACKETS_A_TIMED_ONE 16
-
-/* What the kernel does for a connection in a softirq. */
-enum tlsprof_work {
-	TLSPROF_WORK_DATA = 0, /* before it is known: packets that no socket takes */
-	TLSPROF_WORK_OPEN = 1,
-	TLSPROF_WORK_CLOSE = 2,
-};
-
-/* The packet, or the timer, that a CPU is at work on: element 0 of the `packets` per-CPU
- * array. Softirqs do not interrupt each other, and nothing of what is timed calls
- * another. */
-struct tlsprof_packet {
-	__u64 calls;  /* since loading, timed or not */
-	__u64 timed;  /* of these */
-	__u64 began;  /* 0: this one is not timed */
-	__u64 thread; /* that is interrupted */
-	__u32 gap;    /* so many more are not timed */
-	__u32 owner;  /* as in the key below, and so on */
-	__u16 port;
-	__u16 work;
-	__u32 reserved;
-};
-
-/* Packets, and expiries of timers, that were timed: key of the `packet_times` hash. */
-struct tlsprof_packet_key {
-	__u32 on;    /* process whose thread was interrupted, 0: the idle task */
-	__u32 owner; /* process that owns the connection, 0 if not known */
-	__u32 cpu;   /* so that no two write the same entry */
-	__u16 port;  /* local port, 0 where `owner` is known */
-	__u16 work;  /* enum tlsprof_work */
-};
-
-/* Its value. The agent takes entries away. */
-struct tlsprof_packet_time {
-	__u64 timed; /* how many */
-	__u64 nanos; /* in them, interrupts included */
 };
 
 #endif

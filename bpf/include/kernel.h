@@ -22,6 +22,11 @@ typedef _Bool bool;
 #define false 0
 #endif
 
+/* Builds name the machine; editors do not. */
+#if !defined(__TARGET_ARCH_x86) && !defined(__TARGET_ARCH_arm64)
+#define __TARGET_ARCH_x86
+#endif
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 #if defined(__TARGET_ARCH_x86)
@@ -29,7 +34,7 @@ struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip,
 		cs, flags, sp, ss;
 };
-#elif defined(__TARGET_ARCH_arm64)
+#else
 struct user_pt_regs {
 	__u64 regs[31], sp, pc, pstate;
 };
@@ -37,8 +42,6 @@ struct pt_regs {
 	__u64 regs[31], sp, pc, pstate, orig_x0;
 	__s32 syscallno;
 };
-#else
-#error "no pt_regs for this architecture"
 #endif
 
 struct sched_entity {
@@ -161,31 +164,11 @@ struct sock_common {
 	unsigned long skc_flags;
 };
 
-typedef struct {
-	int owned;
-} socket_lock_t;
-
 struct sock {
 	struct sock_common __sk_common;
-	socket_lock_t sk_lock;
 	__u16 sk_type;
 	__u16 sk_protocol; /* a bit-field up to 5.5 (kernel commit bf9765145b85) */
 	int sk_err;
-};
-
-struct timer_list {
-	unsigned long expires;
-};
-
-/* What is left of a connection in TIME_WAIT: no whole socket. */
-struct inet_timewait_sock {
-	struct sock_common __tw_common;
-	struct timer_list tw_timer;
-};
-
-struct sk_buff {
-	unsigned char *head;
-	__u16 transport_header;
 };
 
 struct minmax_sample {

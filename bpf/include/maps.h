@@ -41,10 +41,13 @@ struct {
 	__type(value, __u64);
 } hits SEC(".maps");
 
-/* A thread's work on the handshake of a connection, see phases.bpf.c. */
+/* A thread's work on the handshake of a connection, see phases.h. */
 struct phase {
 	__u64 connection;
 	struct clock clock;
+	/* It may be the answer to a request that came with the end of the handshake:
+	 * neither CPU time nor samples count unless it turns out to be tickets. */
+	__u64 in_tail;
 };
 
 /* The thread on a CPU, where something of it is being timed; 0 for nothing. Keeps

@@ -216,7 +216,7 @@ def _losses() -> Row:
             course(
                 "Lost, by reason",
                 Text(
-                    "Records and calls lost a second. began_before_attach, hello_* and packet_program_skipped"
+                    "Records and calls lost a second. began_before_attach and hello_*"
                     " leave counts whole.",
                     "All zero, but for a moment after the agent's start.",
                     "handshake_table_full: raise limits.handshakes_in_progress. event_ring_full: the agent"

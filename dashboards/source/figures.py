@@ -18,7 +18,7 @@ OF_PROCESSES = 'mode!="softirq"'
 """Of CPU time by activity: what the kernel accounts to the service. Softirqs are in no sum."""
 COMPLETED = 'outcome="completed"'
 RESUMED = 'resumption!~"none|unknown"'
-FALSIFIES_COUNTS = 'reason!~"began_before_attach|hello_.*|packet_program_skipped"'
+FALSIFIES_COUNTS = 'reason!~"began_before_attach|hello_.*"'
 """Of losses: as the alert TlsprofLosesData has it."""
 
 

@@ -1,7 +1,7 @@
 """Load test: the selected time beside an earlier one of the same length."""
 
 from grafana_foundation_sdk.builders import dashboard
-from grafana_foundation_sdk.models.dashboard import Dashboard, DataSourceRef, VariableOption
+from grafana_foundation_sdk.models.dashboard import Dashboard, VariableOption
 
 from . import figures, thresholds
 from .frame import Row, build, services_variable
@@ -257,23 +257,10 @@ def _by_service() -> Row:
     )
 
 
-def _from_grafana() -> dashboard.AnnotationQuery:
-    """Annotations that were sent to Grafana's API with the tag `tlsprof`."""
-    target = dashboard.AnnotationTarget().type("tags").tags(["tlsprof"]).match_any(False).limit(100)
-    return (
-        dashboard.AnnotationQuery()
-        .name("tagged tlsprof")
-        .datasource(DataSourceRef(type_val="grafana", uid="-- Grafana --"))
-        .enable(True)
-        .hide(False)
-        .icon_color("blue")
-        .target(target)
-    )
-
-
-def _from_metric() -> dashboard.AnnotationQuery:
+def _load_tests() -> dashboard.AnnotationQuery:
     """While `tlsprof report` ran a load-test command."""
-    running = Source(HOSTS).value("tlsprof_report_running")
+    # Grafana evaluates annotations of Prometheus once a minute: a minute back, none is missed.
+    running = f"max_over_time({Source(HOSTS).value('tlsprof_report_running')}[1m])"
     return (
         dashboard.AnnotationQuery()
         .name("tlsprof report -- COMMAND")
@@ -294,6 +281,6 @@ def make() -> Dashboard:
         [_totals(), _courses(), _by_service()],
         services_variable(),
         _before_variable(),
-        annotations=[_from_metric(), _from_grafana()],
+        annotations=[_load_tests()],
         start="now-15m",
     )

@@ -40,13 +40,38 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# The agent's metrics of server handshakes, of nginx alone unless its service has
-# another name (in a container, that of the container).
+# The name that the agent has for the service that listens on rsa_port: this host may have another nginx.
+service_name() {
+	curl -fsS --max-time 5 "http://127.0.0.1:$agent_port/api/v1/state" | tr '{' '\n' |
+		grep -E "\"ports\":\[([0-9]+,)*${rsa_port}[],]" | sed -n 's/^"service_name":"\([^"]*\)".*/\1/p' | grep .
+}
+
+# The agent's metrics of that service, as a server.
 server_metrics() {
-	local all
-	all=$(curl -fsS --max-time 5 "http://127.0.0.1:$agent_port/metrics" | grep -v -e '^#' -e 'role="client"') ||
-		die "$dir/agent.log" "the agent shows no metrics"
-	grep 'service_name="[^"]*nginx' <<<"$all" || printf '%s\n' "$all"
+	curl -fsS --max-time 5 "http://127.0.0.1:$agent_port/metrics" |
+		grep -F "service_name=\"$service\"" | grep -v 'role="client"' || die "$dir/agent.log" "the agent shows no metrics"
+}
+
+# Until it has read the CPU time of all of the load: it does so once a second.
+settled_metrics() {
+	local before=''
+	server_metrics >"$dir/metrics"
+	until [ "$(cpu_by_agent)" = "$before" ]; do
+		before=$(cpu_by_agent)
+		sleep 1.5
+		server_metrics >"$dir/metrics"
+	done
+}
+
+cpu_by_agent() {
+	awk '/^tlsprof_service_cpu_seconds_total\{/ { cpu += $NF } END { print cpu }' "$dir/metrics"
+}
+
+# As the recording rule service:tlsprof_handshake_cpu:ratio_rate5m computes it.
+share_by_agent() {
+	awk '/^tlsprof_handshake_outcome_cpu_seconds_total\{/ { handshakes += $NF }
+		/^tlsprof_service_cpu_seconds_total\{/ { cpu += $NF }
+		END { printf "%.1f%%\n", cpu ? 100 * handshakes / cpu : 0 }' "$dir/metrics"
 }
 
 counted_by_agent() {
@@ -86,8 +111,13 @@ main() {
 
 	step "tlsprof report --port $rsa_port -- $seconds s of load on both servers"
 	profile_load
-	server_metrics >"$dir/metrics"
+	# The live page has a point every 5 s.
+	wait_until "$agent_pid" "$dir/agent.log" service_name >/dev/null
+	service=$(service_name)
+	settled_metrics
+	echo
 	echo "The load itself counted $(cat "$dir/count") handshakes, the agent $(counted_by_agent)."
+	echo "By the agent's metrics they took $(share_by_agent) of the CPU of $service."
 
 	step "Some of the metrics at http://127.0.0.1:$agent_port/metrics"
 	show_metrics

@@ -43,10 +43,24 @@ def cut(bill: dict[str, Any], ids: set[str]) -> None:
         one["dependsOn"] = [ref for ref in one.get("dependsOn", []) if ref in ids]
 
 
+def fold(bill: dict[str, Any]) -> None:
+    """Makes one component of the program and the crates of its layers, which are no packages."""
+    own = bill["metadata"]["component"]["bom-ref"]
+    layers = {one["bom-ref"] for one in bill["components"] if one["bom-ref"].startswith("path+file:")}
+    parts = {own} | layers
+    needed = {ref for one in bill["dependencies"] if one["ref"] in parts for ref in one["dependsOn"]}
+    bill["components"] = [one for one in bill["components"] if one["bom-ref"] not in layers]
+    bill["dependencies"] = [one for one in bill["dependencies"] if one["ref"] not in layers]
+    for one in bill["dependencies"]:
+        if one["ref"] == own:
+            one["dependsOn"] = sorted(needed - parts)
+
+
 def main() -> None:
     bill, messages, target = sys.argv[1:]
     made = json.loads(Path(bill).read_text())
     cut(made, linked(Path(messages).read_text(), target))
+    fold(made)
     when = datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), timezone.utc)
     made["metadata"]["timestamp"] = when.strftime("%Y-%m-%dT%H:%M:%SZ")
     del made["serialNumber"]

@@ -87,7 +87,8 @@ make_bill() {
 	cargo cyclonedx --quiet --no-build-deps --format json --spec-version 1.5 --target "$target" \
 		--manifest-path agent/Cargo.toml --override-filename "$name"
 	dated deploy/packages/bill.py "agent/$name.json" "$2" "$target" >"$out/$name.json"
-	rm "agent/$name.json"
+	# It writes one for each crate of the workspace.
+	find agent -name "$name.json" -delete
 	# Of cargo's resolver, for the tests: what the build was to be made of.
 	cargo tree --locked --package tlsprof --edges normal,no-proc-macro --target "$target" \
 		--prefix none --format '{p}' >"$common/$1.tree"

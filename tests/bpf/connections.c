@@ -155,6 +155,40 @@ static void data_as_long_as_an_alert_is_data_if_more_follows(void)
 	CHECK_CARRIED(CARRY(SERVER, 100, -ALERT, -900), 1, 0);
 }
 
+/* What ends a connection on which this moved, and its turns and who closed. */
+#define CHECK_ENDED(moved, state, expected_turns, closer)                      \
+	do {                                                                   \
+		struct connection ended = moved;                               \
+		connection_step(&ended, BPF_TCP_ESTABLISHED, state, &orderly); \
+		CHECK_EQUAL(connection_turns(&ended), expected_turns);         \
+		CHECK_EQUAL(ended.closed_by, closer);                          \
+	} while (0)
+
+#define OURS BPF_TCP_FIN_WAIT1
+#define THEIRS BPF_TCP_CLOSE_WAIT
+
+static void an_answer_of_two_bytes_is_one_if_its_sender_does_not_close(void)
+{
+	CHECK_ENDED(CARRY(SERVER, 100, -ALERT), THEIRS, 1, TLSPROF_CLOSER_REMOTE);
+	CHECK_ENDED(CARRY(SERVER, 100, -ALERT, ALERT), THEIRS, 1, TLSPROF_CLOSER_REMOTE);
+	CHECK_ENDED(CARRY(SERVER, 100, -ALERT, 100, -ALERT), THEIRS, 2, TLSPROF_CLOSER_REMOTE);
+	CHECK_ENDED(CARRY(CLIENT, -100, ALERT), OURS, 1, TLSPROF_CLOSER_LOCAL);
+	CHECK_ENDED(CARRY(CLIENT, -100, ALERT, -ALERT), OURS, 1, TLSPROF_CLOSER_LOCAL);
+	/* The client says that it closes, and waits for the server. */
+	CHECK_ENDED(CARRY(SERVER, 100, -ALERT, ALERT, -ALERT), OURS, 1, TLSPROF_CLOSER_REMOTE);
+	CHECK_ENDED(CARRY(SERVER, ALERT, -ALERT, ALERT, -ALERT), OURS, 1, TLSPROF_CLOSER_REMOTE);
+	/* The server does. */
+	CHECK_ENDED(CARRY(SERVER, 100, -ALERT, -ALERT), OURS, 1, TLSPROF_CLOSER_LOCAL);
+	CHECK_ENDED(CARRY(SERVER, 100, -900, -ALERT, ALERT), THEIRS, 1, TLSPROF_CLOSER_LOCAL);
+}
+
+static void an_alert_instead_of_an_answer_is_none_if_its_sender_closes(void)
+{
+	CHECK_ENDED(CARRY(SERVER, 100, -ALERT), OURS, 0, TLSPROF_CLOSER_LOCAL);
+	CHECK_ENDED(CARRY(CLIENT, -100, ALERT), THEIRS, 0, TLSPROF_CLOSER_REMOTE);
+	CHECK_ENDED(CARRY(SERVER, ALERT, -ALERT), THEIRS, 0, TLSPROF_CLOSER_REMOTE);
+}
+
 static void without_tls_there_are_no_alerts(void)
 {
 	struct connection connection = { .role = TLSPROF_ROLE_SERVER };
@@ -329,6 +363,8 @@ int main(void)
 	RUN(an_alert_may_be_read_in_two_calls);
 	RUN(a_server_that_answers_and_closes_has_closed);
 	RUN(data_as_long_as_an_alert_is_data_if_more_follows);
+	RUN(an_answer_of_two_bytes_is_one_if_its_sender_does_not_close);
+	RUN(an_alert_instead_of_an_answer_is_none_if_its_sender_closes);
 	RUN(without_tls_there_are_no_alerts);
 	RUN(who_says_first_that_it_closes_has_closed);
 	RUN(a_reset_is_not_the_end_of_what_can_still_be_read);

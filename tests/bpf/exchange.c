@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* When a TLS handshake is over, by the headers of its records alone. */
 #include "check.h"
-#include "exchange.h"
+#include "exchange_time.h"
 
 #define CLIENT 1
 #define SERVER 2

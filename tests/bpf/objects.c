@@ -47,7 +47,7 @@ static struct side *side_of(struct thread *thread, __u64 connection)
 	return &thread->sides[connection - 1];
 }
 
-/* A call of the library that makes no socket call, as objects.bpf.c joins it. */
+/* A call of the library that makes no socket call, as calls.h joins it. */
 static void call_library(struct thread *thread, __u64 connection)
 {
 	struct side *side = side_of(thread, connection);

@@ -5,6 +5,7 @@ from typing import Any, Iterator
 
 from grafana_foundation_sdk.models import units
 from harness.dashboards import panels
+from names import unknown_names
 
 COLUMNS = 24
 SHORTEST_TEXT = 20
@@ -16,6 +17,7 @@ DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 MATCHERS = ('cluster=~"$cluster"', 'job=~"$job"', 'instance=~"$instance"')
 HOST_METRICS = re.compile(r"tlsprof_agent_|tlsprof_report_running|up$|scrape_")
 UNITS = {value for value in vars(units).values() if isinstance(value, str)}
+_LABEL_VALUES = re.compile(r"label_values\((.*), (\w+)\)")
 _SELECTOR = re.compile(r"([a-z_][a-z0-9_]*)\{([^{}]*)\}")
 
 
@@ -33,6 +35,7 @@ def _frame(board: dict[str, Any]) -> Iterator[str]:
         yield f"schemaVersion {board['schemaVersion']}"
     if not board.get("description"):
         yield "no description"
+    yield from _names(board)
     names = [variable["name"] for variable in board["templating"]["list"]]
     if names[: len(VARIABLES)] != VARIABLES:
         yield f"variables {names} do not begin with {VARIABLES}"
@@ -53,6 +56,16 @@ def _frame(board: dict[str, Any]) -> Iterator[str]:
     unused = set(names) - used - {"datasource"}
     if unused:
         yield f"unused variables {sorted(unused)}"
+
+
+def _names(board: dict[str, Any]) -> Iterator[str]:
+    """Of variables and annotations."""
+    for annotation in board["annotations"]["list"]:
+        yield from unknown_names(annotation["expr"])
+    for variable in board["templating"]["list"]:
+        if variable["type"] == "query":
+            selector, label = _LABEL_VALUES.fullmatch(variable["query"]["query"]).groups()
+            yield from unknown_names(f"sum by ({label}) ({selector})")
 
 
 def _grid(board: dict[str, Any]) -> Iterator[str]:
@@ -131,6 +144,7 @@ def _target(target: dict[str, Any], services: bool) -> Iterator[str]:
         yield "no legend"
     if bool(target.get("instant")) == bool(target.get("range")):
         yield "neither instant nor range, or both"
+    yield from unknown_names(expression)
     selectors = _SELECTOR.findall(expression)
     if not selectors:
         yield "selects nothing"

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -9,16 +10,26 @@ from pathlib import Path
 import pytest
 
 from harness.certificates import Certificate, make_certificate
-from harness.paths import PROGRAMS, TESTS, TLSPROF
+from harness.paths import HOG, LOADGEN, PROGRAMS, SELFTIMED, TESTS, TLSPROF, WORKER
+
+LOCK = pytest.StashKey()
+LOCK_FILE = Path(tempfile.gettempdir()) / "tlsprof-e2e.lock"
+
+
+def pytest_sessionstart(session) -> None:
+    """Where workers run the tests, the process that they belong to keeps others out."""
+    if getattr(session.config.option, "numprocesses", None):
+        lock = session.config.stash[LOCK] = open(LOCK_FILE, "w")
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def alone(request):
     """Two runs that profile one host would profile, and slow down, each other: the second waits."""
-    if all(item.get_closest_marker("harness") for item in request.session.items):
+    if WORKER or all(item.get_closest_marker("harness") for item in request.session.items):
         yield
         return
-    with open(Path(tempfile.gettempdir()) / "tlsprof-e2e.lock", "w") as lock:
+    with open(LOCK_FILE, "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -26,7 +37,14 @@ def alone(request):
 @pytest.fixture(scope="session", autouse=True)
 def programs():
     """The C servers and clients, built."""
-    subprocess.run(["make", "--silent", "-C", str(TESTS), f"OUT={PROGRAMS}"], check=True)
+    PROGRAMS.mkdir(parents=True, exist_ok=True)
+    with open(PROGRAMS / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["make", "--silent", "-C", str(TESTS), f"OUT={PROGRAMS}"], check=True)
+    if WORKER:
+        for program in (SELFTIMED, LOADGEN, HOG):
+            program.parent.mkdir(exist_ok=True)
+            shutil.copy(PROGRAMS / program.name.removesuffix(f"-{WORKER}"), program)
 
 
 @pytest.fixture(autouse=True)

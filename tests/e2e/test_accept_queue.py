@@ -20,6 +20,8 @@ from harness.profiler import Agent, Profiling, Report, start_agent
 from harness.together import together
 from harness.waiting import wait_until
 
+pytestmark = pytest.mark.alone
+
 BACKLOG = 4
 """The kernel lets one more in."""
 

@@ -17,7 +17,7 @@ from harness import debian, libraries, other_stacks, servers
 from harness.certificates import Certificate
 from harness.load import Load, Negotiated, Seen, counted, run_load
 from harness.paths import COROUTINE_LIBRARY, LOADGEN, PROGRAMS, SELFTIMED
-from harness.processes import Process, private_copy
+from harness.processes import Process, name_of_copy, private_copy
 from harness.profiler import Profiling, Report, Service
 from harness.servers import Server
 from harness.targets import TARGETS, Target
@@ -193,6 +193,7 @@ def test_a_handshake_that_both_sources_saw_is_one(name, from_both):
         assert named in (signature(negotiated), in_clear(negotiated)), negotiated
 
 
+@pytest.mark.alone
 def test_signatures_are_not_denied_where_libcrypto_cannot_be_probed(rsa, tmp_path):
     """Another process that switches stacks maps it; libssl is probed all the same. Then a
     signature is what the wire says, or unknown."""
@@ -258,7 +259,7 @@ def test_hybrid_group_from_hellos_of_several_segments(name, from_sockets):
 
 def test_clients_are_seen_in_their_own_role(from_sockets):
     """The client is a program whose library is probed elsewhere; here its sockets alone speak."""
-    client = from_sockets.report.service("loadgen-sockets0")
+    client = from_sockets.report.service(name_of_copy(LOADGEN, Path("sockets0")))
     completed = counted(client.groups(role="client", outcome="completed"))
     assert completed == from_sockets.seen[SEEN_AS_CLIENT].handshakes
     assert client.count(role="server") == 0

@@ -16,6 +16,8 @@ from harness.servers import Server
 from harness.together import own_folder, together
 from harness.web_servers import nginx
 
+pytestmark = pytest.mark.alone
+
 STATUS = "location = /status { stub_status; }"
 FIRST = Load(full=1, tls="1.3")
 MORE = Load(full=200, resume=50, tls="1.3")

@@ -156,7 +156,7 @@ def test_processes_that_come_and_go_do_not_disturb_the_count(rsa, tmp_path):
     swarm = ["sh", "-c", 'while :; do "$1" 2>/dev/null; done', "sh", LOADGEN]
     with servers.selftimed("epoll", rsa) as server, Process(swarm):
         report, seen = profile_load(tmp_path, server.port, LOAD)
-    assert report.service("selftimed").count(outcome="completed") == seen.completed
+    assert report.service(SELFTIMED.name).count(outcome="completed") == seen.completed
 
 
 def test_hostile_images_do_not_stop_the_rest(rsa, tmp_path):
@@ -171,7 +171,7 @@ def test_hostile_images_do_not_stop_the_rest(rsa, tmp_path):
             late.wait_for_line("ready")
             seen = run_load(LOAD, server.port)
         assert holder.alive()
-    assert profiling.report.service("selftimed").count(outcome="completed") == seen.completed
+    assert profiling.report.service(SELFTIMED.name).count(outcome="completed") == seen.completed
 
 
 def test_command_that_fails_is_told_in_the_report(tmp_path):

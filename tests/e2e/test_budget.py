@@ -2,6 +2,7 @@
 
 from harness import metrics, servers
 from harness.load import Load, Seen, run_load
+from harness.paths import SELFTIMED
 from harness.profiler import start_agent
 from harness.waiting import wait_until
 
@@ -25,7 +26,7 @@ def test_step_probes_are_dropped_before_handshakes_are(rsa, tmp_path):
         assert metrics.total(metrics.scrape(agent.url), DUTY) < 1
         seen += run_load(LOAD, server.port)
 
-        ours = dict(service_name="selftimed", role="server", outcome="completed")
+        ours = dict(service_name=SELFTIMED.name, role="server", outcome="completed")
         wait_until(
             lambda: metrics.total(metrics.scrape(agent.url), HANDSHAKES, **ours) == seen.completed,
             "every handshake, with and without step probes, in the metrics",

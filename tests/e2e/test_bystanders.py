@@ -3,11 +3,15 @@
 A bystander here switches stacks in the middle of its handshakes: return probes kill it.
 """
 
+import pytest
+
 from harness import coroutines, libraries, servers
 from harness.load import Load, run_load
 from harness.paths import SELFTIMED, TLSPROF
 from harness.processes import run
 from harness.profiler import Profiling, Service
+
+pytestmark = pytest.mark.alone
 
 LIBRARIES = 2
 """libssl and libcrypto, copied for each test: nothing else on the host uses these."""
@@ -42,7 +46,7 @@ def test_the_bystander_is_there_before_the_profile(rsa, tmp_path):
                 coroutines.interleave(bystander.port)
                 run_load(LOAD, chosen.port)
                 profiling.finish()
-            assert_spared(profiling.report.service("selftimed"), bystander)
+            assert_spared(profiling.report.service(SELFTIMED.name), bystander)
 
 
 def test_the_bystander_comes_later(rsa, tmp_path):
@@ -53,7 +57,7 @@ def test_the_bystander_comes_later(rsa, tmp_path):
                 wait_until_released(profiling, bystander)
                 coroutines.interleave(bystander.port)
                 profiling.finish()
-                assert_spared(profiling.report.service("selftimed"), bystander)
+                assert_spared(profiling.report.service(SELFTIMED.name), bystander)
 
 
 def test_the_bystander_loads_its_coroutines_later(rsa, tmp_path):
@@ -67,7 +71,7 @@ def test_the_bystander_loads_its_coroutines_later(rsa, tmp_path):
                 wait_until_released(profiling, bystander)
                 coroutines.interleave(bystander.port)
                 profiling.finish()
-            service = profiling.report.service("selftimed")
+            service = profiling.report.service(SELFTIMED.name)
             assert service.count(outcome="completed") == seen.completed
             assert all(f"process {bystander.pid}" in state for state in states(service))
             assert bystander.process.alive()
@@ -92,7 +96,7 @@ def test_coroutines_with_another_library_do_not_matter(rsa, tmp_path):
                 seen = run_load(LOAD, chosen.port)
                 coroutines.interleave(bystander.port)
                 profiling.finish()
-            service = profiling.report.service("selftimed")
+            service = profiling.report.service(SELFTIMED.name)
             assert states(service) == ["profiled"] * LIBRARIES
             assert service.count(outcome="completed") == seen.completed
 

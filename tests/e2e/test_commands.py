@@ -5,7 +5,7 @@ import re
 
 from harness import servers
 from harness.load import Load
-from harness.paths import TLSPROF
+from harness.paths import SELFTIMED, TLSPROF
 from harness.processes import run
 from harness.profiler import profile_load
 
@@ -20,7 +20,7 @@ def test_list_shows_the_service_and_its_library(rsa):
     with servers.selftimed("epoll", rsa) as server:
         listed = tlsprof("list")
     # A service's name stands at the beginning of a line, what belongs to it below.
-    (block,) = re.findall(r"^selftimed\n(?:\s+.*\n)+", listed, re.MULTILINE)
+    (block,) = re.findall(rf"^{SELFTIMED.name}\n(?:\s+.*\n)+", listed, re.MULTILINE)
     assert "OpenSSL" in block and str(server.port) in block
 
 
@@ -39,9 +39,9 @@ def test_doctor_names_the_kernel_and_its_capabilities():
 def test_one_service_can_be_chosen_by_name_pid_or_port(rsa, tmp_path):
     load = Load(full=20)
     with servers.selftimed("epoll", rsa) as server:
-        for option in (["--service", "selftimed"], ["--pid", server.pid], ["--port", server.port]):
+        for option in (["--service", SELFTIMED.name], ["--pid", server.pid], ["--port", server.port]):
             report, seen = profile_load(tmp_path, server.port, load, options=option)
-            assert [service.name for service in report.services] == ["selftimed"]
+            assert [service.name for service in report.services] == [SELFTIMED.name]
             assert report.services[0].count(outcome="completed") == seen.completed
 
 
@@ -50,4 +50,4 @@ def test_text_report_names_the_service(rsa, tmp_path):
     with servers.selftimed("epoll", rsa) as server:
         command = Load(full=20).command(server.port)
         tlsprof("report", "--output", output, "--", *command)
-    assert "selftimed" in output.read_text()
+    assert SELFTIMED.name in output.read_text()

@@ -20,10 +20,15 @@ from harness.samples import cpu_seconds, hog, perf_shares
 from harness.sequential import Rounds, assert_agrees, repeats
 from harness.waiting import wait_until
 
+pytestmark = pytest.mark.alone
+
 FREQUENCY = 499
 
 CPU_TOLERANCE = {20.0: 0.01, 5.0: 0.03}
 """How far the sum of the activities may be from what the kernel accounts, by seconds of full load."""
+
+TICKS_SECONDS = 0.02
+"""User and system time of a process with several threads are read in ticks of 10 ms."""
 
 SHARE_TOLERANCE = 0.03
 FOUND_TOLERANCE = 0.15
@@ -185,7 +190,8 @@ def handshakes_off(folder: Path, certificate, forms: Sequence[str], each: int) -
             assert cost["low_seconds"] < cost["cpu_seconds"] < cost["high_seconds"]
             # Without a group, children that nobody waits for are in no sum of the kernel.
             if group or form != "fork":
-                assert attributed(service) == pytest.approx(used[form], rel=CPU_TOLERANCE[5.0])
+                within = CPU_TOLERANCE[5.0] * used[form] + TICKS_SECONDS
+                assert attributed(service) == pytest.approx(used[form], abs=within), form
             off[form] = share_of(service, "handshake") - measured.cpu_seconds / attributed(service)
         return off
 
@@ -328,11 +334,11 @@ def test_metrics_add_up_and_never_decrease(rsa, tmp_path):
             run_load(Load(full=500, resume=500), server.port)
             used = cpu_seconds(server.pid)
             wait_until(
-                lambda: cpu_metrics(agent.url, "selftimed").get("tlsprof_service_cpu_seconds_total", 0.0)
+                lambda: cpu_metrics(agent.url, SELFTIMED.name).get("tlsprof_service_cpu_seconds_total", 0.0)
                 >= used - 0.1,
                 "its CPU time in the metrics",
             )
-            now = cpu_metrics(agent.url, "selftimed")
+            now = cpu_metrics(agent.url, SELFTIMED.name)
             counters = [name for name in before if name.endswith("_total")]
             assert all(before[name] <= now[name] for name in counters), (before, now)
             accounted = now["tlsprof_service_cpu_seconds_total"]

@@ -15,7 +15,10 @@ from harness.processes import private_copy
 from harness.profiler import Profiling, Service
 from harness.sequential import Rounds, assert_agrees, repeats
 
-pytestmark = pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed"),
+]
 
 SHARE_TOLERANCE = 0.03
 MEBIBYTES = 1000

@@ -3,7 +3,7 @@ clients that say nothing are counted."""
 
 import shutil
 import ssl
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Iterator
@@ -17,6 +17,7 @@ from harness.processes import Process, private_copy, run
 from harness.profiler import Profiling, Report
 from harness.scenarios import find
 from harness.servers import Server, on_free_port
+from harness.together import own_folder, together
 
 KEEP = "KeepAlive On\nMaxKeepAliveRequests 0\n"
 POSTGRESQL = Path("/usr/lib/postgresql")
@@ -63,6 +64,37 @@ def postgresql(_folder: Path, certificate: Certificate) -> Iterator[Server]:
             yield server
 
 
+@contextmanager
+def redis(folder: Path, certificate: Certificate) -> Iterator[Server]:
+    """With TLS on its one port, and nothing kept."""
+
+    def start(port: int) -> Process:
+        settings = {"port": 0, "tls-port": port, "tls-auth-clients": "no", "save": "", "bind": "127.0.0.1"}
+        settings |= {"tls-cert-file": certificate.cert, "tls-key-file": certificate.key}
+        options = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
+        program = private_copy("redis-server", folder, unique("redis"))
+        return Process([program, *options], cwd=folder)
+
+    with on_free_port(start) as server:
+        yield server
+
+
+@contextmanager
+def short(folder: Path, certificate: Certificate) -> Iterator[Server]:
+    """Answers of two bytes, like alerts."""
+    with servers.python(folder, "short_server.py", certificate) as server:
+        yield server
+
+
+@contextmanager
+def jetty(folder: Path, certificate: Certificate) -> Iterator[Server]:
+    with other_stacks.jetty(folder, certificate) as (server, _without_tls):
+        yield server
+
+
+BY_MAVEN = {"jetty": jetty} if shutil.which("mvn") else {}
+"""What is tried where it can be had."""
+
 SERVERS = {
     "nginx": web_servers.nginx,
     "apache": apache,
@@ -71,7 +103,20 @@ SERVERS = {
     "go": other_stacks.go,
     "java": other_stacks.java,
     "postgresql": postgresql,
+    "redis": redis,
+    "short": short,
+    "short-closed": short,
+    **BY_MAVEN,
 }
+ENDS = {
+    # Its client gives its name first, and is answered.
+    "postgresql": (endings.notify_after_queries, 1),
+    "redis": (endings.notify_after_commands, 0),
+    "short": (endings.notify_after_short_answers, 0),
+    "short-closed": (endings.close_after_short_requests, 1),
+}
+"""What a client does other than HTTP, and the turns of that besides its requests."""
+HTTP = (endings.notify_after_requests, 0)
 
 
 def connections(report: Report, port: int) -> dict:
@@ -84,16 +129,12 @@ def connections(report: Report, port: int) -> dict:
 def notified(rsa, tmp_path_factory) -> tuple[Report, dict[str, int]]:
     """One profile of all servers, and the port of each."""
     folder = tmp_path_factory.mktemp("endings")
-    with ExitStack() as stack:
-        ports = {}
-        for name, start in SERVERS.items():
-            (folder / name).mkdir()
-            ports[name] = stack.enter_context(start(folder / name, rsa)).port
+    starts = {name: start(own_folder(folder, name), rsa) for name, start in SERVERS.items()}
+    with together(starts) as running:
+        ports = {name: server.port for name, server in running.items()}
         with Profiling(folder) as profiling:
             for name, port in ports.items():
-                end = endings.notify_after_requests
-                if name == "postgresql":
-                    end = endings.notify_after_queries
+                end, _ = ENDS.get(name, HTTP)
                 for version in VERSIONS:
                     for _ in range(CONNECTIONS):
                         end(port, version, rsa, REQUESTS)
@@ -106,8 +147,7 @@ def test_a_close_notify_is_no_turn_and_says_who_closes(name, notified):
     report, ports = notified
     figures = connections(report, ports[name])
     made = CONNECTIONS * len(VERSIONS)
-    # PostgreSQL's client gives its name first, and is answered.
-    turns = REQUESTS + 1 if name == "postgresql" else REQUESTS
+    turns = REQUESTS + ENDS.get(name, HTTP)[1]
     closed = [
         (one["closed_by"], row["from"], row["to"], row["connections"])
         for one in figures["closed"]
@@ -155,15 +195,15 @@ CHECKED = {
     "stunnel": web_servers.stunnel,
     "node": servers.node,
     "go": other_stacks.go,
+    "redis": redis,
+    **BY_MAVEN,
 }
 
 
 def test_clients_that_say_nothing_are_connections(rsa, tmp_path):
-    with ExitStack() as stack:
-        ports = {}
-        for name, start in CHECKED.items():
-            (tmp_path / name).mkdir()
-            ports[name] = stack.enter_context(start(tmp_path / name, rsa)).port
+    starts = {name: start(own_folder(tmp_path, name), rsa) for name, start in CHECKED.items()}
+    with together(starts) as running:
+        ports = {name: server.port for name, server in running.items()}
         with Profiling(tmp_path) as profiling:
             for port in ports.values():
                 for reset in (False, True):
@@ -175,6 +215,6 @@ def test_clients_that_say_nothing_are_connections(rsa, tmp_path):
         closed = [(one["closed_by"], one["count"]) for one in figures["closed"]]
         assert figures["opened"] == 2 * HEALTH_CHECKS, name
         assert closed == [("remote", 2 * HEALTH_CHECKS)], name
-        # stunnel resets all of them itself.
-        resets = HEALTH_CHECKS * (2 if name == "stunnel" else 1)
+        # These two send something to a client that has gone, or reset the connection themselves.
+        resets = HEALTH_CHECKS * (2 if name in ("stunnel", "redis") else 1)
         assert figures["closed"][0]["reset"] == resets, name

@@ -15,7 +15,7 @@ import pytest
 
 from harness import bpf, groups, metrics, servers, web_servers
 from harness.load import Load, run_load
-from harness.paths import SERVERS, TLSPROF
+from harness.paths import SELFTIMED, SERVERS, TLSPROF
 from harness.processes import Process, run
 from harness.profiler import Agent, Profiling, start_agent
 from harness.servers import SYSTEM_PYTHON
@@ -84,7 +84,7 @@ def handshakes(agent: Agent, **labels: str) -> float:
 def test_a_stopped_agent_counts_what_it_lost_and_goes_on(certificates, tmp_path):
     """Its ring runs over meanwhile; the server's clients notice nothing."""
     with servers.selftimed("threads", certificates["ecdsa"]) as server, start_agent() as agent:
-        service = {"service_name": "selftimed"}
+        service = {"service_name": SELFTIMED.name}
         agent.process.send(signal.SIGSTOP)
         made = 0
         try:

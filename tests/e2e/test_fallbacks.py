@@ -6,6 +6,7 @@ import pytest
 
 from harness import servers
 from harness.load import Load
+from harness.paths import SELFTIMED
 from harness.profiler import Service, profile_load
 from harness.sequential import assert_agrees, repeats
 
@@ -22,7 +23,7 @@ def profiled(profile: str, form: str, certificate, folder: Path):
         report, _seen = profile_load(folder, server.port, LOAD, options=["--config", config])
         measured = server.finish()
     assert not report.losses_of_events()
-    return report.service("selftimed"), measured
+    return report.service(SELFTIMED.name), measured
 
 
 @pytest.mark.parametrize("links", ["single", "multi"])

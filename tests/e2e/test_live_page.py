@@ -22,6 +22,8 @@ from harness.waiting import wait_until
 from harness.web_servers import nginx
 
 SLOW, RESUMED, FAST = 240, 120, 150
+pytestmark = pytest.mark.alone
+
 HANDSHAKES = "tlsprof_handshakes_total"
 
 JUDGED_SECONDS = 45.0
@@ -225,9 +227,10 @@ def test_a_finding_comes_with_its_remedy(scene, chromium):
     with tab(chromium, scene.selected) as opened:
         wait_for_page(opened, scene.service)
         finding = opened.page.locator(".finding", has_text="slow-key-exchange")
-        finding.wait_for(state="attached", timeout=JUDGED_SECONDS * browser.SECONDS)
+        # It may have been there before the load ended.
+        whole = finding.filter(has_text=f"{SLOW + RESUMED} handshakes used P-384")
+        whole.wait_for(state="attached", timeout=JUDGED_SECONDS * browser.SECONDS)
         text = finding.text_content()
-        assert f"{SLOW + RESUMED} handshakes used P-384" in text, text
         assert "ssl_ecdh_curve X25519" in finding.locator("pre").text_content()
         assert re.search(r"Saves [\d.]+% of its CPU", text), text
         if not finding.evaluate("element => element.open"):

@@ -11,7 +11,7 @@ from harness import metrics, servers
 from harness.certificates import Certificate
 from harness.load import Load, Seen, run_load
 from harness.paths import SELFTIMED
-from harness.processes import private_copy
+from harness.processes import name_of_copy, private_copy
 from harness.profiler import Agent, start_agent
 from harness.servers import SelfTimed
 from harness.waiting import wait_until
@@ -38,7 +38,7 @@ def selftimed(form: str, rsa: Certificate, folder: Path) -> AbstractContextManag
 def test_metrics_equal_the_clients_counts(agent, rsa, tmp_path):
     with selftimed("epoll", rsa, tmp_path) as server:
         seen = sum((run_load(load, server.port) for load in LOADS), start=Seen.nothing())
-        ours = dict(service_name=f"selftimed-{tmp_path.name}", role="server")
+        ours = dict(service_name=name_of_copy(SELFTIMED, tmp_path), role="server")
         wait_until(
             lambda: metrics.total(metrics.scrape(agent.url), HANDSHAKES, **ours) >= seen.completed + 40,
             "all handshakes in the metrics",
@@ -67,7 +67,7 @@ def test_formats_are_what_prometheus_reads(agent, rsa, tmp_path):
 
 
 def test_a_prometheus_counts_the_same(agent, rsa, tmp_path):
-    ours = f'service_name="selftimed-{tmp_path.name}",role="server"'
+    ours = f'service_name="{name_of_copy(SELFTIMED, tmp_path)}",role="server"'
     handshakes = f'sum({HANDSHAKES}{{{ours},outcome="completed"}})'
     native = f"sum(histogram_count({CPU}{{{ours}}}))"
     with selftimed("threads", rsa, tmp_path) as server:

@@ -8,6 +8,7 @@ import pytest
 
 from harness import servers
 from harness.load import Load, run_load
+from harness.paths import SELFTIMED
 from harness.processes import Process
 from harness.profiler import Profiling, Service
 from harness.sequential import assert_agrees, repeats
@@ -23,7 +24,7 @@ def profiled(certificate, folder) -> Service:
     with servers.selftimed("threads", certificate, cpu=CPU) as server:
         with Profiling(folder) as profiling:
             run_load(load, server.port, cpu=CPU)
-    return profiling.report.service("selftimed")
+    return profiling.report.service(SELFTIMED.name)
 
 
 def cpu_per_handshake(service: Service) -> float:

@@ -15,6 +15,8 @@ from harness.paths import ROOT
 from harness.processes import Process, children, wait_gone
 from harness.waiting import wait_until
 
+pytestmark = pytest.mark.alone
+
 OBSERVE = ROOT / "deploy" / "observe" / "observe.sh"
 ATTACH_SECONDS = 120.0
 

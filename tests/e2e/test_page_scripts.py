@@ -7,7 +7,7 @@ import pytest
 from harness.paths import ROOT, TESTS
 from harness.processes import run
 
-PAGE = ROOT / "agent" / "src" / "outlet" / "http" / "page"
+PAGE = ROOT / "agent" / "outlet" / "src" / "http" / "page"
 
 
 @pytest.mark.harness

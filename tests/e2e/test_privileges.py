@@ -2,6 +2,7 @@
 
 import re
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Iterator
 
@@ -9,7 +10,7 @@ import pytest
 
 from harness import metrics, plain_nginx, servers
 from harness.load import Load, run_load
-from harness.paths import TLSPROF
+from harness.paths import SELFTIMED, TLSPROF
 from harness.processes import Process, run
 from harness.profiler import Profiling, start_agent
 from harness.waiting import wait_until
@@ -96,15 +97,23 @@ def capability_sets(task: Path) -> dict[str, int]:
     return {name: int(value, 16) for name, value in rows}
 
 
-def threads(process: Process) -> dict[str, Path]:
-    tasks = Path(f"/proc/{process.pid}/task").iterdir()
-    return {(task / "comm").read_text().strip(): task for task in tasks}
+def thread(process: Process, name: str) -> Path:
+    """The thread of that name. Others come and go meanwhile."""
+
+    def found() -> list[Path]:
+        names = {}
+        for task in Path(f"/proc/{process.pid}/task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                names[task] = (task / "comm").read_text().strip()
+        return [task for task, other in names.items() if other == name]
+
+    return wait_until(found, f"a thread {name}")[0]
 
 
 def test_the_agent_keeps_what_it_needs_and_its_listener_nothing(rsa, tmp_path):
     with start_agent() as agent:
-        tasks = threads(agent.process)
-        main, listener = tasks["tlsprof"], tasks["tlsprof-http"]
+        main = Path(f"/proc/{agent.process.pid}/task/{agent.process.pid}")
+        listener = thread(agent.process, "tlsprof-http")
         wait_until(lambda: capability_sets(main)["Prm"] == KEPT, "the end of the start")
         kept = capability_sets(main)
         assert (kept["Eff"], kept["Bnd"], kept["Inh"], kept["Amb"]) == (KEPT, KEPT, 0, 0)
@@ -117,7 +126,7 @@ def test_the_agent_keeps_what_it_needs_and_its_listener_nothing(rsa, tmp_path):
 
             def count() -> float:
                 found = metrics.scrape(agent.url)
-                return metrics.total(found, "tlsprof_handshakes_total", service_name="selftimed", role="server")
+                return metrics.total(found, "tlsprof_handshakes_total", service_name=SELFTIMED.name, role="server")
 
             wait_until(lambda: count() >= sum(seen.outcomes.values()), "the handshakes in the metrics")
 

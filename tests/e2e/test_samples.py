@@ -10,6 +10,7 @@ import pytest
 
 from harness import servers, without_batches
 from harness.load import Load, run_load
+from harness.paths import SELFTIMED
 from harness.processes import Argument
 from harness.profiler import Profiling
 from harness.samples import Samples, cpu_seconds, hog
@@ -102,7 +103,8 @@ def test_the_mode_is_that_of_the_program(run):
         every = run.samples.count(service=name)
         return 1 - run.samples.count(service=name, mode="User") / every
 
-    assert in_kernel("computes") < 0.03, run.samples
+    # Interrupts hit it too, the more of them the busier the machine is.
+    assert in_kernel("computes") < 0.1, run.samples
     assert in_kernel("calls") > 0.9, run.samples
 
 
@@ -137,7 +139,6 @@ def test_no_samples_where_they_are_switched_off(tmp_path):
     reason = "switched off by profile.sample_frequency"
     sampling = run.report.data["sampling"]
     assert (sampling["period_seconds"], sampling["unavailable"]) == (None, reason)
-    assert sampling["softirqs"] is None
 
 
 HANDSHAKE_TOLERANCE = {"auto": 0.03, "off": 0.055}
@@ -154,8 +155,8 @@ def handshake_shares(folder: Path, certificate, form: str, library: str) -> tupl
             used = cpu_seconds(server.pid)
             measured = server.finish()
     samples = Samples.parse(profiling.log)
-    every = samples.count(service="selftimed")
-    handshakes = samples.count(service="selftimed", activity="Handshake")
+    every = samples.count(service=SELFTIMED.name)
+    handshakes = samples.count(service=SELFTIMED.name, activity="Handshake")
     return handshakes / every, measured.cpu_seconds / used
 
 

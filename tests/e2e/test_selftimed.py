@@ -8,7 +8,7 @@ import pytest
 from harness import servers
 from harness.certificates import Certificate
 from harness.load import Load, Seen, run_load
-from harness.paths import SELFTIMED
+from harness.paths import LOADGEN, SELFTIMED
 from harness.processes import private_copy
 from harness.profiler import Profiling, Report, profile_load
 from harness.sequential import Rounds, assert_agrees, repeats
@@ -34,7 +34,7 @@ def count(form: str, certificate: Certificate, folder: Path) -> tuple[Report, Se
 @pytest.mark.parametrize("form", FORMS)
 def test_counts_equal_the_servers_own(form, rsa, tmp_path):
     report, seen, measured = count(form, rsa, tmp_path)
-    service = report.service("selftimed")
+    service = report.service(SELFTIMED.name)
     assert measured.completed == 2200
     assert service.outcomes("server") == measured.outcomes
     completed = dict(role="server", outcome="completed")
@@ -42,7 +42,7 @@ def test_counts_equal_the_servers_own(form, rsa, tmp_path):
     assert service.count(resumption="ticket", **completed) == LOADS[0].resume
     assert service.count(resumption="psk", **completed) == LOADS[1].resume
 
-    client = report.service("loadgen")
+    client = report.service(LOADGEN.name)
     assert seen.agrees_with(client.outcomes("client")), client
     assert client.resumed("client") == seen.resumed
     assert client.outcomes("server") == dict(completed=0, failed=0, abandoned=0)
@@ -104,7 +104,7 @@ def test_cpu_time_of_one_equals_its_own(case, rsa, tmp_path_factory):
 def test_cpu_time_of_broken_handshakes_equals_the_servers_own(form, rsa, tmp_path):
     def ratio() -> float:
         report, _seen, measured = count(form, rsa, tmp_path)
-        return report.service("selftimed").cpu_seconds(role="server") / measured.cpu_seconds
+        return report.service(SELFTIMED.name).cpu_seconds(role="server") / measured.cpu_seconds
 
     assert_agrees(repeats(ratio), expected=1.0, within=CPU_TOLERANCE, name=form)
 
@@ -115,7 +115,7 @@ def test_hello_retry_is_one_handshake(rsa, tmp_path):
         report, seen = profile_load(tmp_path, server.port, load)
         measured = server.finish()
     assert seen.completed == measured.completed == 60
-    assert report.service("selftimed").outcomes("server") == measured.outcomes
+    assert report.service(SELFTIMED.name).outcomes("server") == measured.outcomes
 
 
 SIGNATURES = {
@@ -136,7 +136,7 @@ def test_groups_and_signatures_are_named(certificates, tmp_path):
                 load = Load(tls="1.3", full=10, groups=group)
                 with servers.selftimed("threads", certificates[kind], "--groups", group) as server:
                     run_load(load, server.port)
-    service = profiling.report.service("selftimed")
+    service = profiling.report.service(SELFTIMED.name)
     counts = {
         (kind, group): service.count(
             role="server", outcome="completed", group=GROUP_NAMES[group], signature=SIGNATURES[kind]

@@ -2,9 +2,7 @@
 an estimate without tlsprof, whether or not step probes are attached, from the first seconds on; and the
 same in metrics, report and live page."""
 
-import json
 import shutil
-import urllib.request
 from collections import deque
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,9 +14,11 @@ import pytest
 
 from harness import metrics, plain_nginx
 from harness.certificates import Certificate
+from harness.estimate import cpu_seconds
 from harness.libraries import copy_openssl
 from harness.network import free_port
-from harness.processes import Process, children, run
+from harness.outlets import in_live_page, live_state
+from harness.processes import Process, run
 from harness.profiler import Agent, Profiling, Service, start_agent
 from harness.servers import Server
 from harness.waiting import wait_until
@@ -105,21 +105,15 @@ def load(port: int, connections: int, *more: str, scheme: str = "https", path: s
     return [*command, f"{scheme}://127.0.0.1:{port}/{path}"]
 
 
-def cpu_seconds(server: Server) -> float:
-    """Of the workers, each with one thread; exact."""
-    spent = [Path(f"/proc/{pid}/schedstat").read_text().split()[0] for pid in children(server.pid)]
-    return sum(map(int, spent)) / 1e9
-
-
 def independent_share(server: Server, plain: int) -> float:
     """What a new connection costs more than a request on an open one, less what that is without TLS, as
     a share of what a connection of the load costs. It holds making and freeing the TLS object, too."""
 
     def each(requests: int, *options: str, port: int = server.port, **where: str) -> float:
-        before = cpu_seconds(server)
+        before = cpu_seconds(server.pid)
         done = run(load(port, requests, *options, **where))
         assert done.child.returncode == 0 and "Non-2xx" not in done.stdout, done.describe()
-        return (cpu_seconds(server) - before) / requests
+        return (cpu_seconds(server.pid) - before) / requests
 
     def share() -> float:
         new, kept = each(100, path=""), each(300, "-k", path="")
@@ -159,15 +153,6 @@ def settled(agent: Agent, handshakes: int) -> Moment:
     return known[1]
 
 
-def live_share(agent: Agent) -> float:
-    """By the history of the live page."""
-    url = agent.url.removesuffix("metrics") + f"api/v1/state?service={SERVICE}"
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        columns = json.load(answer)["selected"]["series"]["columns"]
-    total = lambda begin: sum(sum(values) for name, values in columns.items() if name.startswith(begin))
-    return total("handshake_cpu/") / total("cpu/")
-
-
 @pytest.fixture(scope="module")
 def scene(certificates, tmp_path_factory) -> Scene:
     """nginx with RSA-2048, P-384 before X25519, as in the demo."""
@@ -193,7 +178,7 @@ def scene(certificates, tmp_path_factory) -> Scene:
         with Profiling(folder, "--service", SERVICE) as profiling:
             by_variant = watch(agents, server.port)
             profiling.finish()
-        live = live_share(agents["default"])
+        live = in_live_page(live_state(agents["default"], SERVICE)).share
         install(certificates["ecdsa"], own)
         reload_nginx(server)
         run(load(server.port, AFTER_RELOAD, path=""))

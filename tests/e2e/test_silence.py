@@ -5,6 +5,7 @@ from contextlib import ExitStack
 
 from harness import hostile, metrics, servers
 from harness.load import Load, run_load
+from harness.paths import SELFTIMED
 from harness.profiler import start_agent
 from harness.waiting import wait_until
 
@@ -32,7 +33,7 @@ def test_a_silent_handshake_is_given_up_and_not_completed_by_what_follows(rsa, t
             return metrics.total(metrics.scrape(agent.url), name, **labels)
 
         def handshakes(**labels: str) -> float:
-            ours = dict(service_name="selftimed", role="server")
+            ours = dict(service_name=SELFTIMED.name, role="server")
             return total("tlsprof_handshakes_total", **ours, **labels)
 
         with ExitStack() as stack:
@@ -51,7 +52,7 @@ def test_a_silent_handshake_is_given_up_and_not_completed_by_what_follows(rsa, t
         load = Load(tls="1.3", full=REAL)
         assert run_load(load, server.port).completed == REAL
         wait_until(lambda: handshakes() >= REAL, "the real handshakes")
-        closed = dict(service_name="selftimed", role="server")
+        closed = dict(service_name=SELFTIMED.name, role="server")
         wait_until(
             lambda: total("tlsprof_connections_closed_total", **closed) == SILENT + REAL,
             "the end of all connections",

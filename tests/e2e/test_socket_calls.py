@@ -16,7 +16,7 @@ from harness import plain_nginx, servers
 from harness.load import Load, Seen, run_load
 from harness.paths import LOADGEN, SELFTIMED, TLSPROF
 from harness.plain_nginx import request
-from harness.processes import private_copy, run
+from harness.processes import name_of_copy, private_copy, run
 from harness.profiler import Profiling, Report, Service
 from harness.servers import Server
 from harness.together import own_folder, together
@@ -136,14 +136,15 @@ def test_turns_are_exactly_those_made(limit, tier, profiled):
 def test_handshakes_are_exactly_those_made(form, tier, profiled):
     found = profiled(tier)
     report, seen = found.report, found.seen[form]
-    assert handshakes(report.service(f"selftimed-{form}"), "server") == HANDSHAKES
-    client = report.service(f"loadgen-{form}")
+    assert handshakes(report.service(name_of_copy(SELFTIMED, Path(form))), "server") == HANDSHAKES
+    client = report.service(name_of_copy(LOADGEN, Path(form)))
     assert client.count(role="client", outcome="completed") == seen.completed
     assert client.resumed("client") == seen.resumed
     assert not report.losses_of_events()
-    # No probe was hit in a process: what hooks cost is programs, and what leads to them.
+    # No probe was hit in a process: what hooks cost is programs, and what leads to them. That is calibrated
+    # once, as a difference of two times, and may come to nothing on a busy machine.
     cost = report.data["agent"]
-    assert cost["profiled_seconds"] > cost["bpf_run_seconds"] > 0
+    assert cost["profiled_seconds"] >= cost["bpf_run_seconds"] > 0
 
 
 @pytest.mark.parametrize("refused", TIERS)

@@ -1,9 +1,7 @@
 """Kernel work for packets that is in no profiled thread's time."""
 
-import json
-
 from harness import plain_nginx
-from harness.paths import SERVERS, TLSPROF
+from harness.paths import SERVERS
 from harness.processes import run
 from harness.profiler import Profiling
 from harness.servers import SYSTEM_PYTHON
@@ -29,16 +27,3 @@ def test_datagrams_are_not_the_work_of_tcp_connections(tmp_path):
     service = profiling.report.on_port(server.port)
     softirqs = {row["activity"]: row["softirq_samples"] for row in service.data["activities"]}
     assert sum(softirqs.values()) <= MOST, softirqs
-
-
-def test_how_softirqs_were_divided_is_told(tmp_path):
-    """By time where the doctor says that packets can be timed, else by events for his reason."""
-    told = json.loads(run([TLSPROF, "doctor", "--format", "json"]).stdout)
-    doctor = next(one for one in told["capabilities"] if one["name"] == "softirq_timing")
-    with Profiling(tmp_path) as profiling:
-        pass
-    division = profiling.report.data["sampling"]["softirqs"]
-    assert division["method"] == ("events" if doctor["state"] == "unavailable" else "timed")
-    if doctor["state"] == "unavailable":
-        assert division["reason"] == doctor["reason"]
-        assert "fexit/tcp_v4_rcv" in doctor["reason"]

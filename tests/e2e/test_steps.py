@@ -12,7 +12,7 @@ import pytest
 
 from harness import servers
 from harness.load import Load, run_load
-from harness.paths import PRIMITIVES
+from harness.paths import PRIMITIVES, SELFTIMED
 from harness.processes import run
 from harness.profiler import Profiling
 from harness.sequential import Rounds, assert_agrees
@@ -57,7 +57,7 @@ def profiled_steps(group: str, certificate, folder) -> tuple[float, float]:
     with servers.selftimed("epoll", certificate, "--groups", group, cpu=CPU) as server:
         with Profiling(folder) as profiling:
             run_load(load, server.port, cpu=CPU)
-    service = profiling.report.service("selftimed")
+    service = profiling.report.service(SELFTIMED.name)
     return service.step_seconds("key_exchange"), service.step_seconds("signing")
 
 

@@ -16,6 +16,8 @@ from harness.servers import Server
 from harness.tmux import PROMPT, Terminal, terminal
 from harness.waiting import wait_until
 
+pytestmark = pytest.mark.alone
+
 SERVICE = "watched-nginx"
 ATTACHED = "every 1 s"
 ATTACH_SECONDS = 90.0
@@ -65,8 +67,8 @@ def load(server: Server, **kinds: int) -> Seen:
 
 def assert_sane(shell: Terminal, status: int) -> None:
     """The shell has its terminal back as it was."""
-    screen = shell.wait_for_text(f"status={status}")
-    assert screen.rstrip().endswith(PROMPT.strip()), screen
+    ended, prompt = f"status={status}", PROMPT.strip()
+    shell.wait_for(lambda screen: ended in screen and screen.rstrip().endswith(prompt), "the prompt")
     assert shell.format("alternate_on") == "0"
     assert shell.format("cursor_flag") == "1"
     shell.type("stty -a | tr ' ;' '\\n\\n' | grep -xE -- '-?(echo|icanon|isig|opost)' | paste -sd,")

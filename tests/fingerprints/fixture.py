@@ -5,7 +5,7 @@
 
 `--of KIND`: the program does little else, and samples are drawn where most of them are, so
 that its start is left out. Without, the program is an ordinary one, and all are drawn from.
-Prints a section of agent/src/evidence/fingerprint/testdata/: a heading, and lines of the code
+Prints a section of agent/evidence/src/fingerprint/testdata/: a heading, and lines of the code
 before the sampled instruction and from it on, in hexadecimal. README.md has the commands.
 """
 

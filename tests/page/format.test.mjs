@@ -1,4 +1,4 @@
-// Numbers as people read them: the same cases as in agent/src/units.rs.
+// Numbers as people read them: the same cases as in agent/common/src/units.rs.
 
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -26,12 +26,18 @@ static struct plan plan = { .foreign_group = "X448", .foreign_version = TLS1_1_V
 static enum kind *jobs;
 static unsigned long job_count;
 static atomic_ulong next_job;
+static double rate; /* connections begun a second; 0: as fast as they go */
+static uint64_t started;
+static FILE *begun_log; /* gets the monotonic time at which each connection begins */
 
 static void run_job(enum kind kind)
 {
 	struct result result = { .outcome = OUTCOME_ABANDONED };
-	int status = run_connection(&plan, kind, &result);
+	int status;
 
+	if (begun_log)
+		fprintf(begun_log, "%.6f\n", (double)clock_ns(CLOCK_MONOTONIC) / 1e9);
+	status = run_connection(&plan, kind, &result);
 	if (status)
 		fprintf(stderr, "a connection of kind %s went otherwise than planned\n",
 			kind_names[kind]);
@@ -42,12 +48,25 @@ static void run_job(enum kind kind)
 		SSL_SESSION_free(result.session);
 }
 
+/* By the clock, not after the last one: a connection that is late delays no other. */
+static void await_turn(unsigned long job)
+{
+	uint64_t at = started + (uint64_t)((double)job * 1e9 / rate);
+	struct timespec when = { (time_t)(at / 1000000000), (long)(at % 1000000000) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR)
+		;
+}
+
 static void *run_jobs(void *unused)
 {
 	unsigned long job;
 
-	while ((job = next_job++) < job_count)
+	while ((job = next_job++) < job_count) {
+		if (rate > 0)
+			await_turn(job);
 		run_job(jobs[job]);
+	}
 	return unused;
 }
 
@@ -78,6 +97,7 @@ static void run_threads(int count)
 {
 	pthread_t threads[THREADS_MAX];
 
+	started = clock_ns(CLOCK_MONOTONIC);
 	for (int i = 0; i < count; i++)
 		if (pthread_create(&threads[i], NULL, run_jobs, NULL))
 			die("pthread_create");
@@ -99,7 +119,8 @@ struct options {
 static void usage(const char *program)
 {
 	fprintf(stderr,
-		"usage: %s --port N [--threads N] [--tls 1.2|1.3|any] [--groups LIST] "
+		"usage: %s --port N [--threads N] [--rate N] [--log FILE] [--tls 1.2|1.3|any] "
+		"[--groups LIST] "
 		"[--ciphers LIST] [--ciphersuites LIST] [--server-name NAME] [--foreign-group "
 		"NAME] [--no-ticket] "
 		"[--prelude proxy1|proxy2|smtp|imap|pop3]",
@@ -112,7 +133,7 @@ static void usage(const char *program)
 
 static void parse_options(int argc, char **argv, struct options *options)
 {
-	struct option names[KIND_COUNT + 11] = {
+	struct option names[KIND_COUNT + 13] = {
 		{ "port", required_argument, NULL, 'p' },
 		{ "threads", required_argument, NULL, 't' },
 		{ "tls", required_argument, NULL, 'v' },
@@ -123,11 +144,13 @@ static void parse_options(int argc, char **argv, struct options *options)
 		{ "ciphersuites", required_argument, NULL, 's' },
 		{ "no-ticket", no_argument, NULL, 'i' },
 		{ "prelude", required_argument, NULL, 'o' },
+		{ "rate", required_argument, NULL, 'r' },
+		{ "log", required_argument, NULL, 'l' },
 	};
 	int option;
 
 	for (int kind = 0; kind < KIND_COUNT; kind++)
-		names[10 + kind] = (struct option){ kind_names[kind], required_argument, NULL,
+		names[12 + kind] = (struct option){ kind_names[kind], required_argument, NULL,
 						    OPTION_KIND + kind };
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		switch (option) {
@@ -160,6 +183,15 @@ static void parse_options(int argc, char **argv, struct options *options)
 			break;
 		case 'o':
 			plan.prelude = prelude_named(optarg);
+			break;
+		case 'r':
+			rate = strtod(optarg, NULL);
+			break;
+		case 'l':
+			begun_log = fopen(optarg, "w");
+			if (!begun_log)
+				die(optarg);
+			setvbuf(begun_log, NULL, _IOLBF, 0);
 			break;
 		case '?':
 			usage(argv[0]);

@@ -15,20 +15,19 @@ mod key;
 pub mod own;
 pub mod ports;
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::thread;
+use std::{io, thread};
 
 use client::Offer;
 pub use conclusion::Finding;
 use conclusion::{conclude, of_all};
 use own::OwnConnections;
 
-use crate::discover::ProcRoot;
-use crate::discover::ports::{Listening, listening_addresses};
-use crate::evidence::Pid;
+use tlsprof_common::Pid;
+use tlsprof_discover::ProcRoot;
+use tlsprof_discover::ports::{Listening, listening_addresses};
 
 /// Most addresses of one port that are asked.
 const MAX_ADDRESSES: usize = 4;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::net::TcpStream;
 use std::sync::{Mutex, PoisonError};
 
-use crate::evidence::ConnectionId;
-use crate::kernel::sock_diag::SockDiag;
+use tlsprof_common::ConnectionId;
+use tlsprof_kernel::sock_diag::SockDiag;
 
 /// Most sockets that are remembered: those of some hours. Cookies grow, so that
 /// the smallest is the oldest, but for the little that CPUs have in stock.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{Answer, Finding};
-use crate::evidence::Pid;
+use tlsprof_common::Pid;
 
 /// A port is asked again when its answer is so old: certificates are renewed.
 pub const RENEWAL: Duration = Duration::from_secs(3600);

@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::libcrypto::{BYTES, Libcrypto, be_idle};
 use super::operations;
-use crate::advise::{Operation, Work};
+use tlsprof_advise::{Operation, Work};
 
 /// CPU seconds after which the kernel ends it, whatever the library does.
 const CPU_SECONDS: u64 = 2;

@@ -11,7 +11,7 @@ use std::ptr::null_mut;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use crate::advise::Operation;
+use tlsprof_advise::{Operation, X25519MLKEM768};
 
 type Pointer = *mut c_void;
 
@@ -48,6 +48,7 @@ macro_rules! functions {
     };
 }
 
+mod hybrid;
 mod records;
 
 pub(super) use records::BYTES;
@@ -116,6 +117,9 @@ impl Libcrypto {
         if let Operation::Encryption(protection, length) = operation {
             return records::prepare(&self.library, protection, length);
         }
+        if operation == Operation::KeyExchange(X25519MLKEM768) {
+            return hybrid::prepare(&self.library, &self.call);
+        }
         let kind = kind(operation)?;
         let key = self.generate(kind)?;
         Some(match operation {
@@ -138,10 +142,10 @@ impl Libcrypto {
             // SAFETY: as before.
             succeeded(unsafe { (call.EVP_PKEY_CTX_ctrl_str)(context.pointer, name, value) })?;
         }
-        let mut pointer = null_mut();
-        // SAFETY: `pointer` is null, so that a new key is made and put there.
-        succeeded(unsafe { (call.EVP_PKEY_keygen)(context.pointer, &raw mut pointer) })?;
-        (!pointer.is_null()).then_some(Key { call, pointer })
+        // SAFETY: as before; a new key is made and put there.
+        Key::made(call, |key| unsafe {
+            (call.EVP_PKEY_keygen)(context.pointer, key)
+        })
     }
 
     /// What one side does in a handshake: a key of its own, and the secret.
@@ -205,9 +209,18 @@ struct Key<'a> {
     pointer: Pointer,
 }
 
+impl<'a> Key<'a> {
+    /// The key that `make` allocates: it gets a null pointer to put the key's address into.
+    fn made(call: &'a Functions, make: impl FnOnce(*mut Pointer) -> c_int) -> Option<Self> {
+        let mut pointer = null_mut();
+        succeeded(make(&raw mut pointer))?;
+        (!pointer.is_null()).then_some(Self { call, pointer })
+    }
+}
+
 impl Drop for Key<'_> {
     fn drop(&mut self) {
-        // SAFETY: made by EVP_PKEY_keygen, and freed once.
+        // SAFETY: made by EVP_PKEY_keygen or EVP_PKEY_paramgen, and freed once.
         unsafe { (self.call.EVP_PKEY_free)(self.pointer) }
     }
 }

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::advise::{Calibration, Operation, Protection, Range, Records, Work};
+use tlsprof_advise::{Calibration, Operation, Protection, Range, Records, Work, X25519MLKEM768};
 
 pub use child::run as run_child;
 
@@ -32,11 +32,12 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// What is timed of handshakes, by the names in the child's output, in the order in which predictions
 /// need it. Keys are made for it, which takes
 /// too long for larger RSA keys.
-const PUBLIC_KEYS: [(&str, Operation); 7] = [
+const PUBLIC_KEYS: [(&str, Operation); 8] = [
     ("x25519", Operation::KeyExchange("x25519")),
     ("ecdsa_p256", Operation::Signing("ecdsa_p256")),
     ("secp256r1", Operation::KeyExchange("secp256r1")),
     ("rsa_2048", Operation::Signing("rsa_2048")),
+    (X25519MLKEM768, Operation::KeyExchange(X25519MLKEM768)),
     ("secp384r1", Operation::KeyExchange("secp384r1")),
     ("secp521r1", Operation::KeyExchange("secp521r1")),
     ("x448", Operation::KeyExchange("x448")),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ReportFormat;
-use crate::compare::Pair;
+use super::{RawForm, ReportFormat};
+use tlsprof_report::compare::Pair;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -62,14 +62,8 @@ pub(super) struct RawCompare {
     /// By how much runs of the same server differ by themselves (standard deviation)
     #[arg(long, value_name = "PERCENT", default_value = SPREAD, value_parser = percent)]
     noise: f64,
-    /// Form of the comparison
-    #[arg(
-        long,
-        default_value = "text",
-        value_name = "text|json|html",
-        hide_possible_values = true
-    )]
-    format: ReportFormat,
+    #[command(flatten)]
+    form: RawForm<ReportFormat>,
     /// Write the comparison to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -84,7 +78,7 @@ impl From<RawCompare> for CompareOptions {
             reports: raw.reports,
             services: raw.services,
             spread: raw.noise,
-            format: raw.format,
+            format: raw.form.format,
             output: raw.output,
             fail_if_worse: raw.fail_if_worse,
         }

@@ -60,15 +60,6 @@ fn top_watches_everything_every_two_seconds() {
 }
 
 #[test]
-fn a_load_test_may_be_told_to_grafana() {
-    let options =
-        report("tlsprof report --grafana http://localhost:3000/ --grafana-token-file t -- wrk");
-    let url = options.grafana.unwrap();
-    assert_eq!(url.of("/api"), "http://localhost:3000/api");
-    assert_eq!(options.grafana_token_file, Some("t".into()));
-}
-
-#[test]
 fn global_flags_go_before_or_after_the_command() {
     for arguments in [
         "tlsprof --config c.toml --log debug doctor --format json",
@@ -124,8 +115,6 @@ fn wrong_usage_has_exit_status_2() {
         "tlsprof top --interval 100ms",
         "tlsprof top --interval 2m",
         "tlsprof top --pid 1 --service a",
-        "tlsprof report --grafana http://localhost:3000",
-        "tlsprof report --grafana grafana -- wrk",
         "tlsprof agent --listen nowhere",
         "tlsprof list --format html",
         "tlsprof compare",
@@ -176,7 +165,7 @@ fn reports_to_compare_have_labels_if_the_user_gives_them() {
     assert_eq!(files, ["1.json", "./x=y.json", "b=c.json"]);
     assert_eq!(
         options.services,
-        [crate::compare::Pair {
+        [tlsprof_report::compare::Pair {
             first: "n".into(),
             others: vec!["m".into()]
         }]

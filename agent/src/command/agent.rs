@@ -1,27 +1,25 @@
 //! `tlsprof agent`: profiles until it is stopped, and serves metrics and the live page.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use jiff::Timestamp;
 
-use super::{TURN, annotate, doctor, new_ledger, session_options, stop_flag};
-use crate::advise::Thresholds;
+use super::monitor::{Monitor, about, locked};
+use super::{doctor, new_ledger, session_options, stop_flag};
 use crate::cli::AgentOptions;
 use crate::config::Config;
-use crate::discover::host::{Host, aes_in_hardware};
-use crate::discover::selection::Selection;
-use crate::outlet::doctor::Capability;
-use crate::outlet::http::{Access, Server, Shown};
-use crate::outlet::metrics::{AgentStatus, Metrics};
-use crate::outlet::report::model;
-use crate::outlet::watch::{About, Bounds, SharedWatch, Watch};
-use crate::privilege;
 use crate::session::Session;
+use tlsprof_common::privilege;
+use tlsprof_discover::selection::Selection;
+use tlsprof_outlet::doctor::Capability;
+use tlsprof_outlet::http::{Access, Server, Shown};
+use tlsprof_outlet::load_test::{self, LoadTests};
+use tlsprof_outlet::metrics::{AgentStatus, Metrics};
+use tlsprof_outlet::watch::{Bounds, SharedWatch, Watch};
 
 /// How often services are judged: the least common time between scrapes.
 const FINDINGS_PERIOD: Duration = Duration::from_secs(15);
@@ -51,94 +49,22 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     eprintln!("tlsprof: profiling {}", session.coverage());
     eprintln!("tlsprof: listening on {}", server.url());
     eprintln!("tlsprof: live page on {}", server.page());
-    let mut agent = Agent {
-        session,
-        shown,
-        capabilities,
-        thresholds: Thresholds::from(&config.findings),
-        read: Duration::ZERO,
-        judged: None,
-        aes_in_hardware: aes_in_hardware(),
+    let renew = |monitor: &Monitor| {
+        let status = status(&monitor.session, &capabilities);
+        shown.metrics.set_agent(status);
+        shown.metrics.set_findings(locked(&shown.watch).findings());
     };
-    agent.tell();
+    let watch = SharedWatch::clone(&shown.watch);
+    let mut monitor = Monitor::new(session, watch, config, FINDINGS_PERIOD);
+    monitor.show();
+    renew(&monitor);
     while !stop.load(Ordering::Relaxed) {
-        agent.turn()?;
+        if monitor.turn(|service, evidence| shown.metrics.observe(service, evidence))? {
+            renew(&monitor);
+        }
     }
     server.stop();
     Ok(ExitCode::SUCCESS)
-}
-
-/// A session, and what is shown of it.
-struct Agent {
-    session: Session,
-    shown: Shown,
-    capabilities: Vec<Capability>,
-    thresholds: Thresholds,
-    /// When CPU time was booked that has been shown.
-    read: Duration,
-    judged: Option<Instant>,
-    aes_in_hardware: bool,
-}
-
-impl Agent {
-    fn turn(&mut self) -> Result<()> {
-        let Self { session, shown, .. } = self;
-        session.turn(TURN, |service, evidence| {
-            shown.metrics.observe(service, evidence);
-            watch(shown).book(service, evidence);
-        })?;
-        let accounted = self.session.accounted_at();
-        if accounted > self.read {
-            self.read = accounted;
-            self.session.follow_ports();
-            self.tell();
-        }
-        let due = |judged: Instant| judged.elapsed() >= FINDINGS_PERIOD;
-        if self.judged.is_none_or(due) {
-            self.judged = Some(Instant::now());
-            self.judge();
-        }
-        Ok(())
-    }
-
-    /// Renews what is shown, the agent's word on itself included.
-    fn tell(&self) {
-        let session = &self.session;
-        self.shown
-            .metrics
-            .set_agent(status(session, &self.capabilities));
-        let (cost, losses) = (session.cost(), session.losses());
-        watch(&self.shown).read(&session.ledger(), self.read, cost, losses);
-    }
-
-    /// What is wrong with services by their last minutes.
-    fn judge(&self) {
-        let facts = self.session.recent_facts();
-        let ledger = self.session.ledger();
-        let at = self.session.elapsed();
-        let mut watch = watch(&self.shown);
-        let findings = watch.judge(&ledger, at, facts, self.thresholds, self.aes_in_hardware);
-        self.shown.metrics.set_findings(findings);
-    }
-}
-
-fn watch(shown: &Shown) -> MutexGuard<'_, Watch> {
-    // A panic elsewhere leaves it usable: it is looked at, not changed.
-    shown.watch.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn about() -> Result<About> {
-    let host = Host::read()?;
-    Ok(About {
-        run: format!("{:016x}", RandomState::new().hash_one(std::process::id())),
-        tlsprof_version: env!("CARGO_PKG_VERSION").to_owned(),
-        host: model::Host {
-            hostname: host.hostname,
-            kernel: host.kernel,
-            cpus: host.cpus,
-        },
-        started_at: format!("{:.0}", Timestamp::now()),
-    })
 }
 
 fn serve(options: &AgentOptions, config: &Config, shown: &Shown) -> Result<Server> {
@@ -167,6 +93,14 @@ fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {
         step_duty_ratio: session.step_duty_ratio(),
         profiled_images: session.profiled_images() as u64,
         services: session.service_count() as u64,
-        load_tests: annotate::load_tests(),
+        load_tests: load_tests(),
     }
+}
+
+/// Load tests of reports on this host; nothing where that cannot be read.
+fn load_tests() -> LoadTests {
+    load_test::look(Path::new(load_test::PATH)).unwrap_or_else(|error| {
+        tracing::debug!("cannot read {}: {error}", load_test::PATH);
+        LoadTests::default()
+    })
 }

@@ -9,10 +9,10 @@ use anyhow::{Context as _, Result, bail};
 
 use super::output::{Output, write};
 use crate::cli::{CompareOptions, LabelledFile, ReportFormat};
-use crate::compare::model::Comparison;
-use crate::compare::{LabelledRun, LabelledRuns, compare, input};
-use crate::outlet::compare::{html, json, text};
-use crate::outlet::terminal::printable;
+use tlsprof_common::units::printable;
+use tlsprof_outlet::compare::{self as outlet, json};
+use tlsprof_report::compare::model::Comparison;
+use tlsprof_report::compare::{LabelledRun, LabelledRuns, compare, input};
 
 pub(super) fn run(options: &CompareOptions) -> Result<ExitCode> {
     let labels = labels(&options.reports);
@@ -48,9 +48,9 @@ pub(super) fn run(options: &CompareOptions) -> Result<ExitCode> {
         .transpose()?;
     write("the comparison", output, |style| {
         match options.format {
-            ReportFormat::Text => Ok(text::render(&comparison, style)),
+            ReportFormat::Text => Ok(outlet::text(&comparison, style)),
             ReportFormat::Json => json::render(&comparison),
-            ReportFormat::Html => Ok(html::render(&comparison)),
+            ReportFormat::Html => Ok(outlet::html(&comparison)),
         }
         .context("cannot write the comparison as JSON")
     })?;

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
-use super::{follow, sampling, timing};
+use super::sampling;
 use crate::cli::Format;
 use crate::config::Config;
-use crate::kernel::load::Options;
-use crate::outlet::doctor::{self, Diagnosis};
-use crate::outlet::terminal::Style;
 use crate::session::diagnosis;
+use tlsprof_kernel::load::Options;
+use tlsprof_outlet::doctor::{self, Diagnosis};
+use tlsprof_outlet::terminal::Style;
 
 pub(super) fn run(format: Format, config: &Config) -> Result<ExitCode> {
     let diagnosis = diagnose(config);
@@ -33,8 +33,7 @@ pub(super) fn diagnose(config: &Config) -> Diagnosis {
         btf: config.profile.btf.clone(),
         mode: None,
         handshakes_in_progress: config.limits.handshakes_in_progress,
-        connections: follow(config.profile.connections),
+        connections: config.profile.connections,
         sampling: sampling(config),
-        packets: timing(config, false),
     })
 }

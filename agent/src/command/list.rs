@@ -6,17 +6,17 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
-use crate::attach::danger::Dangers;
-use crate::attach::registry::{Image, Registry, State};
-use crate::causes::one_line;
 use crate::cli::{Format, ListOptions};
-use crate::discover::ProcRoot;
-use crate::discover::host::Host;
-use crate::discover::ports::ListeningPorts;
-use crate::discover::table::{ProcessTable, ServiceView};
-use crate::outlet::list::{self, LibraryState, ListedLibrary, ListedService};
-use crate::outlet::terminal::Style;
-use crate::privilege;
+use tlsprof_attach::danger::Dangers;
+use tlsprof_attach::registry::{self, Image, InspectError, Registry, State};
+use tlsprof_common::causes::one_line;
+use tlsprof_common::privilege;
+use tlsprof_discover::ProcRoot;
+use tlsprof_discover::host::Host;
+use tlsprof_discover::ports::ListeningPorts;
+use tlsprof_discover::table::{ProcessTable, ServiceView};
+use tlsprof_outlet::list::{self, LibraryState, ListedLibrary, ListedService};
+use tlsprof_outlet::terminal::Style;
 
 pub(super) fn run(options: ListOptions) -> Result<ExitCode> {
     let proc = ProcRoot::default();
@@ -64,8 +64,12 @@ fn inspect(
         if dangers.knows(mapping.image()) {
             continue;
         }
-        match registry.inspect(proc, *pid, mapping) {
-            Ok(switches_stacks) => dangers.note(mapping.image(), switches_stacks),
+        let opened = mapping.open(proc, *pid).map_err(InspectError::from);
+        match opened.and_then(|file| registry::inspect(file, mapping)) {
+            Ok(inspected) => {
+                dangers.note(mapping.image(), inspected.switches_stacks);
+                registry.keep(mapping.image(), inspected);
+            }
             Err(error) => {
                 let error = one_line(&error);
                 tracing::debug!(path = %mapping.path.display(), error, "image left out");

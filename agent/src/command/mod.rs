@@ -1,12 +1,12 @@
 //! The commands of the command line.
 
 mod agent;
-mod annotate;
 mod compare;
 mod doctor;
 mod list;
 mod load_tool;
 mod log;
+mod monitor;
 mod output;
 mod progress;
 mod report;
@@ -22,15 +22,11 @@ use anyhow::{Context as _, Result};
 
 use crate::calibrate;
 use crate::cli::{Command, Invocation, Target};
-use crate::config::{Config, ConnectionHooks, LibraryProbes, Softirqs, StepProbes, UprobeLinks};
-use crate::discover::selection::Selection;
-use crate::kernel::connections::Follow;
-use crate::kernel::load::UprobeMode;
-use crate::kernel::packets::Timing;
-use crate::kernel::samples::Sampling;
-use crate::kernel::socket_calls::Tier;
-use crate::ledger::{Ledger, SharedLedger};
+use crate::config::{Config, LibraryProbes, StepProbes};
 use crate::session::{Duty, Options};
+use tlsprof_discover::selection::Selection;
+use tlsprof_kernel::samples::Sampling;
+use tlsprof_ledger::{Ledger, SharedLedger};
 
 /// Does what the user asked for. Exit status: that of a profiled command, else 0.
 ///
@@ -73,7 +69,6 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 /// only where the step probes are the program's choice.
 fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -> Options {
     let profile = &config.profile;
-    let packets = timing(config, budget.is_some());
     // A report is short, and its load may begin late: it has a window more often.
     let period = match budget {
         Some(_) => profile.key_derivation_interval,
@@ -95,16 +90,11 @@ fn session_options(config: &Config, selection: Selection, budget: Option<f64>) -
         steps,
         key_derivation,
         budget,
-        uprobe_mode: match profile.uprobes {
-            UprobeLinks::Auto => None,
-            UprobeLinks::Multi => Some(UprobeMode::Multi),
-            UprobeLinks::Single => Some(UprobeMode::Single),
-        },
+        uprobe_mode: profile.uprobes,
         handshakes_in_progress: config.limits.handshakes_in_progress,
         handshake_silence: config.limits.handshake_silence,
-        connections: follow(profile.connections),
+        connections: profile.connections,
         sampling: sampling(config),
-        packets,
         ask_certificates: profile.ask_certificates,
         spots: false,
     }
@@ -114,28 +104,6 @@ const fn sampling(config: &Config) -> Sampling {
     Sampling {
         frequency: config.profile.sample_frequency,
         different: config.limits.samples,
-    }
-}
-
-/// `is_agent`: it runs for good.
-const fn timing(config: &Config, is_agent: bool) -> Timing {
-    match config.profile.softirqs {
-        Softirqs::Auto if is_agent => {
-            Timing::Off("the agent does it only if profile.softirqs is \"timed\"")
-        }
-        Softirqs::Auto | Softirqs::Timed => Timing::Wanted,
-        Softirqs::Events => Timing::Off("switched off by profile.softirqs"),
-    }
-}
-
-const fn follow(hooks: ConnectionHooks) -> Follow {
-    match hooks {
-        ConnectionHooks::Auto => Follow::All,
-        ConnectionHooks::Tracepoint => Follow::Only(Tier::Tracepoint),
-        ConnectionHooks::Fentry => Follow::Only(Tier::Fentry),
-        ConnectionHooks::RawSyscalls => Follow::Only(Tier::RawSyscalls),
-        ConnectionHooks::LifeCycle => Follow::LifeCycle,
-        ConnectionHooks::Off => Follow::Nothing,
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use crate::outlet::terminal::Style;
+use tlsprof_outlet::terminal::Style;
 
 /// Width of a text in a file.
 const WIDTH: usize = 100;

@@ -1,70 +1,131 @@
-//! Snapshots of a session for the live display.
+//! One line of progress while a profile is made.
 
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::io::{self, Write as _};
+use std::time::Duration;
 
-use crate::evidence::Outcome;
-use crate::ledger::ServiceAccount;
-use crate::outlet::live::{LiveService, Snapshot};
-use crate::outlet::report::text::losses::is_serious;
 use crate::session::Session;
+use tlsprof_common::units::{printable, share_of_cpu};
+use tlsprof_ledger::Ledger;
+use tlsprof_outlet::terminal::units::{counted, percent};
+use tlsprof_outlet::terminal::{Style, can_refresh, shorten};
 
-const PERIOD: Duration = Duration::from_secs(1);
+/// How often the line is refreshed on a terminal.
+const REFRESH: Duration = Duration::from_secs(1);
+/// How often a line is printed elsewhere.
+const PRINT: Duration = Duration::from_secs(5);
 
-/// Makes a snapshot a second.
+/// Shows on standard error how a profile gets on.
 pub(super) struct Progress {
     planned: Option<Duration>,
-    last: Instant,
-    counts: BTreeMap<String, u64>,
+    /// Columns of the terminal; None where lines cannot be refreshed.
+    width: Option<usize>,
+    interval: Duration,
+    next: Duration,
 }
 
 impl Progress {
+    /// `planned`: how long the profile lasts; None while a command runs.
     pub(super) fn new(planned: Option<Duration>) -> Self {
+        let output = io::stderr();
+        // A command may write to the terminal itself.
+        let refreshed = planned.is_some() && can_refresh(&output);
+        let interval = if refreshed { REFRESH } else { PRINT };
         Self {
             planned,
-            last: Instant::now(),
-            counts: BTreeMap::new(),
-        }
-    }
-
-    /// None while the last snapshot is less than a second old.
-    pub(super) fn snapshot(&mut self, session: &Session) -> Option<Snapshot> {
-        let interval = self.last.elapsed();
-        if interval < PERIOD {
-            return None;
-        }
-        self.last = Instant::now();
-        let ledger = session.ledger();
-        let mut services: Vec<LiveService> = ledger
-            .services()
-            .map(|(name, account)| self.service(name, account, interval))
-            .collect();
-        services.retain(|service| service.handshakes > 0);
-        services.sort_by_key(|service| std::cmp::Reverse(service.handshake_cpu));
-        let losses = session.losses();
-        let serious = losses.iter().filter(|loss| is_serious(loss));
-        Some(Snapshot {
-            elapsed: session.elapsed(),
-            planned: self.planned,
-            services,
-            lost: serious.map(|loss| loss.count).sum(),
-        })
-    }
-
-    fn service(&mut self, name: &str, account: &ServiceAccount, interval: Duration) -> LiveService {
-        let handshakes = account.handshake_count();
-        let before = self
-            .counts
-            .insert(name.to_owned(), handshakes)
-            .unwrap_or_default();
-        LiveService {
-            name: name.to_owned(),
-            cpu: account.cpu_user + account.cpu_system,
-            handshake_cpu: account.handshake_cpu(),
-            handshakes,
-            incomplete: handshakes - account.count_of(Outcome::Completed),
-            recent: handshakes - before,
+            width: refreshed.then(|| Style::of(&output).width),
             interval,
+            next: interval,
         }
+    }
+
+    /// Shows the line if it is time for it. A line that cannot be written is no reason to stop.
+    pub(super) fn show(&mut self, session: &Session) {
+        let elapsed = session.elapsed();
+        if elapsed < self.next {
+            return;
+        }
+        let losses = session.losses();
+        let serious = losses.iter().filter(|loss| loss.reason.is_serious());
+        let lost = serious.map(|loss| loss.count).sum();
+        let line = line(elapsed, self.planned, &session.ledger(), lost);
+        let mut output = io::stderr();
+        let _ = match self.width {
+            Some(width) => write!(output, "\r{}\x1b[K", shorten(&line, width - 1)),
+            None => writeln!(output, "{line}"),
+        };
+        self.next = elapsed + self.interval;
+    }
+
+    /// Clears the line, before the report is printed.
+    pub(super) fn finish(self) {
+        if self.width.is_some() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+fn line(elapsed: Duration, planned: Option<Duration>, ledger: &Ledger, lost: u64) -> String {
+    let elapsed = elapsed.as_secs();
+    let total = ledger
+        .services()
+        .map(|(_, one)| one.handshake_count())
+        .sum();
+    let mut text = planned.map_or_else(
+        || format!("tlsprof: {elapsed} s"),
+        |planned| format!("tlsprof: {elapsed} of {} s", planned.as_secs()),
+    );
+    let handshakes = counted(total, "TLS handshake", "TLS handshakes");
+    text.push_str(&format!(", {handshakes}"));
+    let busy = ledger
+        .services()
+        .filter(|(_, one)| one.handshake_count() > 0);
+    if let Some((name, account)) = busy.max_by_key(|(_, one)| one.handshake_cpu()) {
+        let cpu = account.cpu_user + account.cpu_system;
+        let share = share_of_cpu(account.handshake_cpu().as_secs_f64(), cpu.as_secs_f64());
+        if let Some(share) = share {
+            text.push_str(&format!(
+                ", {} of the CPU of {}",
+                percent(share),
+                printable(name)
+            ));
+        }
+    }
+    if lost > 0 {
+        let lost = counted(lost, "record or call", "records or calls");
+        text.push_str(&format!(", lost: {lost}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tlsprof_evidence::sample::handshake;
+
+    const ELAPSED: Duration = Duration::from_secs(5);
+    const PLANNED: Option<Duration> = Some(Duration::from_secs(30));
+
+    #[test]
+    fn the_line_names_the_service_with_most_cpu_time_in_handshakes() {
+        let mut ledger = Ledger::default();
+        for _ in 0..3 {
+            ledger.record("nginx.service", &handshake());
+        }
+        ledger.record("idle", &handshake());
+        ledger.record("idle", &handshake());
+        let cpu: Duration = 6 * handshake().cpu;
+        ledger.add_cpu("nginx.service", cpu, Duration::ZERO);
+        assert_eq!(
+            line(ELAPSED, PLANNED, &ledger, 0),
+            "tlsprof: 5 of 30 s, 5 TLS handshakes, 50.0% of the CPU of nginx.service"
+        );
+    }
+
+    #[test]
+    fn losses_are_named_and_a_command_has_no_end() {
+        assert_eq!(
+            line(ELAPSED, None, &Ledger::default(), 7),
+            "tlsprof: 5 s, 0 TLS handshakes, lost: 7 records or calls"
+        );
     }
 }

@@ -7,35 +7,33 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command as Process, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 
-use super::annotate::{self, TOKEN_VARIABLE};
 use super::load_tool::LoadTool;
 use super::output::{Output, write};
 use super::progress::Progress;
 use super::tee::Tee;
 use super::{TURN, new_ledger, selection, session_options, stop_flag};
-use crate::advise::{Setting, Thresholds};
 use crate::cli::{ReportFormat, ReportOptions, Until};
 use crate::config::Config;
-use crate::discover::host::aes_in_hardware;
-use crate::ledger::Sampling;
-use crate::outlet::flamegraph::{self, Stack};
-use crate::outlet::live::Display;
-use crate::outlet::load_test::annotation::Annotation;
-use crate::outlet::report::model::{Command, Requests};
-use crate::outlet::report::{Facts, build, html, json, text};
 use crate::session::Session;
+use tlsprof_advise::{Setting, Thresholds};
+use tlsprof_discover::host::aes_in_hardware;
+use tlsprof_ledger::Sampling;
+use tlsprof_outlet::flamegraph::{self, Stack};
+use tlsprof_outlet::load_test;
+use tlsprof_outlet::report::{self, json};
+use tlsprof_report::model::{Command, Requests};
+use tlsprof_report::{Facts, build};
 
 pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> {
     // Before anything else: nothing is lost if the report could not be written.
     let create = |path: Option<&Path>, what| path.map(|path| Output::to(path, what));
     let output = create(options.output.as_deref(), "the report").transpose()?;
     let graph = create(options.flamegraph.as_deref(), "the flame graph").transpose()?;
-    let grafana = annotate::grafana(options, config)?;
     let stop = stop_flag()?;
     eprintln!("tlsprof: attaching...");
     let mut session_options = session_options(config, selection(&options.target), None);
@@ -50,36 +48,19 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
         eprintln!("tlsprof: {note}");
     }
     let started_at = format!("{:.0}", Timestamp::now());
-    let mut span = None;
-    let mut requests = options
-        .requests
-        .map(|count| Requests::new(count, "--requests"));
-    let mut client_closes = None;
-    let command = match &options.until {
-        Until::Elapsed(duration) => {
-            profile(&mut session, Some(*duration), &stop, || Ok(false))?;
-            None
-        }
-        Until::CommandEnds(arguments) => {
-            let began = Instant::now();
-            let tool = LoadTool::of(arguments);
-            let (command, printed) =
-                profile_command(&mut session, arguments, tool.as_ref(), &stop)?;
-            client_closes = tool.as_ref().and_then(LoadTool::closes);
-            let counted = tool.and_then(|tool| Some((tool.requests(&printed)?, tool.name())));
-            requests = requests.or(counted.map(|(count, tool)| Requests::new(count, tool)));
-            span = Some(span_until(SystemTime::now(), began.elapsed()));
-            Some(command)
-        }
-    };
+    let load = run_load(&mut session, options, &stop)?;
     session.finish(|_, _| {})?;
     let duration = session.elapsed();
-    let status = command.as_ref().map_or(0, |command| command.exit_status);
-    let services = session.service_facts();
+    let status = load
+        .command
+        .as_ref()
+        .map_or(0, |command| command.exit_status);
+    let ports = session.ports();
+    let services = session.service_facts(&ports);
     let setting = Setting {
         elapsed: duration,
         aes_in_hardware: aes_in_hardware(),
-        client_closes,
+        client_closes: load.client_closes,
     };
     let findings = session.findings(&services, setting, Thresholds::from(&config.findings));
     let facts = Facts {
@@ -90,29 +71,55 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
         findings,
         losses: session.losses(),
         agent: session.cost(),
-        command,
-        requests,
-        notes: session.notes(),
+        command: load.command,
+        requests: load.requests,
+        notes: session.notes(&ports),
     };
     let report = build(facts, &session.ledger());
     write("the report", output, |style| match options.format {
-        ReportFormat::Text => Ok(text::render(&report, style)),
+        ReportFormat::Text => Ok(report::text(&report, style)),
         ReportFormat::Json => json::render(&report).context("cannot write the report as JSON"),
-        ReportFormat::Html => Ok(html::render(&report)),
+        ReportFormat::Html => Ok(report::html(&report)),
     })?;
     if let Some(graph) = graph {
         draw(&session.stacks(), graph)?;
     }
-    if let (Some(grafana), Some((began, ended))) = (grafana, span) {
-        annotate::tell(&grafana, &Annotation::of(&report, began, ended));
-    }
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
 }
 
-/// Beginning and end of what took so long. The wall clock may have been set in between: what
-/// it says at the end is right, and the length is not its business.
-fn span_until(ended: SystemTime, took: Duration) -> (SystemTime, SystemTime) {
-    (ended.checked_sub(took).unwrap_or(ended), ended)
+/// What the server was profiled under.
+struct Load {
+    /// The command, if one was run.
+    command: Option<Command>,
+    /// By the user, else by the load tool.
+    requests: Option<Requests>,
+    /// See [`Setting::client_closes`].
+    client_closes: Option<&'static str>,
+}
+
+/// Profiles for the time that was asked for, or while the command runs.
+fn run_load(session: &mut Session, options: &ReportOptions, stop: &AtomicBool) -> Result<Load> {
+    let mut load = Load {
+        command: None,
+        requests: options
+            .requests
+            .map(|count| Requests::new(count, "--requests")),
+        client_closes: None,
+    };
+    match &options.until {
+        Until::Elapsed(duration) => profile(session, Some(*duration), stop, || Ok(false))?,
+        Until::CommandEnds(arguments) => {
+            let tool = LoadTool::of(arguments);
+            let (command, printed) = profile_command(session, arguments, tool.as_ref(), stop)?;
+            load.command = Some(command);
+            load.client_closes = tool.as_ref().and_then(LoadTool::closes);
+            let counted = tool.and_then(|tool| Some((tool.requests(&printed)?, tool.name())));
+            load.requests = load
+                .requests
+                .or(counted.map(|(count, tool)| Requests::new(count, tool)));
+        }
+    }
+    Ok(load)
 }
 
 fn profile(
@@ -122,19 +129,15 @@ fn profile(
     mut is_over: impl FnMut() -> Result<bool>,
 ) -> Result<()> {
     let mut progress = Progress::new(planned);
-    let mut live = Display::of(io::stderr());
     while !is_over()? && !stop.load(Ordering::Relaxed) {
         let left = planned.map_or(TURN, |planned| planned.saturating_sub(session.elapsed()));
         if left.is_zero() {
             break;
         }
         session.turn(left.min(TURN), |_, _| {})?;
-        if let Some(snapshot) = progress.snapshot(session) {
-            // A progress display that cannot be written is no reason to stop.
-            let _ = live.show(&snapshot);
-        }
+        progress.show(session);
     }
-    let _ = live.finish();
+    progress.finish();
     Ok(())
 }
 
@@ -145,7 +148,7 @@ fn profile_command(
     tool: Option<&LoadTool>,
     stop: &AtomicBool,
 ) -> Result<(Command, String)> {
-    let _mark = annotate::mark();
+    let _mark = mark();
     let is_read = tool.is_some_and(|tool| !tool.draws() || !io::stdout().is_terminal());
     let mut child = ChildGuard(start(arguments, is_read)?);
     let tee = child.0.stdout.take().map(Tee::of);
@@ -170,6 +173,16 @@ fn profile_command(
     Ok((command, tee.map_or_else(String::new, Tee::end)))
 }
 
+/// Lets an agent on this host know of the load test, until the mark is dropped.
+fn mark() -> Option<load_test::Mark> {
+    let mark = load_test::Mark::set(Path::new(load_test::PATH));
+    if let Err(error) = &mark {
+        let path = load_test::PATH;
+        tracing::info!("an agent on this host cannot see this load test: {path}: {error}");
+    }
+    mark.ok()
+}
+
 /// `is_read`: what it prints goes through a pipe of ours.
 fn start(arguments: &[OsString], is_read: bool) -> Result<Child> {
     let [program, rest @ ..] = arguments else {
@@ -183,8 +196,6 @@ fn start(arguments: &[OsString], is_read: bool) -> Result<Child> {
     Process::new(program)
         .args(rest)
         .stdout(stdout())
-        // A secret of ours.
-        .env_remove(TOKEN_VARIABLE)
         .spawn()
         .with_context(|| format!("cannot start the command `{}`", program.to_string_lossy()))
 }

@@ -3,31 +3,27 @@
 //! One thread profiles, the other one draws and takes keys: attaching to a process that has
 //! just been started takes longer than anybody waits for a key.
 
-use std::io;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use std::{io, thread};
 
 use anyhow::{Context as _, Result, anyhow};
-use jiff::Timestamp;
 use ratatui::crossterm::event::{self, Event};
 
 use super::log::Kept;
-use super::{TURN, new_ledger, selection, session_options, stop_flag};
-use crate::advise::Thresholds;
+use super::monitor::{Monitor, about, locked};
+use super::{new_ledger, selection, session_options, stop_flag};
 use crate::cli::TopOptions;
 use crate::config::Config;
-use crate::discover::host::aes_in_hardware;
-use crate::outlet::top::draw::draw;
-use crate::outlet::top::draw::theme::Theme;
-use crate::outlet::top::key::pressed;
-use crate::outlet::top::screen::{Action, Drawn, Page, Screen};
-use crate::outlet::top::terminal::{self, Terminal};
-use crate::outlet::top::view::View;
-use crate::outlet::watch::{About, Bounds, Watch};
 use crate::session::Session;
+use tlsprof_outlet::top::draw::draw;
+use tlsprof_outlet::top::draw::theme::Theme;
+use tlsprof_outlet::top::key::pressed;
+use tlsprof_outlet::top::screen::{Action, Drawn, Page, Screen};
+use tlsprof_outlet::top::terminal::{self, Terminal};
+use tlsprof_outlet::top::view::View;
+use tlsprof_outlet::watch::{Bounds, SharedWatch, Watch};
 
 /// How long the screen waits for a key before it looks for new figures.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -51,12 +47,13 @@ pub(super) fn run(options: &TopOptions, config: &Config, kept: &Kept) -> Result<
         ..Bounds::default()
     };
     let shared = Shared {
-        watch: Mutex::new(Watch::new(about(&session), (&config.limits).into(), bounds)),
+        watch: SharedWatch::new(Watch::new(about()?, (&config.limits).into(), bounds).into()),
         readings: AtomicU64::new(0),
     };
-    let thresholds = Thresholds::from(&config.findings);
+    let watch = SharedWatch::clone(&shared.watch);
+    let monitor = Monitor::new(session, watch, config, FINDINGS_PERIOD);
     let ended = thread::scope(|scope| {
-        let profile = scope.spawn(|| profile(session, &shared, thresholds, &stop));
+        let profile = scope.spawn(|| profile(monitor, &shared.readings, &stop));
         let shown = Top::new(&shared, options.interval).show(&stop);
         stop.store(true, Ordering::Relaxed);
         // The terminal is the shell's again. With other profilers about this takes seconds.
@@ -68,61 +65,20 @@ pub(super) fn run(options: &TopOptions, config: &Config, kept: &Kept) -> Result<
     ended.map(|()| ExitCode::SUCCESS)
 }
 
-fn about(session: &Session) -> About {
-    About {
-        run: String::new(),
-        tlsprof_version: env!("CARGO_PKG_VERSION").to_owned(),
-        host: session.host(),
-        started_at: format!("{:.0}", Timestamp::now()),
-    }
-}
-
 /// What both threads have.
 struct Shared {
-    watch: Mutex<Watch>,
+    watch: SharedWatch,
     /// Raised when there are other figures.
     readings: AtomicU64,
 }
 
-impl Shared {
-    fn watch(&self) -> MutexGuard<'_, Watch> {
-        // A panic elsewhere leaves sums that are each written at once.
-        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Profiles until it is stopped; if it breaks down, it stops the screen as well.
-fn profile(
-    mut session: Session,
-    shared: &Shared,
-    thresholds: Thresholds,
-    stop: &AtomicBool,
-) -> Result<()> {
+fn profile(mut monitor: Monitor, readings: &AtomicU64, stop: &AtomicBool) -> Result<()> {
     let _stop = Stop(stop);
-    let aes_in_hardware = aes_in_hardware();
-    let mut read = Duration::ZERO;
-    let mut judged: Option<Instant> = None;
     while !stop.load(Ordering::Relaxed) {
-        session.turn(TURN, |service, evidence| {
-            shared.watch().book(service, evidence);
-        })?;
-        let accounted = session.accounted_at();
-        if accounted <= read {
-            continue;
+        if monitor.turn(|_, _| {})? {
+            readings.fetch_add(1, Ordering::Relaxed);
         }
-        read = accounted;
-        session.follow_ports();
-        let (cost, losses) = (session.cost(), session.losses());
-        shared.watch().read(&session.ledger(), read, cost, losses);
-        if judged.is_none_or(|at| at.elapsed() >= FINDINGS_PERIOD) {
-            let facts = session.recent_facts();
-            let at = session.elapsed();
-            shared
-                .watch()
-                .judge(&session.ledger(), at, facts, thresholds, aes_in_hardware);
-            judged = Some(Instant::now());
-        }
-        shared.readings.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())
 }
@@ -193,7 +149,7 @@ impl<'a> Top<'a> {
         };
         let action = self.screen.update(key, &self.drawn);
         match (self.screen.paused, &self.frozen) {
-            (true, None) => self.frozen = Some(self.shared.watch().clone()),
+            (true, None) => self.frozen = Some(locked(&self.shared.watch).clone()),
             (false, Some(_)) => self.frozen = None,
             _ => {}
         }
@@ -207,7 +163,7 @@ impl<'a> Top<'a> {
         };
         let view = match &self.frozen {
             Some(frozen) => View::of(frozen, self.interval, opened),
-            None => View::of(&self.shared.watch(), self.interval, opened),
+            None => View::of(&locked(&self.shared.watch), self.interval, opened),
         };
         let (screen, drawn) = (&self.screen, &mut self.drawn);
         let theme = Theme::of_environment();

@@ -3,81 +3,82 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::Session;
-use crate::advise::{Calibration, Calibrations, Finding, Setting, Thresholds, Work, advise};
+use super::read;
+use super::targets::Targets;
 use crate::calibrate::{calibrate, trust};
-use crate::outlet::report::ServiceFacts;
+use tlsprof_advise::{Calibration, Calibrations, Finding, Setting, Thresholds, Work, advise};
+use tlsprof_ledger::SharedLedger;
+use tlsprof_report::ServiceFacts;
 
 /// Calibrations at most: each takes up to a second of CPU time.
 const CALIBRATIONS: usize = 4;
 
-impl Session {
-    /// What is wrong, and what a change would save. May take some seconds, where it
-    /// calibrates.
-    pub fn findings(
-        &self,
-        services: &BTreeMap<String, ServiceFacts>,
-        setting: Setting,
-        thresholds: Thresholds,
-    ) -> Vec<Finding> {
-        let about = |name: &str| services.get(name).map(ServiceFacts::about);
-        let find = |calibrations: &Calibrations| {
-            let ledger = self.ledger();
-            advise(&ledger, calibrations, about, setting, thresholds)
-        };
-        let findings = find(&Calibrations::new());
-        let wanting = findings.iter().filter_map(|one| {
-            let work = one.wants_calibrated()?;
-            Some((one.service.clone(), work))
-        });
-        let wanted: BTreeSet<(String, Work)> = wanting.collect();
-        if wanted.is_empty() {
-            return findings;
-        }
-        find(&self.calibrations(wanted))
+/// What is wrong, and what a change would save. May take some seconds, where it
+/// calibrates.
+pub(super) fn findings(
+    ledger: &SharedLedger,
+    targets: &Targets,
+    services: &BTreeMap<String, ServiceFacts>,
+    setting: Setting,
+    thresholds: Thresholds,
+) -> Vec<Finding> {
+    let about = |name: &str| services.get(name).map(ServiceFacts::about);
+    let find = |calibrations: &Calibrations| {
+        let ledger = read(ledger);
+        advise(&ledger, calibrations, about, setting, thresholds)
+    };
+    let findings = find(&Calibrations::new());
+    let wanting = findings.iter().filter_map(|one| {
+        let work = one.wants_calibrated()?;
+        Some((one.service.clone(), work))
+    });
+    let wanted: BTreeSet<(String, Work)> = wanting.collect();
+    if wanted.is_empty() {
+        return findings;
     }
+    find(&calibrations(targets, wanted))
+}
 
-    fn calibrations(&self, wanted: BTreeSet<(String, Work)>) -> Calibrations {
-        let mut done: BTreeMap<(PathBuf, Work), Result<Calibration, String>> = BTreeMap::new();
-        let mut calibrations = Calibrations::new();
-        for (name, work) in wanted {
-            let result = self.libcrypto_of(&name).and_then(|path| {
-                let key = (path, work);
-                if done.len() >= CALIBRATIONS && !done.contains_key(&key) {
-                    return Err("enough others were calibrated".to_owned());
-                }
-                let timed = done
-                    .entry(key)
-                    .or_insert_with_key(|(path, work)| calibrate(path, *work));
-                timed.clone()
-            });
-            match (calibrations.get_mut(&name), result) {
-                // Two kinds of work in one library.
-                (Some(Ok(known)), Ok(more)) => known.extend(more),
-                (Some(Ok(_)), Err(_)) => {}
-                (_, result) => _ = calibrations.insert(name, result),
+fn calibrations(targets: &Targets, wanted: BTreeSet<(String, Work)>) -> Calibrations {
+    let mut done: BTreeMap<(PathBuf, Work), Result<Calibration, String>> = BTreeMap::new();
+    let mut calibrations = Calibrations::new();
+    for (name, work) in wanted {
+        let result = libcrypto_of(targets, &name).and_then(|path| {
+            let key = (path, work);
+            if done.len() >= CALIBRATIONS && !done.contains_key(&key) {
+                return Err("calibration limit reached".to_owned());
             }
+            let timed = done
+                .entry(key)
+                .or_insert_with_key(|(path, work)| calibrate(path, *work));
+            timed.clone()
+        });
+        match (calibrations.get_mut(&name), result) {
+            // Two kinds of work in one library.
+            (Some(Ok(known)), Ok(more)) => known.extend(more),
+            (Some(Ok(_)), Err(_)) => {}
+            (_, result) => _ = calibrations.insert(name, result),
         }
-        calibrations
     }
+    calibrations
+}
 
-    /// The libcrypto of a service, if it may be loaded.
-    fn libcrypto_of(&self, service: &str) -> Result<PathBuf, String> {
-        let services = self.table.services();
-        let mut found = services.iter().filter(|one| one.name.as_str() == service);
-        let service = found.next().ok_or("its processes have ended")?;
-        let is_libcrypto = |path: &Path| {
-            let name = path.file_name().and_then(|name| name.to_str());
-            name.is_some_and(|name| name.starts_with("libcrypto.so"))
-        };
-        let mut images = service.images.iter();
-        let (process, mapping) = images
-            .find(|(_, mapping)| is_libcrypto(&mapping.path))
-            .ok_or("it has no libcrypto in a file of its own")?;
-        if mapping.deleted {
-            return Err("its file was replaced since it was loaded".to_owned());
-        }
-        let root = self.proc.root_of(*process);
-        trust::check(&root, &mapping.path, mapping.inode)
+/// The libcrypto of a service, if it may be loaded.
+fn libcrypto_of(targets: &Targets, service: &str) -> Result<PathBuf, String> {
+    let services = targets.table.services();
+    let mut found = services.iter().filter(|one| one.name.as_str() == service);
+    let service = found.next().ok_or("its processes have ended")?;
+    let is_libcrypto = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with("libcrypto.so"))
+    };
+    let mut images = service.images.iter();
+    let (process, mapping) = images
+        .find(|(_, mapping)| is_libcrypto(&mapping.path))
+        .ok_or("it has no libcrypto in a file of its own")?;
+    if mapping.deleted {
+        return Err("its file was replaced since it was loaded".to_owned());
     }
+    let root = targets.proc.root_of(*process);
+    trust::check(&root, &mapping.path, mapping.inode)
 }

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Session, monotonic_now};
+use super::monotonic_now;
 use crate::ask::ports::Ports;
 use crate::ask::{Answer, Asker, Finding, Question};
-use crate::discover::ProcRoot;
-use crate::evidence::hello::Opening;
-use crate::evidence::{Evidence, Handshake, Outcome};
+use tlsprof_common::Outcome;
+use tlsprof_discover::ProcRoot;
+use tlsprof_discover::table::ProcessTable;
+use tlsprof_evidence::hello::Opening;
+use tlsprof_evidence::{Evidence, Handshake};
 
 /// Questions to TLS ports, and what is known by their answers.
 pub(super) struct Asking {
@@ -65,32 +67,21 @@ impl Asking {
             handshake.signature = kind;
         }
     }
-}
 
-/// A port where another protocol comes first would not understand the question.
-fn begins_with_tls(handshake: &Handshake) -> bool {
-    let facts = handshake.hello.as_ref();
-    facts.is_some_and(|facts| facts.opening == Opening::default())
-}
-
-impl Session {
     /// Takes the answers that have come, and asks the next port.
-    pub(super) fn ask(&mut self) {
-        let Some(asking) = &mut self.signatures.asking else {
-            return;
-        };
-        while let Ok(answer) = asking.asker.answer() {
-            asking.answered(answer);
+    pub(super) fn turn(&mut self, table: &ProcessTable<ProcRoot>) {
+        while let Ok(answer) = self.asker.answer() {
+            self.answered(answer);
         }
-        while let Some((service, port, number)) = asking.ports.next(monotonic_now()) {
-            let services = self.table.services();
+        while let Some((service, port, number)) = self.ports.next(monotonic_now()) {
+            let services = table.services();
             let view = services.iter().find(|view| view.name.as_str() == service);
             let question = Question {
                 number,
                 port,
                 processes: view.map_or_else(Vec::new, |view| view.processes.clone()),
             };
-            if !asking.asker.ask(question) {
+            if !self.asker.ask(question) {
                 let reason = "other ports take too long to answer".to_owned();
                 let answer = Answer {
                     number,
@@ -98,26 +89,28 @@ impl Session {
                     connections: 0,
                     counted: 0,
                 };
-                asking.answered(answer);
+                self.answered(answer);
             }
         }
     }
 
     /// Looks whether services that were asked began anew.
-    pub(super) fn follow_asked(&mut self) {
-        let Some(asking) = &mut self.signatures.asking else {
-            return;
-        };
-        for service in self.table.services() {
+    pub(super) fn follow_restarts(&mut self, table: &ProcessTable<ProcRoot>) {
+        for service in table.services() {
             if let Some(main) = service.processes.first() {
-                asking.ports.main_process(service.name.as_str(), *main);
+                self.ports.main_process(service.name.as_str(), *main);
             }
         }
     }
 
     /// What was learned by asking, and what was not.
-    pub(super) fn notes_on_asking(&self) -> Vec<String> {
-        let asking = self.signatures.asking.as_ref();
-        asking.map_or_else(Vec::new, |asking| asking.ports.notes())
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.ports.notes()
     }
+}
+
+/// A port where another protocol comes first would not understand the question.
+fn begins_with_tls(handshake: &Handshake) -> bool {
+    let facts = handshake.hello.as_ref();
+    facts.is_some_and(|facts| facts.opening == Opening::default())
 }

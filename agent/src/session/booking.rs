@@ -1,37 +1,160 @@
 //! Evidence to its service's account.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::PoisonError;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use std::vec::Drain;
 
 use super::signatures::Signatures;
+use super::targets::Targets;
 use super::window::Window;
-use super::{Session, monotonic_now};
-use crate::attach::registry::Registry;
-use crate::discover::ProcRoot;
-use crate::discover::process::CpuTime;
-use crate::discover::service::ServiceName;
-use crate::discover::table::{ProcessTable, ServiceView};
-use crate::evidence::decode::decode;
-use crate::evidence::hello::Giver;
-use crate::evidence::join::Joiner;
-use crate::evidence::{Evidence, Pid, ProcessEvent, Source};
-use crate::kernel::load::Loaded;
-use crate::kernel::record::Record;
-use crate::ledger::{Ledger, OTHER};
+use super::{monotonic_now, write};
+use tlsprof_attach::registry::Registry;
+use tlsprof_common::{Loss, Pid, ProcessEvent, Source};
+use tlsprof_discover::ProcRoot;
+use tlsprof_discover::service::ServiceName;
+use tlsprof_discover::table::ProcessTable;
+use tlsprof_evidence::Evidence;
+use tlsprof_evidence::decode::decode;
+use tlsprof_evidence::hello::Giver;
+use tlsprof_evidence::join::Joiner;
+use tlsprof_kernel::load::Loaded;
+use tlsprof_kernel::record::{self, Record};
+use tlsprof_ledger::{Ledger, SharedLedger};
+
+/// Takes evidence as it comes, joins what belongs together, and books it in the ledger.
+pub(super) struct Bookkeeper {
+    joiner: Joiner,
+    window: Window,
+    signatures: Signatures,
+    undecodable: u64,
+}
+
+/// What evidence brought beside the accounts.
+pub(super) struct News {
+    /// Processes that have ended, with the time.
+    pub(super) ended: BTreeMap<Pid, u64>,
+    /// A process was found to listen on the selected port.
+    pub(super) appeared: bool,
+}
+
+impl Bookkeeper {
+    pub(super) fn new(signatures: Signatures) -> Self {
+        Self {
+            joiner: Joiner::default(),
+            window: Window::default(),
+            signatures,
+            undecodable: 0,
+        }
+    }
+
+    /// The window of the profile.
+    pub(super) const fn window(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    /// How long the window has been open.
+    pub(super) fn elapsed(&self, now: Duration) -> Duration {
+        self.window.length(now)
+    }
+
+    /// What is known of servers' signatures.
+    pub(super) const fn signatures(&mut self) -> &mut Signatures {
+        &mut self.signatures
+    }
+
+    /// What was learned by asking, and what was not.
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.signatures.notes()
+    }
+
+    /// Records that could not be decoded.
+    pub(super) const fn undecodable(&self) -> u64 {
+        self.undecodable
+    }
+
+    /// What the joiner lost for that reason.
+    pub(super) fn lost(&self, loss: Loss) -> u64 {
+        self.joiner.lost(loss)
+    }
+
+    /// Books all that the kernel side has.
+    pub(super) fn take(
+        &mut self,
+        loaded: &mut Loaded,
+        targets: &mut Targets,
+        ledger: &SharedLedger,
+        see: &mut impl FnMut(&str, &Evidence),
+    ) -> News {
+        let now = monotonic_now();
+        let mut ledger = write(ledger);
+        let mut undecodable = 0;
+        let mut ended = BTreeMap::new();
+        let mut desk = self.desk(targets, &mut ledger);
+        desk.books.advance(now);
+        let calls_seen = loaded.connections.calls.is_ok();
+        let all_taken = loaded.drain(|bytes| {
+            let record = record::decode(bytes);
+            let decoded = record
+                .as_ref()
+                .map(|record| (decode(record), record.time()));
+            let Some((Some(mut evidence), time)) = decoded else {
+                undecodable += 1;
+                return;
+            };
+            if let Evidence::Process(ProcessEvent::Exit { process, .. }) = &evidence {
+                ended.insert(*process, time);
+            }
+            if !calls_seen {
+                forget_turns(&mut evidence);
+            }
+            desk.take(evidence, Duration::from_nanos(time), see);
+        });
+        desk.take_abandoned(loaded, &ended, see);
+        if all_taken {
+            desk.advance(now, see);
+        }
+        let appeared = desk.appeared;
+        self.undecodable += undecodable;
+        News { ended, appeared }
+    }
+
+    /// Books the handshakes that still wait for another source: no more evidence
+    /// is expected.
+    pub(super) fn flush(
+        &mut self,
+        targets: &mut Targets,
+        ledger: &SharedLedger,
+        see: &mut impl FnMut(&str, &Evidence),
+    ) {
+        let mut ledger = write(ledger);
+        self.desk(targets, &mut ledger).flush(monotonic_now(), see);
+    }
+
+    fn desk<'a>(&'a mut self, targets: &'a mut Targets, ledger: &'a mut Ledger) -> Desk<'a> {
+        Desk {
+            registry: &targets.registry,
+            joiner: &mut self.joiner,
+            books: Books {
+                window: &mut self.window,
+                signatures: &mut self.signatures,
+                table: &mut targets.table,
+                ledger,
+            },
+            appeared: false,
+        }
+    }
+}
 
 /// Where evidence is put together and booked.
-pub(super) struct Desk<'a> {
+struct Desk<'a> {
     registry: &'a Registry,
     joiner: &'a mut Joiner,
-    pub books: Books<'a>,
-    /// A process was found to listen on the selected port.
-    pub appeared: bool,
+    books: Books<'a>,
+    appeared: bool,
 }
 
 /// Where complete evidence goes.
-pub(super) struct Books<'a> {
+struct Books<'a> {
     window: &'a mut Window,
     signatures: &'a mut Signatures,
     table: &'a mut ProcessTable<ProcRoot>,
@@ -40,7 +163,7 @@ pub(super) struct Books<'a> {
 
 impl Desk<'_> {
     /// Takes evidence of that time, and books what is complete with it.
-    pub(super) fn take(
+    fn take(
         &mut self,
         mut evidence: Evidence,
         at: Duration,
@@ -77,7 +200,7 @@ impl Desk<'_> {
 
     /// Takes the handshakes that were under way in processes that have ended, each with
     /// the time of the end.
-    pub(super) fn take_abandoned(
+    fn take_abandoned(
         &mut self,
         loaded: &mut Loaded,
         ended: &BTreeMap<Pid, u64>,
@@ -95,13 +218,13 @@ impl Desk<'_> {
     }
 
     /// Books what waited too long: all evidence up to `now` was taken.
-    pub(super) fn advance(&mut self, now: Duration, see: &mut impl FnMut(&str, &Evidence)) {
+    fn advance(&mut self, now: Duration, see: &mut impl FnMut(&str, &Evidence)) {
         let ready = self.joiner.advance(now);
         self.books.enter(ready, now, see);
     }
 
     /// Books what still waits.
-    pub(super) fn flush(&mut self, now: Duration, see: &mut impl FnMut(&str, &Evidence)) {
+    fn flush(&mut self, now: Duration, see: &mut impl FnMut(&str, &Evidence)) {
         let ready = self.joiner.flush();
         self.books.enter(ready, now, see);
     }
@@ -109,8 +232,9 @@ impl Desk<'_> {
 
 impl Books<'_> {
     /// Says what time it is, up to the end of the window.
-    pub(super) fn advance(&mut self, now: Duration) {
+    fn advance(&mut self, now: Duration) {
         self.ledger.advance(self.window.clock(now));
+        self.signatures.forget(self.ledger.now());
     }
 
     /// Books what belongs to the window. `at` is the time of openings and of changes among
@@ -212,132 +336,10 @@ fn book_process(table: &ProcessTable<ProcRoot>, ledger: &mut Ledger, event: &Pro
 }
 
 /// Where socket calls are not seen, no turn is not the same as none.
-pub(super) fn forget_turns(evidence: &mut Evidence) {
+fn forget_turns(evidence: &mut Evidence) {
     if let Evidence::Closed(connection) = evidence
         && let Some(whole) = &mut connection.whole
     {
         whole.turns = None;
-    }
-}
-
-impl Session {
-    /// CPU time counts from here on: what services used while probes were being attached
-    /// was neither probed nor sampled.
-    pub(super) fn begin_cpu(&mut self) {
-        self.table.read_cpu(|_| true);
-        let services = self.table.services();
-        let names = services.iter().map(|service| service.name.as_str());
-        self.cpu_before = names
-            .map(|name| (name.to_owned(), self.table.cpu_since_start(name)))
-            .collect();
-        self.cpu_read = monotonic_now();
-    }
-
-    /// Books what the kernel accounted to the services since the last time, but for
-    /// processes that hardly ran: these follow within seconds, or at the end.
-    pub(super) fn book_cpu(&mut self) {
-        let wanted = self.readings.begin();
-        // Without samples nothing tells who ran.
-        let all = self.loaded.samples.is_err();
-        self.table.read_cpu(|pid| all || wanted(pid));
-        self.book_cpu_as_read();
-    }
-
-    /// Books what was read last.
-    pub(super) fn book_cpu_as_read(&mut self) {
-        self.cpu_read = monotonic_now();
-        let mut names = self.services_worth_booking();
-        // Services without live processes may have ended since the last time, or have come
-        // and gone since then.
-        names.extend(self.cpu_booked.keys().cloned());
-        let known = self.ledger();
-        let known_names = known.services().map(|(name, _)| name);
-        // What the table keeps under that name was booked under its own while it lived.
-        names.extend(known_names.filter(|name| *name != OTHER).map(str::to_owned));
-        drop(known);
-        if self.named {
-            names.extend(self.cpu_before.keys().cloned());
-        }
-        self.book_samples(&names);
-        let used = names.into_iter().map(|name| {
-            let total = self.table.cpu_since_start(&name);
-            let before = || self.cpu_before.get(&name).copied().unwrap_or_default();
-            let booked = self.cpu_booked.entry(name.clone()).or_insert_with(before);
-            let new = total.since(*booked);
-            *booked = total;
-            (name, new)
-        });
-        // Before the ledger is locked: it takes a look at each process.
-        let used: Vec<(String, CpuTime)> = used.collect();
-        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
-        for (name, new) in used {
-            if new.total() > Duration::ZERO {
-                ledger.add_cpu(&name, new.user, new.system);
-            }
-        }
-    }
-
-    /// Divides the CPU time that no sample has spoken for yet: no more come.
-    pub(super) fn settle_cpu(&self) {
-        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
-        ledger.settle_cpu();
-    }
-
-    /// Services with a TLS library, and those that have an account already, by
-    /// handshakes or connections: on a whole host the rest would only fill the
-    /// ledger. Of what the user named, all.
-    pub(super) fn services_worth_booking(&self) -> BTreeSet<String> {
-        let services = self.table.services();
-        let ledger = self.ledger();
-        let worth = services.iter().filter(|service| {
-            self.named
-                || ledger.service(service.name.as_str()).is_some()
-                || self.libraries_of(service).next().is_some()
-        });
-        worth
-            .map(|service| service.name.as_str().to_owned())
-            .collect()
-    }
-
-    /// Books the handshakes that still wait for another source: no more evidence
-    /// is expected.
-    pub(super) fn flush(&mut self, mut see: impl FnMut(&str, &Evidence)) {
-        let now = monotonic_now();
-        self.with_desk(|_, desk| desk.flush(now, &mut see));
-    }
-
-    /// Works at the desk, with the kernel side at hand and the ledger locked.
-    pub(super) fn with_desk<T>(&mut self, work: impl FnOnce(&mut Loaded, &mut Desk<'_>) -> T) -> T {
-        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
-        let mut desk = Desk {
-            registry: &self.registry,
-            joiner: &mut self.joiner,
-            books: Books {
-                window: &mut self.window,
-                signatures: &mut self.signatures,
-                table: &mut self.table,
-                ledger: &mut ledger,
-            },
-            appeared: false,
-        };
-        work(&mut self.loaded, &mut desk)
-    }
-
-    /// Asks the kernel how many TIME_WAIT sockets there are where services left some.
-    pub(super) fn bound_time_wait(&self) {
-        let leaves_some = |service: &ServiceView<'_>| {
-            let ledger = self.ledger();
-            let account = ledger.service(service.name.as_str());
-            account.is_some_and(|account| account.time_wait_created() > 0)
-        };
-        let services = self.table.services();
-        for service in services.iter().filter(|service| leaves_some(service)) {
-            let process = service.processes.first();
-            let counted = process.and_then(|pid| self.proc.time_wait_sockets(*pid));
-            if let Some(sockets) = counted {
-                let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
-                ledger.bound_time_wait(service.name.as_str(), sockets);
-            }
-        }
     }
 }

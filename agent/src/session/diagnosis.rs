@@ -3,20 +3,20 @@
 use std::path::Path;
 
 use super::queues;
-use crate::causes::one_line;
-use crate::discover::ProcRoot;
-use crate::discover::host::Host;
-use crate::discover::reach::reach;
-use crate::evidence::activity::kernel_symbols::KernelFunctions;
-use crate::kernel::connections::Connections;
-use crate::kernel::cost::calibrate;
-use crate::kernel::load::{Loaded, Options, UprobeMode, load, try_tier};
-use crate::kernel::lockdown;
-use crate::kernel::mappings::Watch;
-use crate::kernel::socket_calls::Tier;
-use crate::kernel::types::{self, Source};
-use crate::outlet::doctor::{Capability, Diagnosis, HostFact, State};
-use crate::privilege;
+use tlsprof_common::causes::one_line;
+use tlsprof_common::privilege;
+use tlsprof_discover::ProcRoot;
+use tlsprof_discover::host::Host;
+use tlsprof_discover::reach::reach;
+use tlsprof_evidence::activity::kernel_symbols::KernelFunctions;
+use tlsprof_kernel::connections::Connections;
+use tlsprof_kernel::cost::calibrate;
+use tlsprof_kernel::load::{Loaded, Options, UprobeMode, load, try_tier};
+use tlsprof_kernel::lockdown;
+use tlsprof_kernel::mappings::Watch;
+use tlsprof_kernel::socket_calls::Tier;
+use tlsprof_kernel::types::{self, Source};
+use tlsprof_outlet::doctor::{Capability, Diagnosis, HostFact, State};
 
 /// What the programs can do, part by part.
 struct Parts {
@@ -27,7 +27,6 @@ struct Parts {
     /// The way to see socket calls that is in use.
     tier: Option<Tier>,
     samples: State,
-    packets: State,
 }
 
 impl Parts {
@@ -37,7 +36,6 @@ impl Parts {
             handshakes: state(&loaded.library),
             multi: multi(&loaded),
             samples: samples(&loaded),
-            packets: packets(&loaded),
             connections: connection_states(&loaded.connections),
             trap: trap(&mut loaded),
             tier: loaded.connections.calls.ok(),
@@ -53,7 +51,6 @@ impl Parts {
             connections: std::array::from_fn(|_| reason.clone()),
             tier: None,
             samples: reason.clone(),
-            packets: reason.clone(),
         }
     }
 }
@@ -61,7 +58,7 @@ impl Parts {
 /// Loads everything once, attaches to nothing but this process itself, and lets
 /// go again.
 pub fn diagnose(options: &Options) -> Diagnosis {
-    let loaded = load(options);
+    let loaded = load(options, || ());
     let btf = options.btf.as_deref();
     let mappings = Watch::start();
     let mut capabilities = Vec::new();
@@ -72,7 +69,6 @@ pub fn diagnose(options: &Options) -> Diagnosis {
         connections: [life_cycle, calls, accepts],
         tier,
         samples,
-        packets,
     } = match loaded {
         Ok(loaded) => Parts::of(loaded),
         Err(error) => Parts::without(&State::Unavailable(one_line(&error))),
@@ -111,11 +107,6 @@ pub fn diagnose(options: &Options) -> Diagnosis {
         "cpu_samples",
         samples,
         "what the CPU time of services is spent on: TLS, TCP, the application",
-    );
-    add(
-        "softirq_timing",
-        packets,
-        "the kernel's work outside of processes by the time that each service's packets take; else by its connections and bytes",
     );
     add(
         "accept_wait",
@@ -188,15 +179,6 @@ fn samples(loaded: &Loaded) -> State {
             "this kernel has no functions of these names, by which system time is divided: {}",
             functions.missing().join(", ")
         )),
-    }
-}
-
-/// Where not all is timed, the rest is divided by events.
-fn packets(loaded: &Loaded) -> State {
-    match &loaded.packets {
-        Err(reason) => State::Unavailable(reason.clone()),
-        Ok(packets) if packets.missing().is_empty() => State::Available,
-        Ok(packets) => State::Degraded(format!("not timed: {}", packets.missing().join("; "))),
     }
 }
 

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::evidence::Pid;
+use tlsprof_common::Pid;
 
 /// So many measured handshakes must agree, the first included.
 const ENOUGH: u32 = 3;
@@ -34,7 +34,11 @@ pub(super) struct Situation {
 
 /// Signatures by situation.
 #[derive(Debug, Default)]
-pub(super) struct Learned(BTreeMap<Situation, Seen>);
+pub(super) struct Learned {
+    seen: BTreeMap<Situation, Seen>,
+    /// When what is out of date was last dropped.
+    pruned: Duration,
+}
 
 /// What measured handshakes showed.
 #[derive(Clone, Copy, Debug)]
@@ -54,9 +58,9 @@ impl Seen {
 impl Learned {
     /// Takes note of a signature that was measured.
     pub(super) fn measured(&mut self, what: Situation, signature: &'static str, now: Duration) {
-        if self.0.len() >= MOST && !self.0.contains_key(&what) {
-            self.0.retain(|_, seen| seen.is_current(now));
-            if self.0.len() >= MOST {
+        if self.seen.len() >= MOST && !self.seen.contains_key(&what) {
+            self.prune(now);
+            if self.seen.len() >= MOST {
                 return;
             }
         }
@@ -65,7 +69,7 @@ impl Learned {
             count: 0,
             last: now,
         };
-        let seen = self.0.entry(what).or_insert(first);
+        let seen = self.seen.entry(what).or_insert(first);
         if !seen.is_current(now) {
             *seen = first;
         }
@@ -76,9 +80,21 @@ impl Learned {
         seen.last = now;
     }
 
+    /// Drops what nothing has confirmed for [`UNCONFIRMED`], at most that long after it.
+    pub(super) fn forget(&mut self, now: Duration) {
+        if now.saturating_sub(self.pruned) >= UNCONFIRMED {
+            self.prune(now);
+        }
+    }
+
+    fn prune(&mut self, now: Duration) {
+        self.seen.retain(|_, seen| seen.is_current(now));
+        self.pruned = now;
+    }
+
     /// The signature of a handshake in which it was not measured.
     pub(super) fn signature(&self, what: &Situation, now: Duration) -> Option<&'static str> {
-        let seen = self.0.get(what)?;
+        let seen = self.seen.get(what)?;
         let known = seen.count >= ENOUGH && seen.is_current(now);
         known.then_some(seen.signature).flatten()
     }
@@ -160,12 +176,23 @@ mod tests {
         for request in (0..).take(2 * MOST) {
             learned.measured(Situation { request, ..HERE }, "rsa_2048", NOW);
         }
-        assert_eq!(learned.0.len(), MOST);
+        assert_eq!(learned.seen.len(), MOST);
         let new = Situation {
             request: u64::MAX,
             ..HERE
         };
         learned.measured(new, "rsa_2048", NOW + UNCONFIRMED);
-        assert_eq!(learned.0.len(), 1);
+        assert_eq!(learned.seen.len(), 1);
+    }
+
+    #[test]
+    fn nothing_stays_in_memory_that_is_out_of_date() {
+        let mut learned = learned("rsa_2048");
+        learned.forget(NOW);
+        learned.measured(HERE, "rsa_2048", NOW + UNCONFIRMED / 2);
+        learned.forget(NOW + UNCONFIRMED);
+        assert_eq!(learned.seen.len(), 1);
+        learned.forget(NOW + 2 * UNCONFIRMED);
+        assert_eq!(learned.seen.len(), 0);
     }
 }

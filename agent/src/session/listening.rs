@@ -6,8 +6,8 @@
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::discover::ProcRoot;
-use crate::discover::ports::{Life, ListeningPorts, PortReader};
+use tlsprof_discover::ProcRoot;
+use tlsprof_discover::ports::{Life, ListeningPorts, PortReader};
 
 /// Time between two readings, at least.
 const PERIOD: Duration = Duration::from_secs(5);

@@ -3,13 +3,14 @@
 mod advice;
 mod asking;
 mod booking;
-mod budget;
+mod cpu;
 pub mod diagnosis;
 mod facts;
 pub mod governor;
-mod images;
+mod inspection;
 mod learned;
 mod listening;
+mod overhead;
 mod port;
 mod queues;
 mod readings;
@@ -17,52 +18,42 @@ mod sampling;
 mod signatures;
 mod silence;
 pub mod spots;
+mod survey;
+mod targets;
 mod window;
 mod windows;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLockReadGuard};
+use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use crate::attach::danger::Dangers;
-use crate::attach::registry::Registry;
-use crate::discover::ProcRoot;
-use crate::discover::host::Host;
-use crate::discover::host_time::HostTime;
-use crate::discover::ports::PortReader;
-use crate::discover::process::CpuTime;
-use crate::discover::selection::Selection;
-use crate::discover::table::ProcessTable;
-use crate::evidence::Evidence;
-use crate::evidence::ProcessEvent;
-use crate::evidence::decode::decode;
-use crate::evidence::join::Joiner;
-use crate::kernel::connections::Follow;
-use crate::kernel::cost::{RunMeter, TrapCost, calibrate};
-use crate::kernel::load::{Loaded, Options as LoadOptions, UprobeMode, load};
-use crate::kernel::mappings::Watch;
-use crate::kernel::packets::Timing;
-use crate::kernel::record;
-use crate::kernel::samples::Sampling;
-use crate::ledger::{Ledger, SharedLedger};
-use crate::outlet::flamegraph::Stack;
-use crate::privilege;
 use asking::Asking;
-use budget::Budget;
-use listening::Listening;
-use port::PortListeners;
+use booking::Bookkeeper;
+use cpu::{CpuBook, bound_time_wait};
+use overhead::Overhead;
+use port::{Ports, settle_selected};
 use queues::Queues;
-use readings::Readings;
-use sampling::SampleDesk;
+use sampling::Samples;
 use signatures::Signatures;
 use silence::Silence;
-use spots::Spots;
-use window::Window;
-use windows::StepProbes;
+use survey::Start;
+use targets::Targets;
+use tlsprof_advise::{Finding, Setting, Thresholds};
+use tlsprof_discover::ProcRoot;
+use tlsprof_discover::host::Host;
+use tlsprof_discover::selection::Selection;
+use tlsprof_evidence::Evidence;
+use tlsprof_kernel::connections::ConnectionHooks;
+use tlsprof_kernel::load::{Loaded, UprobeMode};
+use tlsprof_kernel::samples::Sampling;
+use tlsprof_ledger::{Ledger, SharedLedger};
+use tlsprof_outlet::flamegraph::Stack;
+use tlsprof_report::ServiceFacts;
 
+pub use facts::model_of;
 pub use governor::Duty;
 
 /// How to profile.
@@ -87,11 +78,9 @@ pub struct Options {
     /// How long nothing may move on a connection in a handshake.
     pub handshake_silence: Duration,
     /// How much of TCP connections is followed.
-    pub connections: Follow,
+    pub connections: ConnectionHooks,
     /// How the CPUs are sampled.
     pub sampling: Sampling,
-    /// Whether packets are timed.
-    pub packets: Timing,
     /// Whether TLS ports are asked for the kind of key in their certificate,
     /// where handshakes hide it.
     pub ask_certificates: bool,
@@ -99,45 +88,19 @@ pub struct Options {
     pub spots: bool,
 }
 
-/// CPU time is read from /proc this often; a process that ends between two
-/// readings has the rest of its time from its exit event.
-const CPU_PERIOD: Duration = Duration::from_secs(1);
-
-/// A profile under way.
+/// A profile under way: parts that each own their state, and what they work on.
 pub struct Session {
-    proc: ProcRoot,
     host: Host,
     loaded: Loaded,
-    watch: Watch,
-    table: ProcessTable<ProcRoot>,
-    registry: Registry,
-    library: bool,
-    dangers: Dangers,
-    joiner: Joiner,
-    signatures: Signatures,
-    queues: Queues,
-    listening: Listening,
-    port: PortListeners,
     ledger: SharedLedger,
-    /// The user named what to profile, so that all of it is worth showing.
-    named: bool,
-    step_probes: StepProbes,
-    samples: SampleDesk,
-    budget: Option<Budget>,
-    meter: RunMeter,
-    trap: TrapCost,
-    window: Window,
-    /// Of all CPUs, when the window began and when it ended.
-    host_time: (Option<HostTime>, Option<HostTime>),
-    cpu_read: Duration,
-    readings: Readings,
-    /// What services had used when the profile began.
-    cpu_before: BTreeMap<String, CpuTime>,
-    cpu_booked: BTreeMap<String, CpuTime>,
-    spots: Option<Spots>,
+    targets: Targets,
+    ports: Ports,
+    books: Bookkeeper,
+    cpu: CpuBook,
+    samples: Samples,
+    queues: Queues,
     silence: Silence,
-    undecodable: u64,
-    mappings_lost: u64,
+    overhead: Overhead,
 }
 
 impl Session {
@@ -150,71 +113,29 @@ impl Session {
     pub fn start(options: &Options, ledger: SharedLedger) -> Result<Self> {
         let proc = ProcRoot::default();
         let host = Host::read()?;
-        let mut loaded = load(&LoadOptions {
-            btf: options.btf.clone(),
-            mode: options.uprobe_mode,
-            handshakes_in_progress: options.handshakes_in_progress,
-            connections: options.connections,
-            sampling: options.sampling,
-            packets: options.packets,
-        })?;
-        let trap = calibrate(&mut loaded).unwrap_or_default();
-        // Watch first, scan then: what happens in between is seen twice, not never.
-        let watch = Watch::start()
-            .context("the kernel refuses to report mappings (perf_event_open)")
-            .map_err(privilege::because)?;
-        let mut table = ProcessTable::new(proc.clone());
-        table.scan()?;
-        let mut reader = PortReader::default();
-        let began = monotonic_now();
-        let ports = reader.read(&proc, table.lives());
-        let listening = Listening::new(reader, ports, monotonic_now().saturating_sub(began));
-        table
-            .select(&options.selection, listening.known())
-            .map_err(|error| privilege::because(error.into()))?;
+        let start = Start::new(options, &proc, &host)?;
         let asking = match options.ask_certificates {
-            true => Some(Asking::start(proc.clone()).context("cannot start a thread")?),
+            true => Some(Asking::start(proc).context("cannot start a thread")?),
             false => None,
         };
-        let dangers = Dangers::new(&host.kernel);
         let mut session = Self {
-            proc,
             host,
-            loaded,
-            watch,
-            table,
-            registry: Registry::new(),
-            library: options.library,
-            dangers,
-            joiner: Joiner::default(),
-            signatures: Signatures::new(asking),
-            queues: Queues::new(),
-            listening,
-            port: PortListeners::default(),
+            loaded: start.loaded,
             ledger,
-            named: options.selection != Selection::All,
-            step_probes: StepProbes::new(options.steps, options.key_derivation),
-            samples: SampleDesk::default(),
-            budget: options.budget.map(Budget::new),
-            meter: RunMeter::default(),
-            trap,
-            window: Window::default(),
-            host_time: (None, None),
-            cpu_read: monotonic_now(),
-            readings: Readings::default(),
-            cpu_before: BTreeMap::new(),
-            cpu_booked: BTreeMap::new(),
-            spots: options.spots.then(Spots::default),
+            targets: start.survey.targets,
+            ports: Ports::new(start.survey.listening),
+            books: Bookkeeper::new(Signatures::new(asking)),
+            cpu: CpuBook::new(),
+            samples: Samples::new(start.samples, options.spots),
+            queues: Queues::new(),
             silence: Silence::new(options.handshake_silence),
-            undecodable: 0,
-            mappings_lost: 0,
+            overhead: Overhead::new(options, start.trap),
         };
-        session
-            .step_probes
-            .begin(&mut session.loaded, &mut session.registry)?;
-        session.follow_images();
-        session.begin_sampling();
-        session.note_port_listeners();
+        let registry = &mut session.targets.registry;
+        session.overhead.begin(&mut session.loaded, registry)?;
+        session.targets.attach_all(&mut session.loaded);
+        Samples::begin(&mut session.loaded, &session.ledger);
+        session.ports.note_listeners(&session.targets);
         session.begin();
         Ok(session)
     }
@@ -223,27 +144,23 @@ impl Session {
     /// taken first, so that no reading waits for it.
     fn begin(&mut self) {
         self.take_evidence(&mut |_, _| {});
-        self.read_accept_queues(true);
-        self.loaded.take_packets(|_, _| {});
+        self.queues.turn(&self.targets, &self.ledger, true);
         self.loaded.take_samples(|_, _| {});
-        self.host_time.0 = HostTime::read();
-        self.begin_cpu();
-        self.window.begin(monotonic_now());
+        self.cpu.begin(&mut self.targets);
+        self.books.window().begin(monotonic_now());
     }
 
     /// Ends the window at this instant, for all accounts alike. CPU time and samples are
     /// booked later, by [`finish`](Self::finish): whose they are may still have to be learned.
     fn end(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
         self.take_evidence(see);
-        self.window.end(monotonic_now());
-        self.table.read_cpu(|_| true);
-        self.host_time.1 = HostTime::read();
+        self.books.window().end(monotonic_now());
+        self.cpu.end(&mut self.targets);
         self.take_evidence(see);
-        self.take_mappings();
+        self.targets.take_mappings();
         self.take_samples();
-        self.take_packets();
-        self.read_accept_queues(true);
-        self.meter.tick(&self.loaded);
+        self.queues.turn(&self.targets, &self.ledger, true);
+        self.overhead.measure(&self.loaded);
     }
 
     /// Waits up to `timeout` for evidence and books it; `see` gets each handshake
@@ -253,24 +170,24 @@ impl Session {
     ///
     /// When the kernel side breaks down.
     pub fn turn(&mut self, timeout: Duration, mut see: impl FnMut(&str, &Evidence)) -> Result<()> {
-        self.loaded.wait(timeout)?;
+        self.loaded.wait(self.targets.patience(timeout))?;
         self.take_evidence(&mut see);
-        self.ask();
-        self.take_mappings();
-        self.follow_images();
-        self.step_probes
-            .turn(&mut self.loaded, &mut self.registry)?;
-        self.meter.tick(&self.loaded);
-        self.read_accept_queues(false);
+        self.books.signatures().ask(&self.targets.table);
+        self.targets.take_mappings();
+        self.targets.follow_images(&mut self.loaded);
+        let registry = &mut self.targets.registry;
+        self.overhead.turn(&mut self.loaded, registry)?;
+        self.queues.turn(&self.targets, &self.ledger, false);
         self.silence.turn(&mut self.loaded);
-        if monotonic_now().saturating_sub(self.cpu_read) >= CPU_PERIOD {
-            self.follow_cpus();
+        if self.cpu.is_due() {
+            self.targets.follow_cpus();
             self.take_samples();
-            self.take_packets();
-            self.book_cpu();
-            self.keep_budget();
-            self.bound_time_wait();
-            self.follow_asked();
+            let sampled = self.loaded.samples.is_ok();
+            self.cpu
+                .book(sampled, &mut self.targets, &mut self.samples, &self.ledger);
+            self.overhead.keep_budget(&self.loaded, &read(&self.ledger));
+            bound_time_wait(&self.targets, &self.ledger);
+            self.books.signatures().follow_restarts(&self.targets.table);
         }
         Ok(())
     }
@@ -297,27 +214,28 @@ impl Session {
                 }
                 see(service, evidence);
             });
-            self.ask();
-            self.take_mappings();
+            self.books.signatures().ask(&self.targets.table);
+            self.targets.take_mappings();
         }
-        self.settle_port();
-        self.flush(&mut see);
-        self.book_cpu_as_read();
-        self.settle_cpu();
-        self.bound_time_wait();
+        settle_selected(&mut self.targets);
+        self.books.flush(&mut self.targets, &self.ledger, &mut see);
+        self.cpu
+            .book_as_read(&self.targets, &mut self.samples, &self.ledger);
+        // No more samples come.
+        write(&self.ledger).settle_cpu();
+        bound_time_wait(&self.targets, &self.ledger);
         Ok(())
     }
 
     /// The accounts so far.
     pub fn ledger(&self) -> RwLockReadGuard<'_, Ledger> {
-        // A panic elsewhere leaves the sums usable: each is written at once.
-        self.ledger.read().unwrap_or_else(PoisonError::into_inner)
+        read(&self.ledger)
     }
 
     /// Samples of the services in the ledger by the names of the code that they hit;
     /// none if [`Options::spots`] was not set.
     pub fn stacks(&self) -> BTreeMap<Stack, u64> {
-        let mut stacks = self.spots.as_ref().map(Spots::stacks).unwrap_or_default();
+        let mut stacks = self.samples.stacks();
         let ledger = self.ledger();
         stacks.retain(|stack, _| ledger.service(&stack.service).is_some());
         stacks
@@ -325,53 +243,58 @@ impl Session {
 
     /// How long the profile has been under way, or was.
     pub fn elapsed(&self) -> Duration {
-        self.window.length(monotonic_now())
+        self.books.elapsed(monotonic_now())
     }
 
     /// When CPU time was last booked, since the profile began: about each second.
     pub fn accounted_at(&self) -> Duration {
-        self.window.length(self.cpu_read)
+        self.books.elapsed(self.cpu.read_at())
     }
 
     /// Images that are profiled.
     pub fn profiled_images(&self) -> usize {
-        self.registry.profiled()
+        self.targets.registry.profiled()
+    }
+
+    /// What is wrong, and what a change would save. May take some seconds, where it
+    /// calibrates.
+    pub fn findings(
+        &self,
+        services: &BTreeMap<String, ServiceFacts>,
+        setting: Setting,
+        thresholds: Thresholds,
+    ) -> Vec<Finding> {
+        advice::findings(&self.ledger, &self.targets, services, setting, thresholds)
     }
 
     fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
-        let now = monotonic_now();
-        let (undecodable, ended, appeared) = self.with_desk(|loaded, desk| {
-            desk.books.advance(now);
-            let calls_seen = loaded.connections.calls.is_ok();
-            let mut undecodable = 0;
-            let mut ended = BTreeMap::new();
-            let all_taken = loaded.drain(|bytes| {
-                let record = record::decode(bytes);
-                let decoded = record
-                    .as_ref()
-                    .map(|record| (decode(record), record.time()));
-                let Some((Some(mut evidence), time)) = decoded else {
-                    undecodable += 1;
-                    return;
-                };
-                if let Evidence::Process(ProcessEvent::Exit { process, .. }) = &evidence {
-                    ended.insert(*process, time);
-                }
-                if !calls_seen {
-                    booking::forget_turns(&mut evidence);
-                }
-                desk.take(evidence, Duration::from_nanos(time), see);
-            });
-            desk.take_abandoned(loaded, &ended, see);
-            if all_taken {
-                desk.advance(now, see);
-            }
-            (undecodable, ended, desk.appeared)
-        });
-        self.undecodable += undecodable;
-        self.note_port_ends(&ended);
-        self.follow_port(appeared);
+        let Self {
+            loaded,
+            targets,
+            ledger,
+            books,
+            ports,
+            ..
+        } = self;
+        let news = books.take(loaded, targets, ledger, see);
+        ports.note_ends(&news.ended, books.elapsed(monotonic_now()));
+        ports.follow_selected(targets, news.appeared);
     }
+
+    fn take_samples(&mut self) {
+        self.samples
+            .take(&mut self.loaded, &self.targets, &mut self.cpu, &self.ledger);
+    }
+}
+
+/// The accounts, to be read. A panic elsewhere leaves the sums usable: each is written at once.
+fn read(ledger: &SharedLedger) -> RwLockReadGuard<'_, Ledger> {
+    ledger.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The accounts, to be written.
+fn write(ledger: &SharedLedger) -> RwLockWriteGuard<'_, Ledger> {
+    ledger.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The clock of the kernel side's times.

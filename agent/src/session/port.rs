@@ -1,20 +1,22 @@
-//! The port that the user named: who listens there now, and who did.
+//! Who listens where; of the port that the user named, also who did.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Session, monotonic_now};
-use crate::discover::ports::ListeningPorts;
-use crate::evidence::Pid;
-use crate::outlet::terminal::units::counted;
-use crate::units::time;
+use super::listening::Listening;
+use super::monotonic_now;
+use super::targets::Targets;
+use tlsprof_common::Pid;
+use tlsprof_common::units::time;
+use tlsprof_discover::ports::ListeningPorts;
+use tlsprof_outlet::terminal::units::counted;
 
 /// Most processes that a note names.
 const NAMED: usize = 3;
 
 /// Listeners of the port that have ended.
 #[derive(Debug, Default)]
-pub(super) struct PortListeners {
+struct PortListeners {
     /// Those whose parent does not listen there, with the names of their services.
     heads: BTreeMap<Pid, String>,
     ended: Vec<(Pid, String, Duration)>,
@@ -48,54 +50,77 @@ impl PortListeners {
     }
 }
 
-impl Session {
+/// Who listens where, and on the port that the user selected.
+pub(super) struct Ports {
+    listening: Listening,
+    selected: PortListeners,
+}
+
+impl Ports {
+    pub(super) fn new(listening: Listening) -> Self {
+        Self {
+            listening,
+            selected: PortListeners::default(),
+        }
+    }
+
+    /// What is known of all processes' ports.
+    pub(super) const fn known(&self) -> &ListeningPorts {
+        self.listening.known()
+    }
+
+    /// Reads the ports of services now and then, beside the session.
+    pub(super) fn turn(&mut self, targets: &Targets) {
+        self.listening.turn(&targets.proc, targets.table.lives());
+    }
+
     /// Follows a selected port: takes note of its listeners, selects new ones, and has the
     /// ports read at once where one has `appeared`.
-    pub(super) fn follow_port(&mut self, appeared: bool) {
-        if self.table.selected_port().is_none() {
+    pub(super) fn follow_selected(&mut self, targets: &mut Targets, appeared: bool) {
+        if targets.table.selected_port().is_none() {
             return;
         }
         if appeared {
             self.listening.hurry();
         }
-        self.listening.turn(&self.proc, self.table.lives());
+        self.turn(targets);
         if self.listening.take_news() {
-            self.table.follow_listeners(self.listening.known());
-            self.note_port_listeners();
+            targets.table.follow_listeners(self.listening.known());
+            self.note_listeners(targets);
         }
     }
 
-    /// At the end: selects who listens on the port now, whether it had a connection or not.
-    pub(super) fn settle_port(&mut self) {
-        if self.table.selected_port().is_some() {
-            let ports = ListeningPorts::read(&self.proc, self.table.live());
-            self.table.follow_listeners(&ports);
-        }
-    }
-
-    /// Takes note of the heads of those that listen on the selected port.
-    pub(super) fn note_port_listeners(&mut self) {
-        for pid in self.table.heads_of_listeners(self.listening.known()) {
-            if let Some(service) = self.table.service_of(pid) {
+    /// Takes note of the heads of the selected port's listeners.
+    pub(super) fn note_listeners(&mut self, targets: &Targets) {
+        for pid in targets.table.heads_of_listeners(self.listening.known()) {
+            if let Some(service) = targets.table.service_of(pid) {
                 let service = service.as_str().to_owned();
-                self.port.heads.insert(pid, service);
+                self.selected.heads.insert(pid, service);
             }
         }
     }
 
-    /// Processes have ended, at these times of the kernel's monotonic clock.
-    pub(super) fn note_port_ends(&mut self, ended: &BTreeMap<Pid, u64>) {
+    /// Processes have ended, at these times of the kernel's monotonic clock; the profile has
+    /// been under way for that long.
+    pub(super) fn note_ends(&mut self, ended: &BTreeMap<Pid, u64>, elapsed: Duration) {
         let now = monotonic_now();
-        let elapsed = self.elapsed();
         for (&pid, &time) in ended {
             let ago = now.saturating_sub(Duration::from_nanos(time));
-            self.port.end(pid, elapsed.saturating_sub(ago));
+            self.selected.end(pid, elapsed.saturating_sub(ago));
         }
     }
 
     /// Who listened on the selected port and has ended.
-    pub(super) fn note_on_port(&self) -> Option<String> {
-        self.port.note(self.table.selected_port()?)
+    pub(super) fn note(&self, targets: &Targets) -> Option<String> {
+        self.selected.note(targets.table.selected_port()?)
+    }
+}
+
+/// At the end: selects who listens on the port now, whether it had a connection or not.
+pub(super) fn settle_selected(targets: &mut Targets) {
+    if targets.table.selected_port().is_some() {
+        let ports = ListeningPorts::read(&targets.proc, targets.table.live());
+        targets.table.follow_listeners(&ports);
     }
 }
 

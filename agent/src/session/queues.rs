@@ -8,18 +8,19 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::Session;
-use crate::causes::one_line;
-use crate::discover::ProcRoot;
-use crate::discover::table::ServiceView;
-use crate::evidence::Pid;
-use crate::evidence::accept_queue::{AcceptQueues, Overflows};
-use crate::kernel::sock_diag::{ListeningSocket, SockDiag};
-use crate::outlet::doctor::State;
+use super::targets::Targets;
+use super::{read, write};
 use owners::Owners;
+use tlsprof_common::Pid;
+use tlsprof_common::causes::one_line;
+use tlsprof_discover::ProcRoot;
+use tlsprof_discover::table::ServiceView;
+use tlsprof_evidence::accept_queue::{AcceptQueues, Overflows};
+use tlsprof_kernel::sock_diag::{ListeningSocket, SockDiag};
+use tlsprof_ledger::SharedLedger;
+use tlsprof_outlet::doctor::State;
 
 /// Time between two readings, at least. The kernel walks through a table of all its
 /// listening sockets for each network namespace.
@@ -61,6 +62,28 @@ impl Queues {
             next: now,
             refusal: None,
         }
+    }
+
+    /// Reads the accept queues into the ledger, if it is time or the last chance.
+    pub(super) fn turn(&mut self, targets: &Targets, ledger: &SharedLedger, last: bool) {
+        if Instant::now() < self.next && !last {
+            return;
+        }
+        let services = targets.table.services();
+        let mut queues = self.read(&targets.proc, &services);
+        let worth = targets.worth_booking(&read(ledger));
+        queues.retain(|name, one| {
+            worth.contains(name) || one.overflows > 0 || one.fullest.length > 0
+        });
+        write(ledger).record_accept_queues(&queues);
+    }
+
+    /// What it means that accept queues could not be read.
+    pub(super) fn note(&self) -> Option<String> {
+        let reason = self.refusal.as_ref()?;
+        Some(format!(
+            "Not all accept queues could be read; their overflows are missing: {reason}."
+        ))
     }
 
     /// Reads the queues of these services.
@@ -197,29 +220,4 @@ fn members(proc: &ProcRoot, services: &[ServiceView<'_>]) -> BTreeMap<PathBuf, V
         }
     }
     members
-}
-
-impl Session {
-    /// Reads the accept queues, if it is time or the last chance.
-    pub(super) fn read_accept_queues(&mut self, last: bool) {
-        if Instant::now() < self.queues.next && !last {
-            return;
-        }
-        let services = self.table.services();
-        let mut queues = self.queues.read(&self.proc, &services);
-        let worth = self.services_worth_booking();
-        queues.retain(|name, one| {
-            worth.contains(name) || one.overflows > 0 || one.fullest.length > 0
-        });
-        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
-        ledger.record_accept_queues(&queues);
-    }
-
-    /// What it means that accept queues could not be read.
-    pub(super) fn note_on_accept_queues(&self) -> Option<String> {
-        let reason = self.queues.refusal.as_ref()?;
-        Some(format!(
-            "Not all accept queues could be read; their overflows are missing: {reason}."
-        ))
-    }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::evidence::Pid;
+use tlsprof_common::Pid;
 
 /// A process that is hit by no sample is read once in so many readings. Less than a period
 /// of samples, mostly, comes so late; nothing is lost.

@@ -2,62 +2,94 @@
 
 mod desk;
 mod division;
-mod packets;
 mod softirqs;
 mod tls;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::PoisonError;
 
-use super::Session;
+use super::cpu::CpuBook;
 use super::spots::Spots;
-use crate::causes::one_line;
-use crate::discover::ProcRoot;
-use crate::discover::interrupts::InterruptTime;
-use crate::discover::table::ProcessTable;
-use crate::evidence::activity::kernel_symbols::KernelFunctions;
-use crate::evidence::activity::{Activity, Mode};
-use crate::evidence::cpu::CpuSample;
-use crate::evidence::fingerprint::compiled;
-use crate::kernel::packets::Packets;
-use crate::ledger::{Code, NetworkEvents, Sampling, SoftirqDivision, TimedPackets};
+use super::targets::Targets;
+use super::{read, write};
 pub(super) use desk::SampleDesk;
 use desk::Scene;
 use tls::tls_of;
+use tlsprof_discover::ProcRoot;
+use tlsprof_discover::table::ProcessTable;
+use tlsprof_evidence::activity::{Activity, Mode};
+use tlsprof_evidence::cpu::CpuSample;
+use tlsprof_evidence::fingerprint::compiled;
+use tlsprof_kernel::load::Loaded;
+use tlsprof_ledger::{Code, NetworkEvents, Sampling, SharedLedger};
+use tlsprof_outlet::flamegraph::Stack;
 
-impl Session {
-    pub(super) fn begin_sampling(&mut self) {
-        self.loaded.start_samples();
-        let sampling = match &self.loaded.samples {
-            Ok(_) => {
-                let functions = KernelFunctions::read().map_err(|error| one_line(&error));
-                self.samples.know_kernel(functions, InterruptTime::read());
-                Sampling::Every(self.loaded.sampling.period())
-            }
+/// The samples of a session: what they show, and the code that they hit.
+pub(super) struct Samples {
+    desk: SampleDesk,
+    spots: Option<Spots>,
+    undecodable: u64,
+}
+
+impl Samples {
+    /// `spots`: the code that they hit is kept, for a flame graph.
+    pub(super) fn new(desk: SampleDesk, spots: bool) -> Self {
+        Self {
+            desk,
+            spots: spots.then(Spots::default),
+            undecodable: 0,
+        }
+    }
+
+    /// Starts sampling.
+    pub(super) fn begin(loaded: &mut Loaded, ledger: &SharedLedger) {
+        loaded.start_samples();
+        let sampling = match &loaded.samples {
+            Ok(_) => Sampling::Every(loaded.sampling.period()),
             Err(reason) => Sampling::Off(reason.clone().into()),
         };
-        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
-        ledger.set_sampling(sampling);
-        ledger.set_softirq_division(softirq_division(&self.loaded.packets));
+        write(ledger).set_sampling(sampling);
+    }
+
+    /// Samples that could not be decoded.
+    pub(super) const fn undecodable(&self) -> u64 {
+        self.undecodable
+    }
+
+    /// What they cannot show, and why.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let unknown = self.desk.kernel_unknown().map(|reason| {
+            format!(
+                "It is not known what the kernel was at work on, so that system time counts as the application's: {reason}."
+            )
+        });
+        let interrupts = self.desk.interrupts_unknown().then(|| {
+            "It is not known whether this kernel counts interrupts to the threads that they hit: they count as system time of these threads.".to_owned()
+        });
+        unknown.into_iter().chain(interrupts).collect()
+    }
+
+    /// Samples by the names of the code that they hit.
+    pub(super) fn stacks(&self) -> BTreeMap<Stack, u64> {
+        self.spots.as_ref().map(Spots::stacks).unwrap_or_default()
     }
 
     /// Takes the samples since the last time: after the process events and mappings
     /// of that time.
-    pub(super) fn take_samples(&mut self) {
-        let calls_seen = self.loaded.connections.calls.is_ok();
-        let Self {
-            loaded,
+    pub(super) fn take(
+        &mut self,
+        loaded: &mut Loaded,
+        targets: &Targets,
+        cpu: &mut CpuBook,
+        ledger: &SharedLedger,
+    ) {
+        let calls_seen = loaded.connections.calls.is_ok();
+        let Targets {
+            proc,
             table,
             registry,
-            samples,
-            spots,
-            proc,
-            undecodable,
-            ledger,
-            readings,
             ..
-        } = self;
-        let ledger = ledger.read().unwrap_or_else(PoisonError::into_inner);
+        } = targets;
+        let ledger = read(ledger);
         let scene = Scene {
             table,
             tls: |service: &str| tls_of(ledger.service(service), calls_seen),
@@ -66,25 +98,30 @@ impl Session {
         let probed = |process| table.maps(process, |image| registry.is_profiled(image));
         loaded.take_samples(|key, value| {
             let Some(sample) = CpuSample::decode(key, value, probed) else {
-                *undecodable += 1;
+                self.undecodable += 1;
                 return;
             };
-            readings.note_sample(sample.process);
-            let shown = samples.take(&scene, &sample);
-            if let (Some(spots), Some(shown)) = (spots.as_mut(), shown) {
+            cpu.note_sample(sample.process);
+            let shown = self.desk.take(&scene, &sample);
+            if let (Some(spots), Some(shown)) = (self.spots.as_mut(), shown) {
                 keep_spot(spots, proc, table, &sample, shown);
             }
         });
     }
 
     /// Books the samples of these services: before the CPU time of the same interval.
-    pub(super) fn book_samples(&mut self, services: &BTreeSet<String>) {
-        let bookings = self.samples.settle(services);
-        let alive = self.table.services();
+    pub(super) fn book(
+        &mut self,
+        services: &BTreeSet<String>,
+        targets: &Targets,
+        ledger: &SharedLedger,
+    ) {
+        let bookings = self.desk.settle(services);
+        let alive = targets.table.services();
         let alive: BTreeSet<&str> = alive.iter().map(|one| one.name.as_str()).collect();
-        self.samples.keep(|name| alive.contains(name));
-        self.samples.ask_again();
-        let mut ledger = self.ledger.write().unwrap_or_else(PoisonError::into_inner);
+        self.desk.keep(|name| alive.contains(name));
+        self.desk.ask_again();
+        let mut ledger = write(ledger);
         for (service, booking) in bookings {
             for ((activity, mode), count) in booking.counts {
                 tracing::debug!(service, ?activity, ?mode, count, "CPU samples");
@@ -101,25 +138,9 @@ impl Session {
             .map(|(name, account)| (Some(name.to_owned()), account.network_events()))
             .collect();
         events.insert(None, ledger.unprofiled_events());
-        for share in self.samples.elsewhere.divide(&events) {
+        for share in self.desk.elsewhere.divide(&events) {
             tracing::debug!(?share, "CPU samples of softirqs");
             ledger.add_samples(&share.service, share.activity, Mode::Softirq, share.samples);
-            ledger.note_timed_softirqs(&share.service, share.activity, share.timed);
-        }
-        ledger.set_softirq_division(softirq_division(&self.loaded.packets));
-    }
-}
-
-fn softirq_division(packets: &Result<Packets, String>) -> SoftirqDivision {
-    match packets {
-        Err(reason) => SoftirqDivision::Events(reason.clone()),
-        Ok(packets) => {
-            let counts = packets.counts();
-            SoftirqDivision::Timed(TimedPackets {
-                all: counts.all,
-                timed: counts.timed,
-                missing: packets.missing().to_vec(),
-            })
         }
     }
 }

@@ -6,22 +6,38 @@ use std::time::Duration;
 
 use super::asking::Asking;
 use super::learned::{Learned, Situation};
-use crate::discover::ProcRoot;
-use crate::discover::table::ProcessTable;
-use crate::evidence::{ConnectionId, Evidence, Handshake, Outcome, Resumption, Role};
+use tlsprof_common::{ConnectionId, Outcome, Resumption, Role};
+use tlsprof_discover::ProcRoot;
+use tlsprof_discover::table::ProcessTable;
+use tlsprof_evidence::{Evidence, Handshake};
 
-/// Most open connections whose port is remembered. Ids grow: the smallest is the
-/// oldest.
+/// Most connections whose port is remembered: about 2 MB. Ids grow: the smallest is the oldest.
 const MOST_CONNECTIONS: usize = 65_536;
 
 /// What is known of signatures, and the ways to learn it.
 #[derive(Default)]
 pub(super) struct Signatures {
-    /// Local port of connections to selected services.
-    connections: BTreeMap<ConnectionId, u16>,
+    ports: Ports,
     learned: Learned,
     /// Questions to TLS ports, if the user wants them.
-    pub asking: Option<Asking>,
+    asking: Option<Asking>,
+}
+
+/// Local ports of open connections to selected services whose handshake was not booked yet.
+#[derive(Debug, Default)]
+struct Ports(BTreeMap<ConnectionId, u16>);
+
+impl Ports {
+    fn remember(&mut self, id: ConnectionId, port: u16) {
+        self.0.insert(id, port);
+        if self.0.len() > MOST_CONNECTIONS {
+            self.0.pop_first();
+        }
+    }
+
+    fn take(&mut self, id: ConnectionId) -> Option<u16> {
+        self.0.remove(&id)
+    }
 }
 
 impl Signatures {
@@ -38,6 +54,30 @@ impl Signatures {
         asking.is_some_and(|asking| asking.is_own(evidence))
     }
 
+    /// Asks TLS ports, if the user wants that.
+    pub(super) fn ask(&mut self, table: &ProcessTable<ProcRoot>) {
+        if let Some(asking) = &mut self.asking {
+            asking.turn(table);
+        }
+    }
+
+    /// Looks whether services that were asked began anew.
+    pub(super) fn follow_restarts(&mut self, table: &ProcessTable<ProcRoot>) {
+        if let Some(asking) = &mut self.asking {
+            asking.follow_restarts(table);
+        }
+    }
+
+    /// What was learned by asking, and what was not.
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.asking.as_ref().map_or_else(Vec::new, Asking::notes)
+    }
+
+    /// Drops what is out of date.
+    pub(super) fn forget(&mut self, now: Duration) {
+        self.learned.forget(now);
+    }
+
     /// Takes note of evidence that is about to be booked, and puts what is known
     /// into a handshake.
     pub(super) fn take(
@@ -49,16 +89,18 @@ impl Signatures {
         match evidence {
             Evidence::Opened(opening) if opening.role == Role::Server => {
                 if table.is_selected(opening.owner.process) {
-                    self.remember(opening.id, opening.port);
+                    self.ports.remember(opening.id, opening.port);
                 }
             }
             Evidence::Closed(connection) => {
-                self.connections.remove(&connection.id);
+                self.ports.take(connection.id);
             }
-            Evidence::Handshake(handshake)
-                if is_encrypted(handshake) && table.is_selected(handshake.process) =>
-            {
-                let port = self.port(handshake);
+            Evidence::Handshake(handshake) => {
+                // A connection has one whose certificate is encrypted.
+                let port = handshake.connection.and_then(|id| self.ports.take(id));
+                if !is_encrypted(handshake) || !table.is_selected(handshake.process) {
+                    return;
+                }
                 self.learn(port, handshake, now);
                 if let Some(asking) = &mut self.asking
                     && let Some(service) = table.service_of(handshake.process)
@@ -69,17 +111,6 @@ impl Signatures {
             }
             _ => {}
         }
-    }
-
-    fn remember(&mut self, id: ConnectionId, port: u16) {
-        self.connections.insert(id, port);
-        if self.connections.len() > MOST_CONNECTIONS {
-            self.connections.pop_first();
-        }
-    }
-
-    fn port(&self, handshake: &Handshake) -> Option<u16> {
-        self.connections.get(&handshake.connection?).copied()
     }
 
     /// Learns from a handshake whose signature was measured; or fills in what
@@ -113,4 +144,21 @@ fn is_encrypted(handshake: &Handshake) -> bool {
     handshake.role == Role::Server
         && handshake.version == "TLS1.3"
         && handshake.resumption == Resumption::None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_bounded_and_the_oldest_go_first() {
+        let mut ports = Ports::default();
+        for id in (1..).take(MOST_CONNECTIONS + 1) {
+            ports.remember(id, 443);
+        }
+        assert_eq!(ports.0.len(), MOST_CONNECTIONS);
+        assert_eq!(ports.take(1), None);
+        assert_eq!(ports.take(2), Some(443));
+        assert_eq!(ports.0.len(), MOST_CONNECTIONS - 1);
+    }
 }

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use tracing::debug;
 
-use crate::causes::one_line;
-use crate::discover::ProcRoot;
-use crate::discover::elf::ElfView;
-use crate::discover::image::{ImageId, Mapping};
-use crate::evidence::Pid;
-use crate::evidence::activity::{Activity, Mode, kernel_symbols};
-use crate::ledger::{Code, Profile, Spot};
-use crate::outlet::flamegraph::Stack;
+use tlsprof_common::causes::one_line;
+use tlsprof_common::{ImageId, Pid};
+use tlsprof_discover::ProcRoot;
+use tlsprof_discover::elf::ElfView;
+use tlsprof_discover::image::Mapping;
+use tlsprof_evidence::activity::{Activity, Mode, kernel_symbols};
+use tlsprof_ledger::{Code, Profile, Spot};
+use tlsprof_outlet::flamegraph::Stack;
 
 /// Images that are kept open until their functions are looked up.
 const MOST_IMAGES: usize = 512;

@@ -9,7 +9,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::evidence::{Connection, ConnectionId, Evidence, LifetimeCpu, ProcessEvent};
+use tlsprof_common::{Connection, ConnectionId, LifetimeCpu, ProcessEvent};
+use tlsprof_evidence::Evidence;
 
 /// Connections kept for each end of the window. Ids grow: the smallest is the oldest.
 const MOST_AT_AN_EDGE: usize = 65_536;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::governor::Duty;
-use crate::attach::registry::Registry;
-use crate::attach::spec::Group;
-use crate::kernel::load::Loaded;
+use tlsprof_attach::registry::Registry;
+use tlsprof_attach::spec::Group;
+use tlsprof_kernel::load::Loaded;
 
 /// So many times as long as it took to attach and release the probes must pass before that is
 /// done again. They are written into the memory of each process that maps the library: with

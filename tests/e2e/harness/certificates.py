@@ -37,30 +37,6 @@ def make_certificate(folder: Path, kind: str) -> Certificate:
     return made
 
 
-@dataclass(frozen=True)
-class Issued:
-    """A certificate for localhost that an authority of its own has signed."""
-
-    certificate: Certificate
-    authority: Path
-
-
-def make_issued(folder: Path) -> Issued:
-    """An authority, and a certificate of it that is no authority itself: strict clients want both."""
-    authority, key = folder / "authority.crt", folder / "authority.key"
-    made = Certificate(folder / "issued.crt", folder / "issued.key", folder / "issued.pem")
-    new = ["openssl", "req", "-x509", *_KEYS["ecdsa"], "-noenc", "-days", "2"]
-    names = ["-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE"]
-    for command in (
-        ["-subj", "/CN=tlsprof test authority", "-out", authority, "-keyout", key],
-        ["-CA", authority, "-CAkey", key, "-subj", "/CN=issued", *names]
-        + ["-out", made.cert, "-keyout", made.key],
-    ):
-        subprocess.run([*new, *map(str, command)], check=True, capture_output=True)
-    made.both.write_text(made.cert.read_text() + made.key.read_text())
-    return Issued(made, authority)
-
-
 def make_chain(folder: Path, intermediates: int) -> Certificate:
     """A certificate with an RSA-2048 key for localhost, and so many that lead to a root, all with
     one RSA-4096 key. `cert` holds what a server is to send: not the root."""

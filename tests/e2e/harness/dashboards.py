@@ -9,11 +9,10 @@ from .paths import ROOT
 
 GRAFANA = ROOT / "dashboards" / "grafana"
 RULES = ROOT / "dashboards" / "rules"
-METRICS_PAGE = ROOT / "docs" / "metrics.md"
+METRICS: dict[str, dict[str, Any]] = json.loads((ROOT / "dashboards" / "metrics.json").read_text())
+"""Type and labels of every metric of the agent, by name."""
 
-_METRIC = re.compile(r"\btlsprof_[a-z0-9_]+")
 _VARIABLE = re.compile(r"\$(\w+)")
-_SUFFIX = re.compile(r"_(bucket|sum|count)$")
 
 
 @dataclass(frozen=True)
@@ -32,10 +31,6 @@ class Query:
     def filled(self, values: dict[str, str]) -> str:
         """The expression with Grafana's variables replaced; every one of them must be known."""
         return _VARIABLE.sub(lambda match: values[match.group(1)], self.expression)
-
-    @property
-    def metrics(self) -> set[str]:
-        return metrics_in(self.expression)
 
 
 def boards() -> dict[str, dict[str, Any]]:
@@ -61,13 +56,3 @@ def queries(board: dict[str, Any]) -> list[Query]:
         for panel in panels(board)
         for target in panel["targets"]
     ]
-
-
-def metrics_in(expression: str) -> set[str]:
-    """Metrics of ours in an expression, histograms by their base name."""
-    return {_SUFFIX.sub("", name) for name in _METRIC.findall(expression)}
-
-
-def documented_metrics() -> set[str]:
-    """Metrics that docs/metrics.md describes in its tables."""
-    return set(re.findall(r"^\| `(tlsprof_[a-z0-9_]+)` \|", METRICS_PAGE.read_text(), re.MULTILINE))

@@ -4,10 +4,12 @@ What was fetched is kept in `CACHE`; remove it to fetch newer packages.
 """
 
 import re
+import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Optional
 
 from .paths import PROGRAMS, TESTS
 from .suites import Suite
@@ -23,14 +25,27 @@ class Release:
 
     suite: str
     packages: tuple[str, ...]
+    base: Optional["Release"] = None
+    """Where the suite does not have all."""
+
+    def unpack(self, folder: Path) -> Path:
+        """Downloads and unpacks all packages; returns where, in the folder, which is empty."""
+        own = folder / self.suite
+        own.mkdir()
+        unpacked = Suite(self.suite, own).unpack(self.packages)
+        if self.base:
+            shutil.copytree(self.base.unpack(folder), unpacked, symlinks=True, dirs_exist_ok=True)
+        return unpacked
 
 
-_WITH_ITS_LIBC = ("libc6", "libssl3t64", "libssl-dev", "libzstd1", "zlib1g")
+_LIBC = ("libc6", "libzstd1", "zlib1g")
+_WITH_ITS_LIBC = ("libssl3t64", "libssl-dev", *_LIBC)
 
 RELEASES = {
     "1.1.1": Release("bullseye", ("libssl1.1", "libssl-dev")),
     "3.5": Release("trixie", _WITH_ITS_LIBC),
     "3.6": Release("sid", _WITH_ITS_LIBC),
+    "4.0": Release("experimental", ("libssl4", "libssl-dev"), base=Release("sid", _LIBC)),
 }
 """By the version of OpenSSL that the suite has, or had when this was written."""
 
@@ -87,6 +102,6 @@ def openssl(version: str) -> OpenSsl:
     if not root.is_dir():
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-            unpacked = Suite(release.suite, Path(folder)).unpack(release.packages)
+            unpacked = release.unpack(Path(folder))
             unpacked.rename(root)  # all or nothing: a run that is cut short leaves no half
     return OpenSsl(root)

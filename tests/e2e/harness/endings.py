@@ -66,6 +66,10 @@ class Client:
             assert received, answer
             answer += received
 
+    def close(self) -> None:
+        """A FIN and nothing else."""
+        self._socket.close()
+
     def notify_and_wait(self) -> None:
         """Sends close_notify, and closes when the server has."""
         with self._socket:
@@ -92,6 +96,35 @@ def notify_after_queries(port: int, version: ssl.TLSVersion, certificate: Certif
     for _ in range(queries):
         client.exchange(b"Q" + struct.pack("!I", 4 + len(POSTGRESQL_QUERY)) + POSTGRESQL_QUERY, ready)
     client.notify_and_wait()
+
+
+def notify_after_commands(port: int, version: ssl.TLSVersion, certificate: Certificate, commands: int) -> None:
+    """The same of Redis."""
+    client = Client(port, version, certificate)
+    for _ in range(commands):
+        client.exchange(b"PING\r\n", b"+PONG\r\n")
+    client.notify_and_wait()
+
+
+TWO_BYTES = b"ok"
+SHORT_REQUEST = b"a request that is no alert"
+
+
+def notify_after_short_answers(port: int, version: ssl.TLSVersion, certificate: Certificate, requests: int) -> None:
+    """The same of a server that answers with two bytes."""
+    client = Client(port, version, certificate)
+    for _ in range(requests):
+        client.exchange(SHORT_REQUEST, TWO_BYTES)
+    client.notify_and_wait()
+
+
+def close_after_short_requests(port: int, version: ssl.TLSVersion, certificate: Certificate, requests: int) -> None:
+    """Two bytes in both directions; then it closes, without a close_notify."""
+    client = Client(port, version, certificate)
+    for _ in range(requests):
+        client.exchange(TWO_BYTES, TWO_BYTES)
+    client.exchange(SHORT_REQUEST, TWO_BYTES)
+    client.close()
 
 
 def check_health(port: int, reset: bool) -> None:

@@ -34,6 +34,10 @@ class Load:
     ciphersuites: Optional[str] = None
     """Cipher suites of TLS 1.3."""
     threads: int = 4
+    rate: float = 0.0
+    """Connections begun a second; 0: as fast as they go."""
+    log: Optional[Path] = None
+    """Gets a line with the monotonic time at which each connection begins."""
     program: Path = LOADGEN
 
     @property
@@ -66,6 +70,10 @@ class Load:
         for option in ("groups", "ciphers", "ciphersuites", "prelude"):
             if getattr(self, option):
                 command += [f"--{option}", getattr(self, option)]
+        if self.rate:
+            command += ["--rate", str(self.rate)]
+        if self.log:
+            command += ["--log", str(self.log)]
         if not self.tickets:
             command.append("--no-ticket")
         return command

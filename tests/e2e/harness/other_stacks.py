@@ -1,14 +1,16 @@
 """Servers whose TLS is not a libssl that could be probed: Go, rustls, Java, GnuTLS, NSS, static."""
 
+import json
 import shutil
 import subprocess
+import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Optional, Sequence
 
 from .certificates import Certificate
 from .paths import PROGRAMS, TESTS
-from .processes import Argument, Process, private_copy
+from .processes import Argument, Process, name_of_copy, private_copy
 from .servers import START_SECONDS, Server, announcing, on_free_port
 
 NSS_NICKNAME = "own"
@@ -40,21 +42,20 @@ def static_http(
     certificate: Certificate,
     tls: str = "any",
     options: Sequence[Argument] = (),
-    name: str = "http",
+    name: Optional[str] = None,
 ) -> Iterator[Server]:
-    """OpenSSL linked in and stripped, a thread per connection; named as Domino's task is, unless
-    the test needs a service of another name."""
-    program = shutil.copy(PROGRAMS / "http", folder / name)
+    """OpenSSL linked in and stripped, a thread per connection."""
+    program = private_copy(PROGRAMS / "http", folder, name)
     with announcing([program, certificate.cert, certificate.key, "--tls", tls, *options]) as server:
         yield server
 
 
 @contextmanager
 def domino(folder: Path, certificate: Certificate, *options: Argument) -> Iterator[Server]:
-    """The same where Domino keeps its tasks, with the one version that it speaks."""
+    """The same where Domino keeps its tasks, named as its task is, with the one version that it speaks."""
     home = folder / "opt" / "hcl" / "domino" / "notes" / "latest" / "linux"
     home.mkdir(parents=True)
-    with static_http(home, certificate, "1.2", options) as server:
+    with static_http(home, certificate, "1.2", options, "http") as server:
         yield server
 
 
@@ -78,14 +79,37 @@ def java(
 
 @contextmanager
 def tomcat(folder: Path, certificate: Certificate) -> Iterator[tuple[Server, Server]]:
-    """Tomcat with its NIO connectors: with TLS, and without. The simple compiler of the virtual
-    machine is soon done, so that the machine itself takes little of the CPU time."""
-    subprocess.run(["make", "--silent", "-C", TESTS, f"OUT={PROGRAMS}", "tomcat"], check=True, timeout=300)
+    """Tomcat with its NIO connectors: with TLS, and without."""
+    with _timed_java(folder, "TomcatServer", certificate.cert, certificate.key, folder) as servers:
+        yield servers
+
+
+@contextmanager
+def jetty(folder: Path, certificate: Certificate) -> Iterator[tuple[Server, Server]]:
+    """Jetty in the same way."""
+    store = folder / "own.p12"
+    export = ["openssl", "pkcs12", "-export", "-in", certificate.cert, "-inkey", certificate.key]
+    subprocess.run([*export, "-out", store, "-passout", "pass:"], check=True, timeout=30)
+    with _timed_java(folder, "JettyServer", store) as servers:
+        yield servers
+
+
+@contextmanager
+def _timed_java(folder: Path, name: str, *arguments: Argument) -> Iterator[tuple[Server, Server]]:
+    """A server of `tests/servers/java`. The simple compiler of the virtual machine is soon done, so that
+    the machine itself takes little of the CPU time."""
+    subprocess.run(["make", "--silent", "-C", TESTS, f"OUT={PROGRAMS}", "java"], check=True, timeout=300)
     command = [_private_java(folder), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]
-    command += ["-cp", f"{PROGRAMS}/tomcat:{PROGRAMS}/tomcat/*", "TomcatServer"]
-    with Process([*command, certificate.cert, certificate.key, folder]) as process:
+    command += ["-cp", f"{PROGRAMS}/java:{PROGRAMS}/java/*", name, *arguments]
+    with Process(command) as process:
         ports = process.wait_for_line("port ", START_SECONDS).split()
         yield Server(int(ports[1]), process), Server(int(ports[3]), process)
+
+
+def engine_times(plain: Server) -> dict[str, int]:
+    """How many TLS engines such a server made, and the nanoseconds of CPU time that their parts took."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{plain.port}/times", timeout=10) as answer:
+        return json.load(answer)
 
 
 def _private_java(folder: Path, name: Optional[str] = None) -> Path:
@@ -97,7 +121,7 @@ def _private_java(folder: Path, name: Optional[str] = None) -> Path:
     (copy / "bin").mkdir(parents=True)
     for part in ("lib", "conf", "release"):
         (copy / part).symlink_to(home / part)
-    return private_copy(found, copy / "bin", name or f"java-{folder.name}")
+    return private_copy(found, copy / "bin", name or name_of_copy("java", folder))
 
 
 @contextmanager

@@ -9,10 +9,19 @@ PROGRAMS = Path(os.environ.get("TLSPROF_TEST_PROGRAMS", ROOT / "target" / "tests
 TLSPROF = Path(os.environ.get("TLSPROF", ROOT / "target" / "ci" / "tlsprof"))
 SERVERS = TESTS / "servers"
 
-SELFTIMED = PROGRAMS / "selftimed"
-LOADGEN = PROGRAMS / "loadgen"
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+"""The process of this test, if several run tests side by side."""
+
+
+def own(name: str) -> Path:
+    """A program of ours. Each worker has copies: a service is known by the name of its program."""
+    return PROGRAMS / WORKER / f"{name}-{WORKER}" if WORKER else PROGRAMS / name
+
+
+SELFTIMED = own("selftimed")
+LOADGEN = own("loadgen")
+HOG = own("hog")
 PRIMITIVES = PROGRAMS / "primitives"
-HOG = PROGRAMS / "hog"
 COROUTINES = PROGRAMS / "coroutines"
 COROUTINE_LIBRARY = PROGRAMS / "libcoroutine.so"
 RECORD_CLOCK = PROGRAMS / "librecordclock.so"

@@ -7,9 +7,11 @@ import signal
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Iterable, Optional, Sequence, Union
 
+from .paths import WORKER
 from .waiting import wait_until
 
 STOP_SECONDS = 10.0
@@ -149,11 +151,11 @@ def run(command: Iterable[Argument], timeout: float = 60.0, **options) -> Proces
 def private_copy(program: str, folder: Path, name: Optional[str] = None) -> Path:
     """A program under a name of its own in `folder`, and so a service of its own: the host and
     other tests may run the same program, and a service is named by its executable. By default the
-    name is that of the program and that of the folder; `name` is for tests of what is said to
-    users of a server that is known by its name."""
+    name is `name_of_copy`; `name` is for tests of what is said to users of a server that is known
+    by its name."""
     found = shutil.which(program)
     assert found, f"{program} is not installed"
-    original, copy = Path(found).resolve(), folder / (name or f"{Path(found).name}-{folder.name}")
+    original, copy = Path(found).resolve(), folder / (name or name_of_copy(found, folder))
     if copy.exists():
         return copy
     try:
@@ -163,12 +165,19 @@ def private_copy(program: str, folder: Path, name: Optional[str] = None) -> Path
     return copy
 
 
+def name_of_copy(program: Union[str, Path], folder: Path) -> str:
+    """The names of the program and of the folder, and of the worker: others have such folders, too."""
+    return "-".join(filter(None, (Path(program).name, folder.name, WORKER)))
+
+
 def children(pid: int) -> list[int]:
     """Direct children of a process."""
     tasks = Path(f"/proc/{pid}/task")
     found = []
     for task in tasks.iterdir():
-        found += [int(child) for child in (task / "children").read_text().split()]
+        # A thread may end meanwhile.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found += [int(child) for child in (task / "children").read_text().split()]
     return found
 
 

@@ -11,9 +11,17 @@ from typing import Any, Iterator, Optional, Sequence
 from .load import Load, Seen, run_load
 from .paths import TLSPROF
 from .processes import Argument, Process
+from .waiting import wait_until
 
 ATTACH_SECONDS = 60.0
 """Bound for attaching to every process of the host and for the last drain."""
+
+LOG = ("--log", "debug")
+"""Options for a log that says when probes are attached."""
+
+DISCOVERY_SECONDS = 10.0
+"""Bound for what appears on the host to be profiled. The promise is a second, on a machine that is not
+busy with something else."""
 
 
 class Service:
@@ -112,10 +120,12 @@ class Profiling:
         *options: Argument,
         timeout: float = ATTACH_SECONDS,
         launcher: Sequence[Argument] = (),
+        form: str = "json",
     ):
-        """`launcher`: a command that runs tlsprof, given as its arguments."""
+        """`launcher`: a command that runs tlsprof, given as its arguments; `form`: of the report."""
         self._launcher = launcher
-        self._output = folder / "report.json"
+        self._form = form
+        self._output = folder / f"report.{form}"
         self._fifo = folder / "finish"
         self._options = options
         self._timeout = timeout
@@ -126,6 +136,11 @@ class Profiling:
     def report(self) -> Report:
         assert self._report, "the profile has not ended"
         return self._report
+
+    @property
+    def text(self) -> str:
+        """The report as it was written."""
+        return self._output.read_text()
 
     @property
     def pid(self) -> int:
@@ -143,12 +158,17 @@ class Profiling:
         assert self._process, "the profile has not begun"
         return self._process.wait_for_line(text)
 
+    def wait_attached(self, library: Argument) -> None:
+        """Waits for probes in an image whose path ends so; `LOG` must be among the options."""
+        attached = re.compile(rf"probes attached path=\S*{re.escape(str(library))}$", re.MULTILINE)
+        wait_until(lambda: attached.search(self.log), f"probes in {library}", DISCOVERY_SECONDS)
+
     def __enter__(self) -> "Profiling":
         self._fifo.unlink(missing_ok=True)
         os.mkfifo(self._fifo)
         command = ["sh", "-c", self.COMMAND, "sh", self._fifo]
         self._process = Process(
-            [*self._launcher, TLSPROF, "report", "--format", "json", "--output", self._output]
+            [*self._launcher, TLSPROF, "report", "--format", self._form, "--output", self._output]
             + [*self._options, "--", *command]
         )
         try:
@@ -164,12 +184,13 @@ class Profiling:
         self._fifo.write_text("\n")
         status = self._process.wait(self._timeout)
         assert status == 0, self._process.describe()
-        self._report = Report(json.loads(self._output.read_text()))
+        if self._form == "json":
+            self._report = Report(json.loads(self.text))
 
     def __exit__(self, exception, *_rest) -> None:
         assert self._process
         with self._process:
-            if not exception and not self._report:
+            if not exception and self._process.alive():
                 self.finish()
 
 

@@ -147,6 +147,7 @@ def _rewrite_stanzas(text: str, codename: str, suite: str) -> str:
 def _other_suite(name: str, codename: str, suite: str) -> Optional[str]:
     if name == codename:
         return suite
-    if name == f"{codename}-security" and suite != "sid" and not suite.endswith("-backports"):
+    has_security = suite not in ("sid", "experimental") and not suite.endswith("-backports")
+    if name == f"{codename}-security" and has_security:
         return f"{suite}-security"
     return None

@@ -110,7 +110,7 @@ TARGETS: dict[str, Target] = {
     "selfserv": Target(other_stacks.selfserv, dhe=True, x448=False, needs=("selfserv", "pk12util")),
     "static-http": Target(other_stacks.static_http, dhe=True),
     "static-http-1.2": Target(
-        lambda *where: other_stacks.static_http(*where, "1.2", name="http-1.2"),
+        lambda *where: other_stacks.static_http(*where, "1.2"),
         versions=("1.2",),
         dhe=True,
     ),

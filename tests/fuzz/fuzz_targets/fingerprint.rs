@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tlsprof::evidence::fingerprint::compiled::{REACH, is_chacha20_poly1305_for};
-use tlsprof::evidence::fingerprint::{Machine, classify_for};
+use tlsprof_evidence::fingerprint::compiled::{REACH, is_chacha20_poly1305_for};
+use tlsprof_evidence::fingerprint::{Machine, classify_for};
 
 fuzz_target!(|input: &[u8]| {
     let Some((&[high, low], code)) = input.split_first_chunk::<2>() else {

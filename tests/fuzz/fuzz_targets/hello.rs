@@ -5,8 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tlsprof::evidence::Role;
-use tlsprof::evidence::hello::{Direction, Exchange, State, TLS_LIMIT};
+use tlsprof_common::Role;
+use tlsprof_evidence::hello::{Direction, Exchange, State, TLS_LIMIT};
 
 fuzz_target!(|input: &[u8]| {
     let chunks = chunks(input);

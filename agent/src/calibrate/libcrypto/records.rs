@@ -8,7 +8,7 @@ use std::ptr::{null, null_mut};
 use libloading::os::unix::Library;
 
 use super::{Pointer, succeeded};
-use crate::advise::{Hash, Protection, Records};
+use tlsprof_advise::{Hash, Protection, Records};
 
 /// Kind of a key for HMAC (obj_mac.h).
 const HMAC: c_int = 855;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::REST;
-use crate::discover::ProcRoot;
-use crate::discover::table::ServiceView;
-use crate::evidence::Pid;
-use crate::kernel::sock_diag::ListeningSocket;
+use tlsprof_common::Pid;
+use tlsprof_discover::ProcRoot;
+use tlsprof_discover::table::ServiceView;
+use tlsprof_kernel::sock_diag::ListeningSocket;
 
 /// Who has a socket open is looked up again after this time: it may be handed on.
 const OWNERS_PERIOD: Duration = Duration::from_secs(60);
@@ -89,7 +89,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::discover::service::ServiceName;
+    use tlsprof_discover::service::ServiceName;
 
     #[test]
     fn a_listener_belongs_to_who_has_it_most_and_else_to_the_latest() {

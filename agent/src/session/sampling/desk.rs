@@ -6,15 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use super::softirqs::Softirqs;
-use crate::discover::interrupts::InterruptTime;
-use crate::discover::table::{ProcessSource, ProcessTable};
-use crate::evidence::Pid;
-use crate::evidence::activity::kernel_symbols::KernelFunctions;
-use crate::evidence::activity::{
+use code::{Codes, Surroundings};
+use tlsprof_common::{InterruptTime, Pid};
+use tlsprof_discover::table::{ProcessSource, ProcessTable};
+use tlsprof_evidence::activity::kernel_symbols::KernelFunctions;
+use tlsprof_evidence::activity::{
     Activity, Basis, KernelWork, Mode, Observed, Place, Tls, Upkeep, UserCode, classify,
 };
-use crate::evidence::cpu::CpuSample;
-use code::{Codes, Surroundings};
+use tlsprof_evidence::cpu::CpuSample;
 
 /// Samples by what they show.
 pub(super) type Counts = BTreeMap<(Activity, Mode), u64>;
@@ -73,7 +72,7 @@ impl Default for SampleDesk {
 }
 
 impl SampleDesk {
-    pub(super) fn know_kernel(
+    pub(in crate::session) fn know_kernel(
         &mut self,
         functions: Result<KernelFunctions, String>,
         interrupts: InterruptTime,
@@ -192,14 +191,8 @@ impl SampleDesk {
         }
         self.asked = self.asked.wrapping_add(1);
         if self.asked.is_multiple_of(ASK_AGAIN) {
-            self.interrupts = InterruptTime::read();
+            self.interrupts = tlsprof_discover::interrupts::read();
         }
-    }
-
-    /// Whether softirqs are in the time of the threads that they interrupt: so where that
-    /// is not known, as in most kernels.
-    pub(super) fn softirqs_are_in_threads(&self) -> bool {
-        self.interrupts != InterruptTime::Apart
     }
 
     /// Whether it is not known if a thread's time has the interrupts that hit it.

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::evidence::activity::{Activity, Packets, Verdict};
-use crate::ledger::NetworkEvents;
+use tlsprof_evidence::activity::{Activity, Packets, Verdict};
+use tlsprof_ledger::NetworkEvents;
 
-use super::division::{Measured, Name, Owed, parts};
+use super::division::{Name, Remainders};
 
 /// Divisions, about one a second, that samples wait for events.
 const MOST_WAITED: u32 = 60;
@@ -15,43 +15,20 @@ const MOST_WAITED: u32 = 60;
 /// is charged with, until they are divided.
 ///
 /// The packet that a softirq was at work on is not known. So its samples are divided by
-/// the time that packets of each service took meanwhile, where packets are timed. Else, and
-/// for packets whose owner is not known, by events: opening by the connections that were
-/// opened, closing by those that ended, sending and receiving by the payload of those that
-/// ended. What is none of the three stays out. Of work on packets whose protocol does not
-/// show yet, as much is TCP's as of the rest. What cannot be divided yet waits for a
-/// minute: later events were not what it was for. Docs: accounting.md, "Whose work".
+/// events: opening by the connections that were opened, closing by those that ended,
+/// sending and receiving by the payload of those that ended. What is none of the three
+/// stays out. Of work on packets whose protocol does not show yet, as much is TCP's as of
+/// the rest. What cannot be divided yet waits for a minute: later events were not what it
+/// was for. Docs: accounting.md, "Whose work".
 #[derive(Debug, Default)]
 pub(super) struct Softirqs {
-    waiting: BTreeMap<Pool, u64>,
+    waiting: BTreeMap<Activity, u64>,
     passed: Passed,
     /// For how many divisions.
-    waited: BTreeMap<Pool, u32>,
+    waited: BTreeMap<Activity, u32>,
     /// How many events were accounted for: of each service, and of the rest of the host.
-    seen: BTreeMap<Pool, BTreeMap<Name, u64>>,
-    /// Since the last division.
-    measured: BTreeMap<Pool, Measured>,
-    owed: BTreeMap<Pool, Owed>,
-}
-
-/// Samples that are divided together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Pool {
-    /// Of an activity.
-    Of(Activity),
-    /// Of packets before it shows what they are: they are [`Activity::SocketIo`], but
-    /// those that open and close pass there, too. To the driver and to IP one packet is
-    /// like another, so it is their number that divides these, where it is known.
-    Passing,
-}
-
-impl Pool {
-    const fn activity(self) -> Activity {
-        match self {
-            Self::Of(activity) => activity,
-            Self::Passing => Activity::SocketIo,
-        }
-    }
+    seen: BTreeMap<Activity, BTreeMap<Name, u64>>,
+    remainders: BTreeMap<Activity, Remainders>,
 }
 
 /// Samples of a service.
@@ -60,8 +37,6 @@ pub(super) struct Share {
     pub service: String,
     pub activity: Activity,
     pub samples: u64,
-    /// Those of them that are its by the time of its packets, and not by events.
-    pub timed: u64,
 }
 
 /// Samples of work on packets since the last division.
@@ -104,7 +79,7 @@ impl Softirqs {
         }
         let activity = verdict.activity;
         if weight(activity, NetworkEvents::default()).is_some() {
-            let waiting = self.waiting.entry(Pool::Of(activity)).or_default();
+            let waiting = self.waiting.entry(activity).or_default();
             *waiting = waiting.saturating_add(count);
         }
     }
@@ -113,69 +88,55 @@ impl Softirqs {
     pub(super) fn waiting(&self) -> impl Iterator<Item = (Activity, u64)> {
         self.waiting
             .iter()
-            .map(|(pool, count)| (pool.activity(), *count))
+            .map(|(activity, count)| (*activity, *count))
     }
 
-    /// Adds so many packets for connections of a service, and their time; `owner` is None
-    /// if it is not known whose these are.
-    pub(super) fn measure(
-        &mut self,
-        activity: Activity,
-        owner: Option<Name>,
-        count: u64,
-        nanos: u64,
-    ) {
-        let passing = self.measured.entry(Pool::Passing).or_default();
-        passing.add(owner.clone(), count);
-        let measured = self.measured.entry(Pool::Of(activity)).or_default();
-        measured.add(owner, nanos);
-    }
-
-    /// Divides what waits by what was measured, and by the events of each service, since
-    /// the last division; `services` has all events so far, None for services that are not
-    /// profiled.
+    /// Divides what waits by the events of each service since the last division;
+    /// `services` has all events so far, None for services that are not profiled.
     pub(super) fn divide(&mut self, services: &BTreeMap<Name, NetworkEvents>) -> Vec<Share> {
         let passed = std::mem::take(&mut self.passed);
-        let waiting = self.waiting.entry(Pool::Passing).or_default();
+        let waiting = self.waiting.entry(Activity::SocketIo).or_default();
         *waiting = waiting.saturating_add(passed.tcp_of_any());
-        let pools: Vec<Pool> = self.waiting.keys().copied().collect();
-        let shares = pools
+        let activities: Vec<Activity> = self.waiting.keys().copied().collect();
+        let shares = activities
             .into_iter()
-            .flat_map(|pool| self.divide_one(pool, services));
+            .flat_map(|activity| self.divide_one(activity, services));
         shares.collect()
     }
 
-    fn divide_one(&mut self, pool: Pool, services: &BTreeMap<Name, NetworkEvents>) -> Vec<Share> {
-        let waiting = self.waiting.entry(pool).or_default();
-        let waited = self.waited.entry(pool).or_default();
-        let measured = self.measured.entry(pool).or_default();
-        let seen = self.seen.entry(pool).or_default();
-        let new = new_events(pool.activity(), services, seen);
-        let parts = parts(measured, &new).filter(|_| *waiting > 0);
-        let Some(parts) = parts else {
+    fn divide_one(
+        &mut self,
+        activity: Activity,
+        services: &BTreeMap<Name, NetworkEvents>,
+    ) -> Vec<Share> {
+        let waiting = self.waiting.entry(activity).or_default();
+        let waited = self.waited.entry(activity).or_default();
+        let seen = self.seen.entry(activity).or_default();
+        let new = new_events(activity, services, seen);
+        let remainders = self.remainders.entry(activity).or_default();
+        let parts = (*waiting > 0).then(|| remainders.allocate(*waiting, &new));
+        let Some(parts) = parts.flatten() else {
             *waited += 1;
             if *waited > MOST_WAITED {
                 (*waiting, *waited) = (0, 0);
             }
             return Vec::new();
         };
-        *waited = 0;
-        *measured = Measured::default();
+        (*waiting, *waited) = (0, 0);
         *seen = services
             .iter()
-            .map(|(name, events)| (name.clone(), weight(pool.activity(), *events).unwrap_or(0)))
+            .map(|(name, events)| (name.clone(), weight(activity, *events).unwrap_or(0)))
             .collect();
-        let owed = self.owed.entry(pool).or_default();
-        let paid = owed.pay(std::mem::take(waiting), &parts).into_iter();
-        paid.filter_map(|paid| {
-            Some(Share {
-                service: paid.service.filter(|_| paid.samples > 0)?,
-                activity: pool.activity(),
-                samples: paid.samples,
-                timed: paid.timed,
+        let whole = parts.into_iter().filter(|(_, samples)| *samples > 0);
+        whole
+            .filter_map(|(service, samples)| {
+                Some(Share {
+                    service: service?,
+                    activity,
+                    samples,
+                })
             })
-        })
-        .collect()
+            .collect()
     }
 }
 

@@ -1,8 +1,8 @@
 //! What is known of TLS in a service, for the rules by which its samples are judged.
 
-use crate::evidence::Outcome;
-use crate::evidence::activity::Tls;
-use crate::ledger::{ConnectionAccount, HandshakeKey, ServiceAccount};
+use tlsprof_common::Outcome;
+use tlsprof_evidence::activity::Tls;
+use tlsprof_ledger::{ConnectionAccount, HandshakeKey, ServiceAccount};
 
 /// Parts of the names of cipher suites without a hash for their MAC (RFC 5116).
 const AUTHENTICATED: [&str; 3] = ["_GCM", "_CCM", CHACHA20];
@@ -47,8 +47,8 @@ fn has_hashed_mac(cipher: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::sample::{connection, handshake};
-    use crate::ledger::{Ledger, Limits};
+    use tlsprof_evidence::sample::{connection, handshake};
+    use tlsprof_ledger::{Ledger, Limits};
 
     fn tls(fill: impl FnOnce(&mut Ledger)) -> Tls {
         let mut ledger = Ledger::new(Limits::default());

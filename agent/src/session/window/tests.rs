@@ -1,7 +1,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed test should stop")]
 
 use super::*;
-use crate::evidence::{Comparison, Handshake, Opening, Owner, Role, Whole, sample};
+use tlsprof_common::{Opening, Owner, Role, Whole};
+use tlsprof_evidence::{Comparison, Handshake, sample};
 
 const fn seconds(number: u64) -> Duration {
     Duration::from_secs(number)

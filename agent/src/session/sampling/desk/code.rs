@@ -3,11 +3,11 @@
 
 use std::io;
 
-pub(super) use crate::discover::memory::Surroundings;
-use crate::evidence::Pid;
-use crate::evidence::activity::Tls;
-use crate::evidence::cpu::CpuSample;
-use crate::evidence::fingerprint::{Answers, Cache, Kind, compiled};
+use tlsprof_common::Pid;
+pub(super) use tlsprof_discover::memory::Surroundings;
+use tlsprof_evidence::activity::Tls;
+use tlsprof_evidence::cpu::CpuSample;
+use tlsprof_evidence::fingerprint::{Answers, Cache, Kind, compiled};
 
 /// Pieces of machine code whose kind is remembered, some 300 bytes each.
 const MAX_CODE: usize = 4096;
@@ -77,7 +77,7 @@ mod tests {
 
     /// Java 17's Poly1305, as compiled, and a place where it was sampled.
     fn compiled_poly1305() -> Surroundings {
-        let text = include_str!("../../../evidence/fingerprint/testdata/compiled.txt");
+        let text = include_str!("../../../../evidence/src/fingerprint/testdata/compiled.txt");
         let mut words = text.lines().nth(1).unwrap().split(' ');
         let digits = words.next().unwrap().as_bytes().as_chunks::<2>().0.iter();
         let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();

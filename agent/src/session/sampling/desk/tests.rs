@@ -1,13 +1,13 @@
 #![allow(clippy::unwrap_used, reason = "a failed test should stop")]
 
 use super::*;
-use crate::discover::Error;
-use crate::discover::image::{Device, Mapping};
-use crate::discover::ports::ListeningPorts;
-use crate::discover::process::{CpuTime, Process, Stat};
-use crate::discover::selection::Selection;
-use crate::discover::service::{Cgroup, service_name};
-use crate::evidence::Pid;
+use tlsprof_common::{Device, Pid};
+use tlsprof_discover::Error;
+use tlsprof_discover::image::Mapping;
+use tlsprof_discover::ports::ListeningPorts;
+use tlsprof_discover::process::{CpuTime, Process, Stat};
+use tlsprof_discover::selection::Selection;
+use tlsprof_discover::service::{Cgroup, service_name};
 
 const SERVER: Pid = 10;
 const OTHER: Pid = 11;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::evidence::activity::{Basis, Mode};
+use tlsprof_evidence::activity::{Basis, Mode};
 
 fn network(activity: Activity) -> Verdict {
     Verdict {
@@ -40,7 +40,6 @@ fn by_events(service: &str, activity: Activity, samples: u64) -> Share {
         service: service.to_owned(),
         activity,
         samples,
-        timed: 0,
     }
 }
 
@@ -86,11 +85,7 @@ fn as_much_of_unknown_packets_is_tcp_as_of_known_ones() {
         // Upkeep of the kernel says nothing about packets.
         softirqs.add(network(Activity::Application), 1000);
         let shares = softirqs.divide(&all(1));
-        assert!(
-            shares
-                .iter()
-                .all(|one| one.service == "a" && one.timed == 0)
-        );
+        assert!(shares.iter().all(|one| one.service == "a"));
         let samples: u64 = shares.iter().map(|one| one.samples).sum();
         assert_eq!(samples, expected);
     }
@@ -170,60 +165,4 @@ fn work_that_belongs_to_no_connection_stays_out() {
         softirqs.divide(&host([("", all), ("a", all), ("b", all)])),
         []
     );
-}
-
-#[test]
-fn where_packets_are_timed_bytes_of_open_connections_count() {
-    let host = |bytes| {
-        host([
-            ("", events(0, 0, 0)),
-            ("long", events(0, 0, 0)),
-            ("short", events(0, 0, bytes)),
-        ])
-    };
-    let of = |name: &str| Some(Some(name.to_owned()));
-    let mut softirqs = Softirqs::default();
-    softirqs.add(network(Activity::SocketIo), 10);
-    assert_eq!(
-        softirqs.divide(&host(1)),
-        [by_events("short", Activity::SocketIo, 10)]
-    );
-    softirqs.measure(Activity::SocketIo, of("long"), 1, 800);
-    softirqs.measure(Activity::SocketIo, of("short"), 1, 200);
-    softirqs.measure(Activity::TcpOpen, of("short"), 1, 1_000_000);
-    softirqs.add(network(Activity::SocketIo), 10);
-    let timed = |service, samples| Share {
-        timed: samples,
-        ..by_events(service, Activity::SocketIo, samples)
-    };
-    assert_eq!(
-        softirqs.divide(&host(2)),
-        [timed("long", 8), timed("short", 2)]
-    );
-    softirqs.add(network(Activity::SocketIo), 10);
-    assert_eq!(
-        softirqs.divide(&host(3)),
-        [by_events("short", Activity::SocketIo, 10)],
-        "times count once"
-    );
-}
-
-#[test]
-fn before_packets_show_what_they_are_their_number_counts() {
-    let all = host([
-        ("", events(0, 0, 0)),
-        ("long", events(0, 0, 7)),
-        ("short", events(5, 5, 0)),
-    ]);
-    let of = |name: &str| Some(Some(name.to_owned()));
-    let mut softirqs = Softirqs::default();
-    softirqs.add(passing(Packets::Any), 10);
-    softirqs.measure(Activity::SocketIo, of("long"), 4, 9_000);
-    softirqs.measure(Activity::TcpOpen, of("short"), 3, 10);
-    softirqs.measure(Activity::TcpClose, of("short"), 3, 10);
-    let timed = |service, samples| Share {
-        timed: samples,
-        ..by_events(service, Activity::SocketIo, samples)
-    };
-    assert_eq!(softirqs.divide(&all), [timed("long", 4), timed("short", 6)]);
 }

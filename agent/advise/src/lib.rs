@@ -1,0 +1,142 @@
+//! What is wrong with a service, and what a change would save.
+//!
+//! Pure: rules over the accounts of the ledger. A finding fires on an effect that was
+//! measured, never on configuration alone: it needs enough data, and a saving that is
+//! worth the change ([`Thresholds`]). Each has a page in `docs/findings/`.
+//!
+//! `rules` says what is found, `costs` what the alternative would cost, `remedies`
+//! what to change in the server at hand.
+
+mod cause;
+mod costs;
+mod finding;
+mod hybrid;
+mod id;
+#[cfg(test)]
+mod pages;
+mod protection;
+mod range;
+mod remedies;
+mod rules;
+mod saving;
+mod server;
+mod subject;
+#[cfg(test)]
+mod tests;
+mod upkeep;
+
+use std::time::Duration;
+
+use tlsprof_common::Role;
+use tlsprof_ledger::{Ledger, ServiceAccount};
+
+pub use costs::{Calibration, Calibrations, CostSource, Costs, Operation, Records, Work};
+pub use finding::{Basis, Evidence, Finding, Observed, Severity};
+pub use hybrid::{Hybrid, X25519MLKEM768};
+pub use id::Id;
+pub use protection::{Hash, Protection};
+pub use range::Range;
+pub use remedies::{Remedy, remedy};
+pub use saving::{Prediction, Saving, Variant};
+pub use server::Server;
+use subject::Subject;
+
+/// When a finding is worth telling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Thresholds {
+    /// Handshakes, or connections or CPU samples where a finding is about these, on which a
+    /// finding must rest.
+    pub min_handshakes: u64,
+    /// Share (0 to 1) of the service's CPU time, or of the time that its handshakes
+    /// take, that the change must save.
+    pub min_saving: f64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            min_handshakes: 100,
+            min_saving: 0.05,
+        }
+    }
+}
+
+/// What a profile was made in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// How long the ledger was kept.
+    pub elapsed: Duration,
+    /// Whether the CPUs have instructions for AES.
+    pub aes_in_hardware: bool,
+    /// How the load tool asks to close each connection after one request, in a sentence
+    /// without a full stop; None if it does not, or is not known.
+    pub client_closes: Option<&'static str>,
+}
+
+/// What is known of a service beside its account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct About<'a> {
+    /// Path of its executable; empty where it is not known.
+    pub executable: &'a str,
+    /// The user named it as what to profile.
+    pub named: bool,
+    /// It listens on a TCP port.
+    pub listens: bool,
+    /// Major and minor version of the OpenSSL that it uses.
+    pub openssl: Option<(u32, u32)>,
+}
+
+/// Findings on all services of the ledger, gravest first. A service that is a client only, such
+/// as a load generator, has none unless the user named it.
+///
+/// `about` is what is known of a service beside the ledger.
+pub fn advise<'a>(
+    ledger: &Ledger,
+    calibrations: &Calibrations,
+    about: impl Fn(&str) -> Option<About<'a>>,
+    setting: Setting,
+    thresholds: Thresholds,
+) -> Vec<Finding> {
+    let costs = Costs::new(ledger, calibrations);
+    let opened = |account: &ServiceAccount| {
+        let server = account.connections.get(&Role::Server);
+        server.map_or(0, |kept| kept.opened)
+    };
+    // The load tool's connections are the many ones.
+    let busiest = ledger.services().max_by_key(|(_, account)| opened(account));
+    let busiest = busiest.map(|(name, _)| name);
+    let services = ledger.services();
+    let mut findings: Vec<Finding> = services
+        .flat_map(|(name, account)| {
+            let about = about(name).unwrap_or_default();
+            let client_closes = setting
+                .client_closes
+                .filter(|_| about.named || busiest == Some(name));
+            let setting = Setting {
+                client_closes,
+                ..setting
+            };
+            let subject = Subject {
+                name,
+                server: Server::of(about.executable),
+                hybrid: Hybrid::of(about.openssl, account),
+                account,
+                now: ledger.now(),
+                setting,
+                costs: &costs,
+                thresholds,
+            };
+            let is_judged = about.named || about.listens || subject.is_server();
+            if is_judged {
+                rules::apply(&subject)
+            } else {
+                Vec::new()
+            }
+        })
+        .collect();
+    findings.sort_by(|a, b| {
+        let by_saving = b.prediction.seconds().total_cmp(&a.prediction.seconds());
+        a.severity.cmp(&b.severity).then(by_saving)
+    });
+    findings
+}

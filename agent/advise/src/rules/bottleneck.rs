@@ -1,0 +1,52 @@
+//! The honest finding.
+
+use crate::subject::Subject;
+use crate::{Evidence, Finding, Id, Observed, Prediction, Severity};
+use tlsprof_common::Role;
+use tlsprof_common::units::{count, percent, time};
+
+/// Less CPU time than this, in seconds, is no load to judge by.
+const LOAD: f64 = 1.0;
+
+/// Part of the handshakes that further threads may have worked on, see
+/// [`Handshake::offloaded`](tlsprof_evidence::Handshake::offloaded).
+const FEW: u64 = 10;
+
+/// TLS handshakes take less than any change to them could be worth. What encryption of
+/// data takes belongs here too, as soon as the ledger tells it.
+pub(super) fn not_tls(subject: &Subject<'_>) -> Option<Finding> {
+    let completed = subject.completed(Role::Server);
+    let connections = subject
+        .connections(Role::Server)
+        .map_or(0, |account| account.opened);
+    let cpu = subject.cpu();
+    let seconds = subject.account.handshake_cpu().as_secs_f64();
+    let offloaded = completed.offloaded > completed.count / FEW;
+    let enough = subject.enough(completed.count.max(connections)) && cpu >= LOAD;
+    if completed.count == 0 || offloaded || !enough || subject.worth(seconds) {
+        return None;
+    }
+    let share = seconds / cpu;
+    let evidence = Evidence {
+        basis: subject.basis(Observed::Handshakes, completed.count),
+        statements: vec![format!(
+            "{} handshakes took {} of {} of CPU ({}). No change to certificate, key exchange or \
+             resumption can save more than that. Encryption of data is not part of this figure.",
+            count(completed.count),
+            time(seconds),
+            time(cpu),
+            percent(share)
+        )],
+        figures: vec![
+            ("handshakes", completed.count as f64),
+            ("handshake_cpu_seconds", seconds),
+            ("handshake_cpu_ratio", share),
+        ],
+    };
+    let title = format!(
+        "TLS handshakes are not the bottleneck: {} of the CPU",
+        percent(share)
+    );
+    let kind = (Id::TlsIsNotTheBottleneck, Role::Server);
+    Some(subject.finding(kind, Severity::Info, title, evidence, Prediction::Nothing))
+}

@@ -1,0 +1,282 @@
+//! Connections that end too soon.
+
+use crate::subject::Subject;
+use crate::upkeep::{PerConnection, own_code, per_connection};
+use crate::{
+    CostSource, Evidence, Finding, Id, Observed, Prediction, Range, Saving, Severity, Variant,
+};
+use tlsprof_common::units::{count, percent, rate, time};
+use tlsprof_common::{Closer, Role};
+use tlsprof_ledger::{ConnectionAccount, Turns};
+
+/// Share of all connections that must have ended alike.
+const ALIKE: f64 = 0.5;
+/// Toward other servers the service decides itself: nearly all must have ended alike.
+const ALIKE_UPSTREAM: f64 = 0.9;
+/// A limit is one that (almost) no connection passes.
+const BEYOND: f64 = 0.01;
+/// Limits to predict for.
+const LIMITS: [u32; 4] = [10, 40, 100, 1000];
+/// The handshakes saved cost what those measured did, to within this share.
+const MARGIN: f64 = 0.05;
+
+/// Connections that one side ended after the same number of turns.
+struct Spike {
+    turns: u32,
+    connections: u64,
+    /// Of all that ended.
+    share: f64,
+}
+
+fn spike<'a>(
+    account: &ConnectionAccount,
+    of: impl Iterator<Item = &'a Turns>,
+) -> Option<(Spike, f64)> {
+    let mut classes: Vec<(u32, u32, u64)> = of.flat_map(Turns::classes).collect();
+    classes.sort_unstable();
+    let (turns, _, _) = *classes
+        .iter()
+        .filter(|(from, to, _)| from == to && *from > 0)
+        .max_by_key(|(.., connections)| *connections)?;
+    let sum = |wanted: &dyn Fn(u32) -> bool| -> u64 {
+        let those = classes.iter().filter(|(from, ..)| wanted(*from));
+        those.map(|(.., connections)| connections).sum()
+    };
+    let connections = sum(&|from| from == turns);
+    let beyond = sum(&|from| from > turns) as f64 / sum(&|_| true) as f64;
+    let share = connections as f64 / account.closed_count() as f64;
+    let spike = Spike {
+        turns,
+        connections,
+        share,
+    };
+    Some((spike, beyond))
+}
+
+/// Connections that the server ends after a fixed number of turns.
+pub(super) fn closed_after_turns(subject: &Subject<'_>) -> Option<Finding> {
+    let account = subject.connections(Role::Server)?;
+    let local = account.closed.get(&Closer::Local)?;
+    let (spike, beyond) = spike(account, std::iter::once(&local.turns))?;
+    if !subject.enough(spike.connections) || spike.share < ALIKE || beyond > BEYOND {
+        return None;
+    }
+    let saving = saving(subject, Role::Server, &spike)?;
+    if !subject.worth(saving.cpu.likely) {
+        return None;
+    }
+    let evidence = evidence(subject, (account, Role::Server), &spike, "the server");
+    Some(if spike.turns == 1 {
+        one_request(subject, evidence, saving)
+    } else {
+        let title = format!(
+            "The server closes connections after exactly {} {}",
+            count(spike.turns.into()),
+            if subject.account.turns_are_requests(Role::Server) {
+                "requests"
+            } else {
+                "turns (may carry several requests)"
+            }
+        );
+        let kind = (Id::ConnectionsClosedAfterNTurns, Role::Server);
+        let prediction = Prediction::Saving(saving);
+        subject.finding(kind, Severity::Medium, title, evidence, prediction)
+    })
+}
+
+/// Connections of one request each, which clients may have asked for.
+fn one_request(subject: &Subject<'_>, mut evidence: Evidence, saving: Saving) -> Finding {
+    let caveat = "clients that ask for the close (Connection: close, HTTP/1.0) get it anyway, and \
+                  others may not send more requests"
+        .to_owned();
+    let title = if subject.account.turns_are_requests(Role::Server) {
+        "Connections carry one request each"
+    } else {
+        "Connections carry one turn each (may carry several requests)"
+    };
+    let prediction = Prediction::AtMost(saving, caveat);
+    let severity = of_bound(&prediction);
+    let kind = (Id::KeepAliveOff, Role::Server);
+    if let Some(asked) = subject.setting.client_closes {
+        let first = format!("The client asked for this: {asked}.");
+        evidence.statements.insert(0, first);
+    }
+    let mut finding = subject.finding(kind, severity, title.to_owned(), evidence, prediction);
+    if subject.setting.client_closes.is_some() {
+        finding.severity = Severity::Info;
+    }
+    finding
+}
+
+/// Connections to other servers that carry one request.
+pub(super) fn upstream(subject: &Subject<'_>) -> Option<Finding> {
+    let account = subject.connections(Role::Client)?;
+    let all = account.closed.values().map(|closed| &closed.turns);
+    let (spike, _) = spike(account, all)?;
+    let alike = spike.turns == 1 && spike.share >= ALIKE_UPSTREAM;
+    if !alike || !subject.enough(spike.connections) {
+        return None;
+    }
+    let saving = saving(subject, Role::Client, &spike)?;
+    if !subject.worth(saving.cpu.likely) {
+        return None;
+    }
+    let caveat = "connections to many servers can be shared less".to_owned();
+    let evidence = evidence(subject, (account, Role::Client), &spike, "one side");
+    let title = "The service opens a connection to another server for each request".to_owned();
+    let prediction = Prediction::AtMost(saving, caveat);
+    let severity = of_bound(&prediction);
+    let kind = (Id::UpstreamKeepAliveOff, Role::Client);
+    Some(subject.finding(kind, severity, title, evidence, prediction))
+}
+
+/// An upper bound alone is nothing grave: clients may be the cause.
+fn of_bound(prediction: &Prediction) -> Severity {
+    let share = prediction
+        .saving()
+        .map_or(0.0, |saving| saving.share.likely);
+    Severity::of_share(share).max(Severity::Medium)
+}
+
+/// What longer connections save: TLS handshakes, and the opening and closing of the TCP
+/// connections.
+fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Saving> {
+    let (handshakes, with_tls) = handshakes(subject, role, spike)?;
+    let own = own_code(subject, role, spike.connections).times(with_tls as f64);
+    let tcp = per_connection(subject.account);
+    let opening = tcp.map_or_else(Range::default, |each| {
+        each.cpu(role).times(spike.connections as f64)
+    });
+    let all = handshakes.plus(opening).plus(own);
+    let at = |limit: u32| all.times(1.0 - f64::from(spike.turns) / f64::from(limit));
+    let mut limits: Vec<u32> = LIMITS
+        .into_iter()
+        .filter(|limit| *limit > spike.turns)
+        .collect();
+    // Beyond a hundred there is hardly more to save.
+    if limits.len() > 1 {
+        limits.retain(|limit| *limit <= 100);
+    }
+    let best = *limits.last()?;
+    let method = method(
+        best,
+        [handshakes.likely, own.likely].map(|cpu| cpu > 0.0),
+        tcp.is_some(),
+    );
+    let mut saving = subject.saving(at(best), CostSource::ThisService, method);
+    saving.variants = limits
+        .iter()
+        .map(|&limit| Variant {
+            change: format!("{} requests a connection", count(limit.into())),
+            share: subject.share(at(limit)),
+        })
+        .collect();
+    Some(saving)
+}
+
+/// The TLS handshakes of those that ended alike: in CPU seconds, and how many.
+fn handshakes(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<(Range, u64)> {
+    let completed = subject.completed(role);
+    // Which connections carry TLS is not kept by their turns. At least so many of those
+    // that ended alike do, as all the others may.
+    let others = subject.connections(role)?.closed_count() - spike.connections;
+    let alike = completed
+        .count
+        .saturating_sub(others)
+        .min(spike.connections);
+    let cpu = completed.cpu * alike as f64 / completed.count.max(1) as f64;
+    Some((Range::around(cpu, cpu * MARGIN), alike))
+}
+
+fn method(limit: u32, [has_tls, has_own]: [bool; 2], has_samples: bool) -> String {
+    let what = match (has_tls, has_samples) {
+        (true, true) => {
+            "TLS handshakes of the connections that would not be opened, and what the kernel takes in \
+             the service's processes to open and close these, threads and processes for them \
+             included"
+        }
+        (true, false) => "TLS handshakes of the connections that would not be opened",
+        (false, _) => {
+            "What the kernel takes in the service's processes to open and close the connections that \
+             would not be opened, threads and processes for them included"
+        }
+    };
+    let own = if has_own {
+        "What the service's own code does for each connection is estimated from its handshakes."
+    } else {
+        "At least: what the service's own code does for each connection cannot be told apart."
+    };
+    format!(
+        "{what}, at {} requests a connection, if the clients go on so long. {own}",
+        count(limit.into())
+    )
+}
+
+fn evidence(
+    subject: &Subject<'_>,
+    (account, role): (&ConnectionAccount, Role),
+    spike: &Spike,
+    closer: &str,
+) -> Evidence {
+    let noun = if spike.turns == 1 { "turn" } else { "turns" };
+    let closed = account.closed_count();
+    let mut statements = vec![format!(
+        "{} of {} connections ({}) were closed by {closer} after exactly {} {noun}.",
+        count(spike.connections),
+        count(closed),
+        percent(spike.share),
+        count(spike.turns.into()),
+    )];
+    if account.time_wait_created > 0 {
+        statements.push(format!(
+            "They left {} TIME_WAIT sockets ({}).",
+            count(account.time_wait_created),
+            rate(
+                account.time_wait_created,
+                subject.setting.elapsed.as_secs_f64()
+            )
+        ));
+    }
+    let each = per_connection(subject.account);
+    let measured = each.filter(|each| each.cpu(role).likely > 0.0);
+    statements.extend(measured.map(|each| opening_in_words(&each, role)));
+    Evidence {
+        basis: subject.basis(Observed::Connections, closed),
+        statements,
+        figures: vec![
+            (
+                "open_and_close_seconds",
+                each.map_or(0.0, |each| each.cpu(role).likely),
+            ),
+            (
+                "open_and_close_softirq_seconds",
+                each.map_or(0.0, |each| each.softirq),
+            ),
+            ("connections", closed as f64),
+            ("alike_connections", spike.connections as f64),
+            ("turns", f64::from(spike.turns)),
+            ("time_wait_created", account.time_wait_created as f64),
+        ],
+    }
+}
+
+fn opening_in_words(each: &PerConnection, role: Role) -> String {
+    let mut text = format!(
+        "To open and close a connection takes {} of CPU in the service's processes",
+        time(each.cpu(role).likely)
+    );
+    if role == Role::Server && each.threads.likely > 0.0 {
+        text.push_str(&format!(
+            ", {} of it to start and end threads or processes",
+            time(each.threads.likely)
+        ));
+    }
+    if each.softirq > 0.0 {
+        text.push_str(&format!(
+            "; about {} more outside of them, in the kernel's softirqs",
+            time(each.softirq)
+        ));
+    }
+    text.push('.');
+    text
+}

@@ -1,0 +1,316 @@
+//! Key exchange: slow groups, and what post-quantum groups cost.
+
+use std::collections::BTreeMap;
+
+use crate::costs::in_steps;
+use crate::hybrid::X25519MLKEM768;
+use crate::subject::{Subject, Tally, whole};
+use crate::{
+    CostSource, Evidence, Finding, Hybrid, Id, Observed, Operation, Prediction, Range, Severity,
+};
+use tlsprof_common::units::{count, percent, time};
+use tlsprof_common::{Outcome, Role};
+use tlsprof_ledger::{Alternatives, HandshakeKey};
+
+/// The groups that others are compared with; both are of 128 bits.
+const X25519: &str = "x25519";
+const P256: &str = "secp256r1";
+
+/// A hybrid group that costs a multiple of X25519MLKEM768: P-384 is most of it.
+const SLOW_HYBRID: &str = "SecP384r1MLKEM1024";
+
+/// Groups that cost a multiple of X25519 in every library, or of X25519MLKEM768. RSA key transport is none
+/// of them: beside an RSA certificate it costs no more than ECDHE with its signature.
+fn is_slow(group: &str) -> bool {
+    matches!(group, "secp384r1" | "secp521r1" | "x448" | SLOW_HYBRID)
+        || ["ffdhe", "dhe_", "brainpool", "sect"]
+            .iter()
+            .any(|family| group.starts_with(family))
+}
+
+/// Handshakes with one slow group, as far as their clients offered a faster one.
+struct Slow {
+    group: &'static str,
+    all: Tally,
+    offers: Alternatives,
+    hybrid: Hybrid,
+}
+
+impl Slow {
+    /// Clients whose ClientHello was read, by the group that they would get instead. A hybrid
+    /// group comes first where both sides have it, and nothing less takes the place of one.
+    fn offered(&self) -> [(u64, &'static str); 3] {
+        let Alternatives {
+            x25519,
+            hybrid,
+            secp256r1_only,
+            ..
+        } = self.offers;
+        match (self.group, self.hybrid) {
+            (SLOW_HYBRID, _) => [(hybrid, X25519MLKEM768), (0, X25519), (0, P256)],
+            (_, Hybrid::Has) => [
+                (hybrid, X25519MLKEM768),
+                (x25519.saturating_sub(hybrid), X25519),
+                (secp256r1_only, P256),
+            ],
+            _ => [
+                (0, X25519MLKEM768),
+                (x25519, X25519),
+                (secp256r1_only, P256),
+            ],
+        }
+    }
+
+    /// How many clients offered a faster group.
+    fn offers(&self) -> u64 {
+        self.offered().iter().map(|(number, _)| number).sum()
+    }
+
+    /// The faster group that most would get.
+    fn faster(&self) -> &'static str {
+        let most = self
+            .offered()
+            .into_iter()
+            .rev()
+            .max_by_key(|(number, _)| *number);
+        most.map_or(X25519, |(_, group)| group)
+    }
+
+    /// How many handshakes would use which group: clients whose ClientHello was read speak for
+    /// the rest.
+    fn spared(&self) -> [(f64, &'static str); 3] {
+        let share = self.all.count as f64 / self.offers.hellos as f64;
+        self.offered()
+            .map(|(number, group)| (number as f64 * share, group))
+    }
+
+    fn affected(&self) -> f64 {
+        self.spared().iter().map(|(number, _)| number).sum()
+    }
+
+    fn saving(&self, subject: &Subject<'_>) -> Option<(Range, CostSource)> {
+        let mut sum = (Range::default(), CostSource::ThisService);
+        for (number, to) in self
+            .spared()
+            .into_iter()
+            .filter(|(number, _)| *number > 0.0)
+        {
+            let from = Operation::KeyExchange(self.group);
+            let to = Operation::KeyExchange(to);
+            let (each, source) = subject.costs.saved(subject.name, from, to)?;
+            sum = (sum.0.plus(each.times(number)), sum.1.max(source));
+        }
+        Some(sum)
+    }
+
+    /// What the key exchange of the affected takes now: more cannot be saved.
+    fn bound(&self, subject: &Subject<'_>) -> f64 {
+        let step = in_steps(subject.account, Operation::KeyExchange(self.group));
+        let each = step.map_or_else(|| self.all.each(), |step| step.likely);
+        each * self.affected()
+    }
+}
+
+fn with_group(group: &'static str) -> impl Fn(&HandshakeKey) -> bool {
+    move |key| key.role == Role::Server && key.outcome == Outcome::Completed && key.group == group
+}
+
+fn slow_groups(subject: &Subject<'_>) -> Vec<Slow> {
+    let Some(role) = subject.role(Role::Server) else {
+        return Vec::new();
+    };
+    let mut by_group: BTreeMap<&'static str, Alternatives> = BTreeMap::new();
+    for (chosen, offers) in &role.hellos.consequences.chosen {
+        if is_slow(chosen.group) {
+            let sum = by_group.entry(chosen.group).or_default();
+            *sum = sum.plus(*offers);
+        }
+    }
+    let groups = by_group.into_iter().map(|(group, offers)| Slow {
+        group,
+        all: subject.handshakes(with_group(group)),
+        offers,
+        hybrid: subject.hybrid,
+    });
+    let mut groups: Vec<Slow> = groups.filter(|slow| slow.affected() > 0.0).collect();
+    groups.sort_by_key(|slow| std::cmp::Reverse(slow.all.count));
+    groups
+}
+
+/// Handshakes with a slow group whose clients offered a faster one.
+pub(super) fn slow(subject: &Subject<'_>) -> Option<Finding> {
+    let groups = slow_groups(subject);
+    let first = groups.first()?;
+    let affected: f64 = groups.iter().map(Slow::affected).sum();
+    let affected_count = whole(affected);
+    if !subject.enough(affected_count) {
+        return None;
+    }
+    let prediction = predict(subject, &groups)?;
+    let title = format!(
+        "Key exchange uses {}, though clients offer {}, which is faster",
+        in_words(first.group),
+        in_words(first.faster())
+    );
+    let evidence = Evidence {
+        basis: subject.basis(Observed::Handshakes, affected_count),
+        statements: groups.iter().map(|one| statement(subject, one)).collect(),
+        figures: vec![
+            ("affected_handshakes", affected.round()),
+            (
+                "handshakes",
+                groups.iter().map(|one| one.all.count as f64).sum(),
+            ),
+            ("offered_faster_ratio", {
+                let hellos: u64 = groups.iter().map(|one| one.offers.hellos).sum();
+                let faster: u64 = groups.iter().map(Slow::offers).sum();
+                faster as f64 / hellos as f64
+            }),
+        ],
+    };
+    let kind = (Id::SlowKeyExchange, Role::Server);
+    Some(subject.finding(kind, Severity::Medium, title, evidence, prediction))
+}
+
+/// The saving over all slow groups; None where it is not worth a change.
+fn predict(subject: &Subject<'_>, groups: &[Slow]) -> Option<Prediction> {
+    let savings: Option<Vec<_>> = groups.iter().map(|slow| slow.saving(subject)).collect();
+    if let Some(savings) = savings {
+        let cpu = savings
+            .iter()
+            .fold(Range::default(), |sum, one| sum.plus(one.0));
+        let source = savings.iter().map(|one| one.1).max()?;
+        let method = format!(
+            "Estimate: (current cost - cost with the faster group) x affected handshakes; the faster \
+             group was measured in {}.",
+            source.words()
+        );
+        return subject
+            .worth(cpu.likely)
+            .then(|| Prediction::Saving(subject.saving(cpu, source, method)));
+    }
+    let bound: f64 = groups.iter().map(|slow| slow.bound(subject)).sum();
+    subject.worth(bound).then(|| {
+        Prediction::Unknown(format!(
+            "no handshake with the faster group was measured on this host, and {}",
+            subject.costs.no_calibration(subject.name)
+        ))
+    })
+}
+
+fn statement(subject: &Subject<'_>, slow: &Slow) -> String {
+    let offered = slow.offers();
+    let faster: Vec<String> = slow
+        .offered()
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(_, group)| in_words(group))
+        .collect();
+    let who = if offered == slow.offers.hellos {
+        format!("all {} clients whose ClientHello was read", count(offered))
+    } else {
+        format!(
+            "{} of {} clients whose ClientHello was read ({})",
+            count(offered),
+            count(slow.offers.hellos),
+            percent(offered as f64 / slow.offers.hellos as f64)
+        )
+    };
+    let mut text = format!(
+        "{} handshakes used {}; {who} offered {}.",
+        count(slow.all.count),
+        in_words(slow.group),
+        faster.join(" or "),
+    );
+    match in_steps(subject.account, Operation::KeyExchange(slow.group)) {
+        Some(step) => text.push_str(&format!(
+            " Cost of the key exchange: {} of CPU per handshake.",
+            time(step.likely)
+        )),
+        None if slow.all.count > 0 => text.push_str(&format!(
+            " Cost of such a handshake: {} of CPU.",
+            time(slow.all.each())
+        )),
+        None => {}
+    }
+    text
+}
+
+/// A group by the name that server configurations have.
+fn in_words(group: &str) -> String {
+    match group {
+        "secp256r1" => "P-256".to_owned(),
+        "secp384r1" => "P-384".to_owned(),
+        "secp521r1" => "P-521".to_owned(),
+        "x25519" => "X25519".to_owned(),
+        "x448" => "X448".to_owned(),
+        dhe => dhe
+            .strip_prefix("dhe_")
+            .map_or_else(|| dhe.to_owned(), |bits| format!("DHE with {bits} bits")),
+    }
+}
+
+/// Groups that withstand a quantum computer, with what they are without.
+const POST_QUANTUM: [(&str, &str); 5] = [
+    (X25519MLKEM768, X25519),
+    ("SecP256r1MLKEM768", P256),
+    (SLOW_HYBRID, "secp384r1"),
+    ("MLKEM768", X25519),
+    ("MLKEM1024", X25519),
+];
+
+/// What post-quantum key exchange costs: a fact, at any share of the CPU.
+pub(super) fn post_quantum(subject: &Subject<'_>) -> Option<Finding> {
+    let used =
+        POST_QUANTUM.map(|(group, plain)| (group, plain, subject.handshakes(with_group(group))));
+    let (group, plain, tally) = used.into_iter().max_by_key(|(.., tally)| tally.count)?;
+    if !subject.enough(tally.count) {
+        return None;
+    }
+    let (from, to) = (Operation::KeyExchange(group), Operation::KeyExchange(plain));
+    let present = in_steps(subject.account, from);
+    let mut statements = vec![format!(
+        "{} handshakes used {group}, which withstands a quantum computer.",
+        count(tally.count)
+    )];
+    if let Some(present) = present {
+        statements.push(format!(
+            "Cost of its key exchange: {} of CPU per handshake, {} of the service's CPU in all.",
+            time(present.likely),
+            subject.share_in_words(present.likely * tally.count as f64)
+        ));
+    }
+    let prediction = match subject.costs.saved(subject.name, from, to) {
+        Some((each, source)) => {
+            let method = format!(
+                "This is what that protection costs beyond {} alone, measured in {}: no advice to do \
+                 without, it is worth it.",
+                in_words(plain),
+                source.words()
+            );
+            let cpu = each.times(tally.count as f64);
+            Prediction::Saving(subject.saving(cpu, source, method))
+        }
+        None => Prediction::Unknown(format!(
+            "no handshake with {} alone was measured on this host, and {}",
+            in_words(plain),
+            subject.costs.no_calibration(subject.name)
+        )),
+    };
+    let evidence = Evidence {
+        basis: subject.basis(Observed::Handshakes, tally.count),
+        statements,
+        figures: vec![
+            ("handshakes", tally.count as f64),
+            (
+                "key_exchange_seconds",
+                present.map_or(0.0, |present| present.likely),
+            ),
+        ],
+    };
+    let title = format!("Post-quantum key exchange ({group}): what it costs, and why to keep it");
+    let kind = (Id::PostQuantumCost, Role::Server);
+    let mut finding = subject.finding(kind, Severity::Info, title, evidence, prediction);
+    finding.severity = Severity::Info;
+    Some(finding)
+}

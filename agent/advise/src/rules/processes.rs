@@ -1,0 +1,111 @@
+//! A process for each connection.
+
+use crate::subject::Subject;
+use crate::upkeep::{of_processes, processes_per_connection, sampled};
+use crate::{CostSource, Evidence, Finding, Id, Observed, Prediction, Range, Severity};
+use tlsprof_common::Role;
+use tlsprof_common::units::{count, time};
+use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
+use tlsprof_ledger::ServiceAccount;
+
+/// What processes cost, in samples.
+struct Cost {
+    /// Forking, executing, linking, mapping, ending, and all that they do before their
+    /// first handshake.
+    upkeep: u64,
+    /// The rest that is no handshake and no socket call: their task, and their own end.
+    rest: u64,
+}
+
+impl Cost {
+    fn of(account: &ServiceAccount) -> Option<Self> {
+        let activities = &account.activities;
+        if activities.samples() == 0 {
+            return None;
+        }
+        let samples = |activity| -> u64 {
+            let modes = [Mode::User, Mode::System].iter();
+            modes
+                .map(|mode| activities.part(activity, *mode).samples)
+                .sum()
+        };
+        let outside = of_processes(account);
+        let all = samples(Activity::Encryption) + samples(Activity::Application);
+        Some(Self {
+            upkeep: outside + activities.upkeep(Upkeep::HandshakeMemory),
+            rest: all.saturating_sub(outside),
+        })
+    }
+
+    fn range(&self, account: &ServiceAccount) -> Range {
+        Range {
+            high: sampled(account, self.upkeep + self.rest).high,
+            ..sampled(account, self.upkeep)
+        }
+    }
+}
+
+pub(super) fn per_connection(subject: &Subject<'_>) -> Option<Finding> {
+    let account = subject.connections(Role::Server)?;
+    if !subject.enough(account.opened) || processes_per_connection(subject.account).is_none() {
+        return None;
+    }
+    let processes = subject.account.processes;
+    let cost = Cost::of(subject.account);
+    let range = cost.as_ref().map(|cost| cost.range(subject.account));
+    let prediction = predict(subject, range)?;
+    let evidence = Evidence {
+        basis: subject.basis(Observed::Connections, account.opened),
+        statements: statements(subject, account.opened, range),
+        figures: vec![
+            ("connections", account.opened as f64),
+            ("processes_forked", processes.forked as f64),
+            ("programs_executed", processes.executed as f64),
+            (
+                "seconds_per_process",
+                range.map_or(0.0, |range| range.likely / processes.forked.max(1) as f64),
+            ),
+        ],
+    };
+    let title = "A process is started for each connection".to_owned();
+    let kind = (Id::ProcessPerConnection, Role::Server);
+    Some(subject.finding(kind, Severity::Medium, title, evidence, prediction))
+}
+
+fn predict(subject: &Subject<'_>, range: Option<Range>) -> Option<Prediction> {
+    let Some(range) = range else {
+        return Some(Prediction::Unknown(
+            "what a process costs is known by CPU samples, and there are none".to_owned(),
+        ));
+    };
+    let method = "What it takes to fork, execute and end processes, to link programs and to map \
+                  their memory, and all that processes do before their first handshake, by samples. \
+                  At most, all that is no handshake and no socket call.";
+    subject.worth(range.likely).then(|| {
+        Prediction::Saving(subject.saving(range, CostSource::ThisService, method.to_owned()))
+    })
+}
+
+fn statements(subject: &Subject<'_>, opened: u64, range: Option<Range>) -> Vec<String> {
+    let processes = subject.account.processes;
+    let mut statement = format!(
+        "{} connections were opened, and {} processes started",
+        count(opened),
+        count(processes.forked)
+    );
+    if processes.executed > 0 {
+        statement.push_str(&format!(
+            ", of which {} loaded a program anew",
+            count(processes.executed.min(processes.forked))
+        ));
+    }
+    statement.push('.');
+    let each = range.map(|range| {
+        format!(
+            "To have a process takes {} of CPU, {} of the service's CPU in all.",
+            time(range.likely / processes.forked.max(1) as f64),
+            subject.share_in_words(range.likely)
+        )
+    });
+    std::iter::once(statement).chain(each).collect()
+}

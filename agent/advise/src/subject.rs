@@ -1,0 +1,212 @@
+//! The service that rules look at, and what they have in common.
+
+use std::time::Duration;
+
+use tlsprof_common::units::{percent, share_of_cpu};
+use tlsprof_common::{Outcome, Role};
+use tlsprof_ledger::{ConnectionAccount, HandshakeKey, HandshakeSum, RoleAccount, ServiceAccount};
+
+use super::{
+    Basis, CostSource, Costs, Evidence, Finding, Hybrid, Id, Observed, Prediction, Range, Saving,
+    Server, Setting, Severity, Thresholds, remedy,
+};
+
+/// Why nothing is predicted of a service that spent more on handshakes than in all.
+const DISAGREEMENT: &str =
+    "the clocks of its handshakes and the kernel's account of its CPU time disagree";
+
+/// No change saves this part of a service's CPU time.
+const NEARLY_ALL: f64 = 0.99;
+
+/// A service under the eyes of the rules.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Subject<'a> {
+    pub name: &'a str,
+    pub server: Server,
+    pub hybrid: Hybrid,
+    pub account: &'a ServiceAccount,
+    /// The ledger's clock.
+    pub now: Duration,
+    pub setting: Setting,
+    pub costs: &'a Costs<'a>,
+    pub thresholds: Thresholds,
+}
+
+/// Handshakes of a kind together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub count: u64,
+    /// Those of them whose CPU time is a lower bound.
+    pub offloaded: u64,
+    /// CPU time, in seconds.
+    pub cpu: f64,
+}
+
+impl Tally {
+    /// CPU time of one, in seconds; 0 where there is none.
+    pub fn each(self) -> f64 {
+        match self.count {
+            0 => 0.0,
+            count => self.cpu / count as f64,
+        }
+    }
+}
+
+impl<'a> Subject<'a> {
+    pub fn role(&self, role: Role) -> Option<&'a RoleAccount> {
+        self.account.roles.get(&role)
+    }
+
+    pub fn connections(&self, role: Role) -> Option<&'a ConnectionAccount> {
+        self.account.connections.get(&role)
+    }
+
+    /// Handshakes of a kind.
+    pub fn handshakes(&self, wanted: impl Fn(&HandshakeKey) -> bool) -> Tally {
+        let those = self
+            .account
+            .handshakes
+            .iter()
+            .filter(|(key, _)| wanted(key));
+        those.fold(Tally::default(), |tally, (_, sum)| tally.plus(sum))
+    }
+
+    /// Completed handshakes in a role.
+    pub fn completed(&self, role: Role) -> Tally {
+        self.handshakes(|key| key.role == role && key.outcome == Outcome::Completed)
+    }
+
+    /// CPU time of the service in seconds. Not less than that of its handshakes: see
+    /// [`agrees`](Self::agrees).
+    pub fn cpu(&self) -> f64 {
+        let all = self.account.cpu().as_secs_f64();
+        all.max(self.account.handshake_cpu().as_secs_f64())
+    }
+
+    /// Whether the CPU time of the service has room for that of its handshakes.
+    pub fn agrees(&self) -> bool {
+        let handshakes = self.account.handshake_cpu().as_secs_f64();
+        handshakes <= 0.0 || share_of_cpu(handshakes, self.account.cpu().as_secs_f64()).is_some()
+    }
+
+    /// Whether so many handshakes or connections are enough to go on.
+    pub const fn enough(&self, count: u64) -> bool {
+        count >= self.thresholds.min_handshakes
+    }
+
+    /// Whether so many CPU seconds saved are worth a change.
+    pub fn worth(&self, seconds: f64) -> bool {
+        let cpu = self.cpu();
+        cpu > 0.0 && seconds / cpu >= self.thresholds.min_saving
+    }
+
+    /// A saving of so many CPU seconds. Not below zero: a rule fires on a saving.
+    pub fn saving(&self, cpu: Range, source: CostSource, method: String) -> Saving {
+        let cpu = cpu.map(|seconds| seconds.max(0.0));
+        Saving {
+            cpu,
+            share: self.share(cpu),
+            source,
+            method,
+            variants: Vec::new(),
+        }
+    }
+
+    /// CPU seconds as a share (0 to 1) of the service's.
+    pub fn share(&self, cpu: Range) -> Range {
+        let all = self.cpu();
+        cpu.map(|seconds| {
+            if all > 0.0 {
+                (seconds / all).clamp(0.0, 1.0)
+            } else {
+                0.0
+            }
+        })
+    }
+
+    /// CPU seconds in words, as a share of the service's.
+    pub fn share_in_words(&self, seconds: f64) -> String {
+        match self.agrees() {
+            true => percent(self.share(Range::around(seconds, 0.0)).likely),
+            false => "an unknown share".to_owned(),
+        }
+    }
+
+    /// A prediction, if it can be true.
+    fn credible(&self, prediction: Prediction) -> Prediction {
+        match prediction.saving() {
+            Some(_) if !self.agrees() => Prediction::Unknown(DISAGREEMENT.to_owned()),
+            Some(saving) if saving.share.likely >= NEARLY_ALL => Prediction::Unknown(
+                "it would be all of the service's CPU, by costs that do not fit this profile"
+                    .to_owned(),
+            ),
+            _ => prediction,
+        }
+    }
+
+    pub const fn basis(&self, observed: Observed, count: u64) -> Basis {
+        Basis {
+            observed,
+            count,
+            elapsed: self.setting.elapsed,
+        }
+    }
+
+    /// Whether others connect to the service: one that only connects to others is a
+    /// client, such as a load generator, and to be cheap is not its task.
+    pub fn is_server(&self) -> bool {
+        let connected = |account: &ConnectionAccount| account.opened > 0;
+        self.connections(Role::Server).is_some_and(connected)
+            || self.completed(Role::Server).count > 0
+    }
+
+    /// A finding in a role; its severity is that of the saving, or of `otherwise`. In
+    /// the client role of what is no server it is low at most.
+    pub fn finding(
+        &self,
+        (id, role): (Id, Role),
+        otherwise: Severity,
+        title: String,
+        evidence: Evidence,
+        prediction: Prediction,
+    ) -> Finding {
+        let prediction = self.credible(prediction);
+        let severity = match &prediction {
+            Prediction::Saving(saving) => Severity::of_share(saving.share.likely),
+            _ if role == Role::Client && prediction.saving().is_some() && !self.is_server() => {
+                Severity::Low
+            }
+            _ => otherwise,
+        };
+        Finding {
+            id,
+            service: self.name.to_owned(),
+            role,
+            severity,
+            title,
+            evidence,
+            prediction,
+            remedy: remedy(id, role, (self.server, self.hybrid)),
+        }
+    }
+}
+
+impl Tally {
+    fn plus(self, sum: &HandshakeSum) -> Self {
+        Self {
+            count: self.count + sum.count,
+            offloaded: self.offloaded + sum.offloaded,
+            cpu: self.cpu + sum.cpu.as_secs_f64(),
+        }
+    }
+}
+
+/// A count that shares were taken of, as a whole number.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count"
+)]
+pub fn whole(count: f64) -> u64 {
+    count.round() as u64
+}

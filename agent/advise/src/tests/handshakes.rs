@@ -1,0 +1,356 @@
+//! Key exchange, certificates and resumption.
+
+use std::time::Duration;
+
+use super::{
+    ENOUGH, SERVICE, check, find, found, handshake, hello, is_unknown, ledger, likely_seconds,
+    of_fixture,
+};
+use crate::{Calibration, CostSource, Id, Operation, Prediction, Range, Severity};
+use tlsprof_common::{Outcome, Resumption, Role, Source};
+use tlsprof_evidence::Handshake;
+use tlsprof_evidence::hello::{Facts, fixture};
+use tlsprof_ledger::Ledger;
+
+const X25519: u16 = 29;
+const P256: u16 = 23;
+const P384: u16 = 24;
+const ECDSA: u16 = 0x0403;
+const RSA_PSS: u16 = 0x0804;
+
+fn p384(groups: &[u16]) -> Handshake {
+    Handshake {
+        hello: hello(groups, &[RSA_PSS]),
+        ..handshake("secp384r1", "rsa_2048", [1100, 900])
+    }
+}
+
+/// Twenty handshakes with X25519, which tell its cost.
+pub(super) fn with_x25519(ledger: &mut Ledger) {
+    for _ in 0..20 {
+        ledger.record(SERVICE, &handshake("x25519", "rsa_2048", [100, 900]));
+    }
+}
+
+pub(super) fn slow(number: u64, groups: &[u16]) -> Ledger {
+    let mut ledger = ledger(number, |ledger| ledger.record(SERVICE, &p384(groups)));
+    with_x25519(&mut ledger);
+    ledger
+}
+
+#[test]
+fn slow_key_exchange_at_its_thresholds() {
+    // 100 times 1 ms.
+    check(Id::SlowKeyExchange, 2.0, |n| slow(n, &[P384, X25519]));
+}
+
+#[test]
+fn slow_key_exchange_predicts_the_difference_of_the_steps() {
+    let finding = find(slow(100, &[P384, X25519]), 0.4, Id::SlowKeyExchange).unwrap();
+    assert!((likely_seconds(&finding) - 0.1).abs() < 1e-9);
+    let saving = finding.prediction.saving().unwrap();
+    assert_eq!(saving.source, CostSource::ThisService);
+    assert!((saving.share.likely - 0.25).abs() < 1e-9);
+    assert!(saving.share.low < 0.25 && saving.share.high > 0.25);
+    assert_eq!(finding.severity, Severity::High);
+}
+
+#[test]
+fn nothing_is_predicted_where_the_accounts_disagree() {
+    // Handshakes of 0.244 s.
+    for (cpu, predicted) in [(0.25, true), (0.24, true), (0.2, false), (0.0, false)] {
+        let finding = find(slow(100, &[P384, X25519]), cpu, Id::SlowKeyExchange).unwrap();
+        assert_eq!(finding.prediction.saving().is_some(), predicted, "{cpu}");
+        assert_eq!(is_unknown(&finding), !predicted, "{cpu}");
+    }
+}
+
+#[test]
+fn slow_key_exchange_needs_clients_that_offer_better() {
+    let only = find(slow(100, &[P384]), 0.1, Id::SlowKeyExchange);
+    assert_eq!(only, None);
+    // Half of them: half of the handshakes, and those are too few.
+    let mut half = slow(50, &[P384, X25519]);
+    for _ in 0..50 {
+        half.record(SERVICE, &p384(&[P384]));
+    }
+    assert_eq!(find(half, 0.1, Id::SlowKeyExchange), None);
+}
+
+#[test]
+fn slow_key_exchange_with_p256_in_place_of_x25519() {
+    let mut kept = ledger(100, |ledger| ledger.record(SERVICE, &p384(&[P384, P256])));
+    for _ in 0..20 {
+        kept.record(SERVICE, &handshake("secp256r1", "rsa_2048", [200, 900]));
+    }
+    let finding = find(kept, 0.4, Id::SlowKeyExchange).unwrap();
+    assert!((likely_seconds(&finding) - 0.09).abs() < 1e-9);
+    assert!(finding.title.contains("P-256"), "{}", finding.title);
+}
+
+#[test]
+fn slow_key_exchange_without_any_cost_has_no_figure() {
+    let of = |n| ledger(n, |ledger| ledger.record(SERVICE, &p384(&[P384, X25519])));
+    // All of the key exchange is held against the threshold: 100 times 1.1 ms.
+    check(Id::SlowKeyExchange, 2.2, of);
+    let finding = find(of(100), 1.0, Id::SlowKeyExchange).unwrap();
+    assert!(is_unknown(&finding));
+}
+
+#[test]
+fn slow_key_exchange_of_socket_calls_compares_whole_handshakes() {
+    let socket = |one: Handshake| Handshake {
+        source: Source::Socket,
+        steps: None,
+        ..one
+    };
+    let mut kept = ledger(100, |ledger| {
+        ledger.record(SERVICE, &socket(p384(&[P384, X25519])));
+    });
+    for _ in 0..20 {
+        kept.record(
+            SERVICE,
+            &socket(handshake("x25519", "rsa_2048", [100, 900])),
+        );
+    }
+    let finding = find(kept, 0.4, Id::SlowKeyExchange).unwrap();
+    assert!((likely_seconds(&finding) - 0.1).abs() < 1e-9);
+}
+
+#[test]
+fn a_fast_group_is_no_finding() {
+    let kept = ledger(1000, |ledger| {
+        let one = Handshake {
+            hello: hello(&[P384, X25519], &[RSA_PSS]),
+            ..handshake("x25519", "rsa_2048", [100, 900])
+        };
+        ledger.record(SERVICE, &one);
+    });
+    assert_eq!(find(kept, 1.0, Id::SlowKeyExchange), None);
+}
+
+fn rsa(signatures: &[u16]) -> Handshake {
+    Handshake {
+        hello: hello(&[X25519], signatures),
+        ..handshake("x25519", "rsa_2048", [100, 1100])
+    }
+}
+
+fn certificate(number: u64, signatures: &[u16]) -> Ledger {
+    let mut kept = ledger(number, |ledger| ledger.record(SERVICE, &rsa(signatures)));
+    for _ in 0..20 {
+        kept.record(SERVICE, &handshake("x25519", "ecdsa_p256", [100, 100]));
+    }
+    kept
+}
+
+/// What the hello of a completed TLS 1.3 handshake says, with another offer.
+fn tls13(signatures: &[u16]) -> Option<Box<Facts>> {
+    let all = fixture::all().iter();
+    let mut full = all.filter(|one| one.name == "openssl35-tls13-full");
+    let mut facts = fixture::fed(full.next()?.whole()).into_facts()?;
+    let offer = hello(&[X25519], signatures)?.offer.clone();
+    facts.offer = offer;
+    Some(facts)
+}
+
+fn certificate13(number: u64, signatures: &[u16]) -> Ledger {
+    let mut kept = certificate(0, signatures);
+    let one = Handshake {
+        hello: tls13(signatures),
+        ..rsa(signatures)
+    };
+    for _ in 0..number {
+        kept.record(SERVICE, &one);
+    }
+    kept
+}
+
+#[test]
+fn costly_certificate_at_its_thresholds() {
+    check(Id::CostlyCertificate, 2.0, |n| {
+        certificate13(n, &[RSA_PSS, ECDSA])
+    });
+    let finding = find(certificate13(100, &[ECDSA]), 1.0, Id::CostlyCertificate).unwrap();
+    assert!((likely_seconds(&finding) - 0.1).abs() < 1e-9);
+}
+
+#[test]
+fn costly_certificate_needs_clients_that_accept_ecdsa() {
+    let kept = certificate13(1000, &[RSA_PSS]);
+    assert_eq!(find(kept, 1.0, Id::CostlyCertificate), None);
+    // Up to TLS 1.2 the algorithm alone does not do: no suite, no curve.
+    let kept = certificate(1000, &[ECDSA]);
+    assert_eq!(find(kept, 1.0, Id::CostlyCertificate), None);
+}
+
+#[test]
+fn verification_at_its_thresholds() {
+    let of = |n| {
+        ledger(n, |ledger| {
+            let mut one = handshake("x25519", "rsa_2048", [100, 900]);
+            one.cpu += Duration::from_micros(1000);
+            one.steps = one.steps.map(|mut steps| {
+                steps.cpu = [100, 900, 1000, 0, 50, 150].map(Duration::from_micros);
+                steps
+            });
+            ledger.record(SERVICE, &one);
+        })
+    };
+    check(Id::CertificateVerification, 2.0, of);
+}
+
+fn refused(number: u64) -> Ledger {
+    let facts = of_fixture("openssl30-tls13-psk-refused");
+    ledger(number, |ledger| {
+        let one = Handshake {
+            hello: facts.clone(),
+            ..handshake("x25519", "rsa_2048", [100, 1000])
+        };
+        ledger.record(SERVICE, &one);
+    })
+}
+
+#[test]
+fn resumption_refused_at_its_thresholds() {
+    // TLS 1.3: a resumed handshake spares the signature, 1 ms, and a tenth of 300 us.
+    check(Id::ResumptionRefused, 2.06, refused);
+}
+
+#[test]
+fn before_tls_1_3_a_resumed_handshake_spares_the_key_exchange_and_much_of_the_rest() {
+    let mut facts = of_fixture("openssl30-tls12-session-id-refused").unwrap();
+    facts.forget_sessions(true);
+    let kept = ledger(100, |ledger| {
+        let one = Handshake {
+            hello: Some(facts.clone()),
+            version: "TLS1.2",
+            ..handshake("x25519", "rsa_2048", [100, 1000])
+        };
+        ledger.record(SERVICE, &one);
+    });
+    let finding = find(kept, 1.0, Id::ResumptionRefused).unwrap();
+    // 1.1 ms, and 45% of 200 us.
+    assert!((likely_seconds(&finding) - 0.119).abs() < 1e-9);
+}
+
+#[test]
+fn resumption_refused_takes_resumed_handshakes_where_there_are_some() {
+    let mut kept = refused(100);
+    for _ in 0..20 {
+        let one = Handshake {
+            resumption: Resumption::Psk,
+            ..handshake("x25519", "none", [100, 0])
+        };
+        kept.record(SERVICE, &one);
+    }
+    let finding = find(kept, 1.0, Id::ResumptionRefused).unwrap();
+    // 1,300 us less 300 us.
+    assert!((likely_seconds(&finding) - 0.1).abs() < 1e-9);
+    let method = &finding.prediction.saving().unwrap().method;
+    assert!(method.contains("less a resumed one"), "{method}");
+}
+
+#[test]
+fn accepted_sessions_are_no_finding() {
+    let facts = of_fixture("openssl30-tls13-psk-resumed");
+    let kept = ledger(1000, |ledger| {
+        let one = Handshake {
+            hello: facts.clone(),
+            resumption: Resumption::Psk,
+            ..handshake("x25519", "none", [100, 0])
+        };
+        ledger.record(SERVICE, &one);
+    });
+    assert_eq!(find(kept.clone(), 0.4, Id::ResumptionRefused), None);
+    assert_eq!(find(kept, 0.4, Id::ResumptionNotOffered), None);
+}
+
+fn not_offered(number: u64, role: Role) -> Ledger {
+    let facts = of_fixture("openssl35-tls13-full");
+    ledger(number, |ledger| {
+        let one = Handshake {
+            hello: facts.clone(),
+            role,
+            ..handshake("x25519", "rsa_2048", [100, 1000])
+        };
+        ledger.record(SERVICE, &one);
+    })
+}
+
+#[test]
+fn resumption_not_offered_at_its_thresholds_and_as_an_upper_bound() {
+    for role in [Role::Server, Role::Client] {
+        check(Id::ResumptionNotOffered, 2.06, |n| not_offered(n, role));
+        let finding = find(not_offered(100, role), 1.0, Id::ResumptionNotOffered).unwrap();
+        assert!(matches!(finding.prediction, Prediction::AtMost(..)));
+        assert_eq!(finding.role, role);
+    }
+}
+
+#[test]
+fn resumption_not_offered_is_silent_if_a_tenth_resumes() {
+    let mut kept = not_offered(ENOUGH, Role::Server);
+    let facts = of_fixture("openssl30-tls13-psk-resumed");
+    let resumed = Handshake {
+        hello: facts,
+        resumption: Resumption::Psk,
+        ..handshake("x25519", "none", [100, 0])
+    };
+    for _ in 0..11 {
+        kept.record(SERVICE, &resumed);
+    }
+    assert!(find(kept.clone(), 0.5, Id::ResumptionNotOffered).is_some());
+    kept.record(SERVICE, &resumed);
+    assert_eq!(find(kept, 0.5, Id::ResumptionNotOffered), None);
+}
+
+#[test]
+fn post_quantum_cost_is_told_at_any_share_but_not_of_few() {
+    let of = |n| {
+        let mut kept = ledger(n, |ledger| {
+            ledger.record(
+                SERVICE,
+                &handshake("X25519MLKEM768", "rsa_2048", [180, 900]),
+            );
+        });
+        with_x25519(&mut kept);
+        kept
+    };
+    assert_eq!(find(of(ENOUGH - 1), 1.0, Id::PostQuantumCost), None);
+    let finding = find(of(ENOUGH), 1000.0, Id::PostQuantumCost).unwrap();
+    assert_eq!(finding.severity, Severity::Info);
+    assert!((likely_seconds(&finding) - 100.0 * 80e-6).abs() < 1e-9);
+}
+
+#[test]
+fn failed_handshakes_have_no_group_to_complain_of() {
+    let kept = ledger(1000, |ledger| {
+        let one = Handshake {
+            outcome: Outcome::Failed,
+            ..p384(&[P384, X25519])
+        };
+        ledger.record(SERVICE, &one);
+    });
+    assert_eq!(find(kept, 1.0, Id::SlowKeyExchange), None);
+}
+
+#[test]
+fn a_calibration_fills_in_and_is_named() {
+    let cost = |likely: f64| Range::around(likely, likely * 0.02);
+    let calibration = Calibration::from([
+        (Operation::KeyExchange("secp384r1"), cost(1.2e-3)),
+        (Operation::KeyExchange("x25519"), cost(0.1e-3)),
+    ]);
+    let kept = ledger(100, |ledger| ledger.record(SERVICE, &p384(&[P384, X25519])));
+    let found = found(kept, 1.0, calibration);
+    let finding = found
+        .iter()
+        .find(|one| one.id == Id::SlowKeyExchange)
+        .unwrap();
+    let saving = finding.prediction.saving().unwrap();
+    assert_eq!(saving.source, CostSource::Calibration);
+    // 1.1 ms in the service, less 0.1 ms; the calibrated difference is in the range.
+    assert!((saving.cpu.likely - 0.1).abs() < 1e-9);
+    assert!(saving.cpu.high >= 0.11 && saving.cpu.low < 0.1);
+}

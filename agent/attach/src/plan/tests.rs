@@ -1,0 +1,169 @@
+//! Plans for the libraries that are installed here.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed unwrap is a failed test"
+)]
+
+use std::fs::File;
+use std::path::Path;
+
+use super::*;
+use crate::spec::{Group, Program};
+use tlsprof_discover::library::{self, Generation, Tls};
+use tlsprof_discover::sample::installed;
+
+fn open(path: &Path) -> (ElfView, Library) {
+    let image = ElfView::open(File::open(path).unwrap()).unwrap();
+    match library::detect(&image).unwrap().tls {
+        Tls::OpenSsl(library) => (image, library),
+        other => panic!("{}: {other:?}", path.display()),
+    }
+}
+
+fn assert_complete(plan: &Plan, library: &Library) {
+    let expected: Vec<&str> = openssl::functions(library).map(|f| f.name).collect();
+    let found: Vec<&str> = plan.sites.iter().map(|site| site.function.name).collect();
+    assert_eq!(found, expected, "{plan}");
+    assert!(plan.missing.is_empty(), "{plan}");
+}
+
+#[test]
+fn installed_libssl_has_all_functions() {
+    let (image, library) = open(&installed("libssl.so.3"));
+    assert!(library.ssl && !library.crypto);
+    assert_eq!(library.generation, Generation::V3);
+    let plan = plan(&image, &library).unwrap();
+    assert_complete(&plan, &library);
+    // The functions have no symbols, yet their ends are known, so that a cheap
+    // site can be proven. Only the jumps to libcrypto are single-stepped.
+    for site in &plan.sites {
+        let import = matches!(site.function.locate, Locate::Import(_));
+        assert_eq!(site.placement.emulated, !import, "{plan}");
+    }
+    assert!(!plan.lacks_imports());
+}
+
+#[test]
+fn libssl_alone_is_probed_where_it_raises_errors() {
+    let (image, library) = open(&installed("libssl.so.3"));
+    let sites = plan(&image, &library).unwrap().sites;
+    let raising = sites
+        .iter()
+        .filter(|site| site.function.entry == Some(Program::ErrorRaised));
+    let raising: Vec<_> = raising
+        .map(|site| (site.function.name, site.function.group))
+        .collect();
+    let expected = [
+        ("ERR_vset_error@plt", Group::Handshakes),
+        ("ERR_set_error@plt", Group::Handshakes),
+    ];
+    assert_eq!(raising, expected);
+}
+
+#[test]
+fn errors_of_libcrypto_alone_are_a_group_of_their_own() {
+    let (image, library) = open(&installed("libcrypto.so.3"));
+    let plan = plan(&image, &library).unwrap();
+    let of_handshakes = |site: &&Site| site.function.group == Group::Handshakes;
+    assert_eq!(plan.sites.iter().filter(of_handshakes).count(), 0, "{plan}");
+    assert!(!plan.lacks_imports());
+}
+
+#[test]
+fn libssl_without_stubs_needs_the_errors_of_libcrypto() {
+    let (image, mut library) = open(&installed("libssl.so.3"));
+    library.generation = Generation::V1_1_1;
+    let plan = plan(&image, &library).unwrap();
+    assert!(plan.lacks_imports());
+    assert!(
+        plan.to_string()
+            .contains("ERR_put_error@plt                not probed: it is not imported"),
+        "{plan}"
+    );
+}
+
+#[test]
+fn installed_libcrypto_has_all_functions() {
+    let (image, library) = open(&installed("libcrypto.so.3"));
+    assert!(library.crypto && !library.ssl);
+    assert!(library.version.starts_with("OpenSSL 3."), "{library}");
+    assert_complete(&plan(&image, &library).unwrap(), &library);
+}
+
+#[test]
+fn node_holds_both_libraries() {
+    let path = Path::new("/usr/bin/node");
+    if !path.exists() {
+        eprintln!("skipped: {} is not installed", path.display());
+        return;
+    }
+    let (image, library) = open(path);
+    assert!(library.ssl && library.crypto);
+    assert!(library.version.starts_with("OpenSSL 3."), "{library}");
+    assert_complete(&plan(&image, &library).unwrap(), &library);
+}
+
+/// Further libraries, for checks by hand: paths with a colon between them.
+#[test]
+fn libraries_named_in_the_environment_have_all_functions() {
+    let paths = std::env::var("TLSPROF_TEST_LIBRARIES").unwrap_or_default();
+    for path in paths.split(':').filter(|path| !path.is_empty()) {
+        let (image, library) = open(Path::new(path));
+        let plan = plan(&image, &library).unwrap();
+        println!("{path}: {library}\n{plan}");
+        assert_complete(&plan, &library);
+    }
+}
+
+#[test]
+fn missing_required_function_is_named() {
+    // libcrypto in the guise of libssl.
+    let (image, mut library) = open(&installed("libcrypto.so.3"));
+    library.ssl = true;
+    let error = plan(&image, &library).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            PlanError::Required {
+                function: "ossl_statem_accept",
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn missing_optional_functions_are_listed() {
+    let (image, mut library) = open(&installed("libcrypto.so.3"));
+    library.generation = Generation::V1_1_1;
+    let plan = plan(&image, &library).unwrap();
+    let names: Vec<&str> = plan
+        .missing
+        .iter()
+        .map(|missing| missing.function.name)
+        .collect();
+    assert_eq!(names, ["ERR_put_error"]);
+    assert!(
+        plan.to_string()
+            .contains("not probed: no symbol ERR_put_error")
+    );
+}
+
+#[test]
+fn image_without_any_function_has_no_plan() {
+    let (image, mut library) = open(&installed("libssl.so.3"));
+    (library.ssl, library.crypto) = (false, true);
+    assert!(matches!(plan(&image, &library), Err(PlanError::Nothing)));
+}
+
+#[test]
+fn a_site_is_planned_once_per_program() {
+    let (image, library) = open(&installed("libcrypto.so.3"));
+    let sites = plan(&image, &library).unwrap().sites;
+    let programs = |site: &Site| (site.file_offset, site.function.entry);
+    let distinct: BTreeSet<(u64, Option<Program>)> = sites.iter().map(programs).collect();
+    assert_eq!(distinct.len(), sites.len());
+}

@@ -1,0 +1,26 @@
+//! What every layer shares: processes, handshakes and connections as plain types, the contract
+//! with the BPF programs, what the program may do, and how errors and numbers are worded.
+
+pub mod causes;
+mod config_error;
+mod connection;
+pub mod contract;
+#[cfg(feature = "golden")]
+pub mod golden;
+mod handshake;
+mod image;
+mod interrupts;
+mod loss;
+pub mod privilege;
+mod process;
+pub mod units;
+mod wait;
+
+pub use config_error::ConfigError;
+pub use connection::{Carries, Closer, Connection, ConnectionId, Opening, Owner, Remote, Whole};
+pub use handshake::{Outcome, Resumption, Role, Source, Step, Steps};
+pub use image::{Device, ImageId};
+pub use interrupts::InterruptTime;
+pub use loss::{Loss, Severity};
+pub use process::{LifetimeCpu, Pid, ProcessEvent};
+pub use wait::{WaitReason, Waits};

@@ -1,0 +1,155 @@
+//! Installed libraries and images built for the purpose.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a panic is a failed test"
+)]
+
+use std::fs::File;
+use std::path::Path;
+
+use super::super::elf::fixture::{BASE, CODE, Fixture};
+use super::*;
+use crate::sample::installed;
+
+fn detect_file(path: impl AsRef<Path>) -> Detection {
+    detect(&ElfView::open(File::open(path).unwrap()).unwrap()).unwrap()
+}
+
+/// What an image is that defines or imports these functions.
+fn detect_names(defined: &[&'static str], imported: &[&'static str]) -> Detection {
+    let defined = defined.iter().map(|name| (*name, BASE + CODE, 1));
+    let imported = imported.iter().map(|name| (*name, 0, 0));
+    let image = Fixture {
+        exported: defined.chain(imported).collect(),
+        versions: vec![2; 16],
+        ..Fixture::default()
+    };
+    let view = ElfView::new(Box::new(image.build())).unwrap();
+    let detection = detect(&view).unwrap();
+    assert_eq!(may_switch_stacks(&view).unwrap(), detection.switches_stacks);
+    detection
+}
+
+#[test]
+fn installed_openssl() {
+    let Tls::OpenSsl(ssl) = detect_file(installed("libssl.so.3")).tls else {
+        panic!("libssl.so.3 is not taken for OpenSSL");
+    };
+    assert_eq!(
+        (ssl.ssl, ssl.crypto, ssl.generation),
+        (true, false, Generation::V3)
+    );
+    let Tls::OpenSsl(crypto) = detect_file(installed("libcrypto.so.3")).tls else {
+        panic!("libcrypto.so.3 is not taken for OpenSSL");
+    };
+    assert_eq!((crypto.ssl, crypto.crypto), (false, true));
+    let shown = crypto.to_string();
+    assert!(
+        shown.starts_with("OpenSSL 3.") && shown.ends_with(" (libcrypto)"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn image_without_tls() {
+    let own = detect_file(std::env::current_exe().unwrap());
+    assert_eq!(own.tls, Tls::None);
+    assert!(!own.switches_stacks);
+    // A user of OpenSSL is not OpenSSL.
+    let user = detect_names(&["main"], &["SSL_free", "SSL_clear", "TLS_method"]);
+    assert_eq!(user.tls, Tls::None);
+}
+
+const LIBSSL: [&str; 3] = ["SSL_free", "SSL_clear", "TLS_method"];
+
+#[test]
+fn generations_of_libssl() {
+    let generation = |more: &[&'static str]| match detect_names(&[&LIBSSL, more].concat(), &[]).tls
+    {
+        Tls::OpenSsl(library) => Ok(library.generation),
+        Tls::Unsupported(unsupported) => Err(unsupported),
+        Tls::None => panic!("not seen"),
+    };
+    assert_eq!(generation(&["SSL_stateless"]), Ok(Generation::V1_1_1));
+    assert_eq!(
+        generation(&["SSL_stateless", "SSL_sendfile"]),
+        Ok(Generation::V3)
+    );
+    assert_eq!(
+        generation(&["SSL_waiting_for_async"]),
+        Err(Unsupported::UnknownFork)
+    );
+    assert_eq!(
+        generation(&["SSLv23_method"]),
+        Err(Unsupported::LibreSslOrOld)
+    );
+    let boringssl = ["SSLv23_method", "SSL_get_early_data_reason"];
+    assert_eq!(generation(&boringssl), Err(Unsupported::BoringSsl));
+    let aws = ["SSL_get_early_data_reason", "awslc_version_string"];
+    assert_eq!(generation(&aws), Err(Unsupported::AwsLc));
+}
+
+#[test]
+fn generations_of_libcrypto() {
+    let tls = |names: &[&'static str]| detect_names(names, &[]).tls;
+    let openssl = [
+        "EVP_PKEY_derive",
+        "EVP_DigestSign",
+        "ASYNC_start_job",
+        "ERR_vset_error",
+    ];
+    let Tls::OpenSsl(library) = tls(&openssl) else {
+        panic!("not seen");
+    };
+    assert_eq!(library.generation, Generation::V3);
+    assert_eq!(library.version, "OpenSSL 3.0.1 14 Dec 2021");
+    let boringssl = ["EVP_PKEY_derive", "EVP_DigestSign", "BORINGSSL_self_test"];
+    assert_eq!(tls(&boringssl), Tls::Unsupported(Unsupported::BoringSsl));
+    let libressl = ["EVP_PKEY_derive", "EVP_DigestSign", "EVP_MD_CTX_create"];
+    assert_eq!(tls(&libressl), Tls::Unsupported(Unsupported::LibreSslOrOld));
+    let old = ["EVP_PKEY_derive", "ASYNC_start_job"];
+    assert_eq!(tls(&old), Tls::Unsupported(Unsupported::UnknownFork));
+}
+
+#[test]
+fn openssl_1_0_has_no_tls_method() {
+    let old = detect_names(&["SSL_free", "SSL_clear", "SSLv23_method"], &[]);
+    assert_eq!(old.tls, Tls::Unsupported(Unsupported::LibreSslOrOld));
+}
+
+#[test]
+fn engine_that_switches_stacks() {
+    assert!(detect_names(&["bind_engine"], &["ASYNC_pause_job"]).switches_stacks);
+    // libcrypto defines it, which is no use of it.
+    assert!(!detect_file(installed("libcrypto.so.3")).switches_stacks);
+}
+
+#[test]
+fn program_with_coroutines_switches_stacks() {
+    assert!(detect_names(&["main"], &["makecontext"]).switches_stacks);
+    // Node.js has libcrypto's in it.
+    let with_libcrypto = detect_names(&["EVP_PKEY_derive", "ASYNC_start_job"], &["makecontext"]);
+    assert!(!with_libcrypto.switches_stacks);
+}
+
+#[test]
+fn version_texts() {
+    assert_eq!(
+        version_text(b"x\0OpenSSL 1.1.1w  11 Sep 2023\0"),
+        Some("OpenSSL 1.1.1w  11 Sep 2023")
+    );
+    assert_eq!(
+        version_text(b"OOpenSSL 3.0.1 \0OpenSSL 3.6.5\0"),
+        Some("OpenSSL 3.6.5")
+    );
+    assert_eq!(
+        version_text(b"enable OpenSSL 3.0.0 legacy provider\0"),
+        None
+    );
+    assert_eq!(
+        version_text(b"\0OpenSSL default\0OpenSSL 3.0 x\0OpenSSL 3.0.1 cut"),
+        None
+    );
+}

@@ -1,0 +1,168 @@
+//! What the table answers.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Entry, ProcessSource, ProcessTable};
+use crate::image::Mapping;
+use crate::ports::Life;
+use crate::process::CpuTime;
+use crate::selection::Wanted;
+use crate::service::ServiceName;
+use tlsprof_common::{ImageId, Pid};
+
+/// A service with its live processes.
+#[derive(Clone, Debug)]
+pub struct ServiceView<'a> {
+    /// Its name.
+    pub name: &'a ServiceName,
+    /// The executable of most of its processes, as they see it; empty where the
+    /// kernel does not tell.
+    pub executable: &'a Path,
+    /// Its live processes, ascending; never empty.
+    pub processes: Vec<Pid>,
+    /// The images that they map, each with one process that does.
+    pub images: Vec<(Pid, &'a Mapping)>,
+}
+
+impl<S: ProcessSource> ProcessTable<S> {
+    /// The service of a process that lives, or has ended lately.
+    pub fn service_of(&self, pid: Pid) -> Option<&ServiceName> {
+        self.entries.get(&pid).map(|entry| &entry.service)
+    }
+
+    /// The executable of a process that lives, or has ended lately, as it sees it.
+    pub fn executable_of(&self, pid: Pid) -> Option<&Path> {
+        self.entries.get(&pid).map(|entry| &*entry.executable)
+    }
+
+    /// True if the process lives, or has ended lately, and is selected.
+    pub fn is_selected(&self, pid: Pid) -> bool {
+        self.entries.get(&pid).is_some_and(|entry| entry.selected)
+    }
+
+    /// True if every process is selected.
+    pub fn selects_all(&self) -> bool {
+        self.wanted == Wanted::All
+    }
+
+    /// Live processes, selected or not, ascending.
+    pub fn live(&self) -> impl Iterator<Item = Pid> {
+        self.entries
+            .iter()
+            .filter(|(_, entry)| entry.alive)
+            .map(|(&pid, _)| pid)
+    }
+
+    /// The same, each with a number that tells users of one id apart.
+    pub fn lives(&self) -> impl Iterator<Item = Life> {
+        self.live()
+            .filter_map(|pid| Some((pid, self.entries.get(&pid)?.life)))
+    }
+
+    /// Selected services that have live processes, by name.
+    pub fn services(&self) -> Vec<ServiceView<'_>> {
+        let mut members: BTreeMap<&ServiceName, Vec<(Pid, &Entry)>> = BTreeMap::new();
+        for (pid, entry) in self.live_selected() {
+            members
+                .entry(&entry.service)
+                .or_default()
+                .push((pid, entry));
+        }
+        members
+            .into_iter()
+            .map(|(name, members)| view(name, &members))
+            .collect()
+    }
+
+    /// Live processes, selected or not, that map one of these images.
+    pub fn users_of<'a>(&'a self, images: &'a BTreeSet<ImageId>) -> impl Iterator<Item = Pid> + 'a {
+        let wanted = |mapping: &Mapping| images.contains(&mapping.image());
+        self.entries
+            .iter()
+            .filter(move |(_, entry)| entry.images.iter().any(wanted))
+            .map(|(&pid, _)| pid)
+    }
+
+    /// The images that a process maps, selected or not; none when it has ended.
+    pub fn images_of(&self, pid: Pid) -> &[Mapping] {
+        self.entries.get(&pid).map_or(&[], |entry| &entry.images)
+    }
+
+    /// CPU time that the selected processes of a service, ended ones included,
+    /// have used since the profile began, as of the last
+    /// [`read_cpu`](Self::read_cpu). Zero for an unknown service.
+    pub fn cpu_since_start(&self, service: &str) -> CpuTime {
+        self.live_selected()
+            .filter(|(_, entry)| entry.service.as_str() == service)
+            .fold(self.accounts.of(service), |sum, (_, entry)| {
+                sum + entry.cpu.unsettled()
+            })
+    }
+
+    /// Whether a process, selected or not, maps an image for which `wanted` holds.
+    /// False when it has ended.
+    pub fn maps(&self, pid: Pid, wanted: impl Fn(ImageId) -> bool) -> bool {
+        let entry = self.entries.get(&pid);
+        entry.is_some_and(|entry| entry.images.iter().any(|mapping| wanted(mapping.image())))
+    }
+
+    /// Whether any live process, selected or not, maps an image.
+    pub fn is_mapped(&self, image: ImageId) -> bool {
+        self.usage.is_in_use(image)
+    }
+
+    /// Processes that the table had no room for.
+    pub fn ignored(&self) -> u64 {
+        self.ignored
+    }
+
+    fn live_selected(&self) -> impl Iterator<Item = (Pid, &Entry)> {
+        let live = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.alive && entry.selected);
+        live.map(|(&pid, entry)| (pid, &**entry))
+    }
+}
+
+fn view<'a>(name: &'a ServiceName, members: &[(Pid, &'a Entry)]) -> ServiceView<'a> {
+    let mut seen = HashSet::new();
+    let mut images = Vec::new();
+    let mut last: Option<&Entry> = None;
+    for &(pid, entry) in members {
+        // Workers map what their master did when it forked them: one look for hundreds.
+        if last.is_some_and(|last| Arc::ptr_eq(&last.images, &entry.images)) {
+            continue;
+        }
+        last = Some(entry);
+        let new = entry
+            .images
+            .iter()
+            .filter(|mapping| seen.insert(mapping.image()));
+        images.extend(new.map(|mapping| (pid, mapping)));
+    }
+    ServiceView {
+        name,
+        executable: most_common(members.iter().map(|(_, entry)| &*entry.executable)),
+        processes: members.iter().map(|&(pid, _)| pid).collect(),
+        images,
+    }
+}
+
+/// Among equals the first, which is that of the oldest process.
+fn most_common<'a>(paths: impl Iterator<Item = &'a Path>) -> &'a Path {
+    let mut counts: Vec<(&Path, usize)> = Vec::new();
+    for path in paths {
+        match counts.iter_mut().find(|(known, _)| *known == path) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((path, 1)),
+        }
+    }
+    counts
+        .iter()
+        .rev()
+        .max_by_key(|&&(_, count)| count)
+        .map_or(Path::new(""), |&(path, _)| path)
+}

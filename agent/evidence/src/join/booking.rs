@@ -1,0 +1,124 @@
+//! What is booked, and compared.
+
+use std::time::Duration;
+
+use super::Joiner;
+use super::dialogue::Dialogue;
+use crate::hello::Facts;
+use crate::{Comparison, Evidence, Handshake};
+use tlsprof_common::{ConnectionId, Outcome, Resumption, Source};
+
+/// A connection whose handshake is booked.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub cipher: &'static str,
+    pub version: &'static str,
+    pub resumption: Resumption,
+    /// A library handshake has named it.
+    pub named: bool,
+    /// CPU time of that library handshake, while the socket's is still to come.
+    pub unpaired: Option<Unpaired>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unpaired {
+    began: Duration,
+    cpu: Duration,
+    completed: bool,
+}
+
+impl Unpaired {
+    pub(super) fn of(handshake: &Handshake) -> Self {
+        Self {
+            began: handshake.began,
+            cpu: handshake.cpu,
+            completed: handshake.outcome == Outcome::Completed,
+        }
+    }
+}
+
+impl Joiner {
+    /// Books the handshake of a connection, with what its hellos say.
+    pub(super) fn book_on(
+        &mut self,
+        id: ConnectionId,
+        handshake: Box<Handshake>,
+        closed: bool,
+        unpaired: Option<Unpaired>,
+    ) {
+        let dialogue = self.end_dialogue(id);
+        let facts = dialogue.and_then(Dialogue::into_facts);
+        let facts_known = facts.as_deref();
+        if !closed {
+            let settled = Settled {
+                cipher: facts_known.map_or("unknown", Facts::cipher),
+                version: facts_known.map_or("unknown", Facts::version),
+                resumption: facts_known.map_or(Resumption::Unknown, Facts::resumption),
+                named: handshake.source == Source::Library,
+                unpaired,
+            };
+            // A second handshake does not take away what the first one told.
+            if facts.is_some() || self.settled.get(id).is_none() {
+                self.settled.insert(id, settled);
+            } else if let Some(known) = self.settled.get_mut(id) {
+                known.named |= settled.named;
+                known.unpaired = settled.unpaired;
+            }
+        }
+        self.book(handshake, facts);
+    }
+
+    pub(super) fn book(&mut self, mut handshake: Box<Handshake>, facts: Option<Box<Facts>>) {
+        if let Some(mut facts) = facts {
+            let Handshake { role, process, .. } = *handshake;
+            self.sessions.judge(&mut facts, role, process, self.now);
+            facts.apply_to(&mut handshake);
+            let socket = handshake.source == Source::Socket;
+            if socket && facts.has_fatal_alert() {
+                handshake.outcome = Outcome::Failed;
+            }
+            handshake.hello = Some(facts);
+        }
+        if handshake.source == Source::Socket {
+            self.finish(&mut handshake);
+        }
+        self.ready.push(Evidence::Handshake(handshake));
+    }
+
+    pub(super) fn finish(&mut self, handshake: &mut Handshake) {
+        if let Some(process) = self.processes.get_mut(handshake.process) {
+            process.judge_handover(handshake);
+            process.finish(handshake);
+        }
+    }
+
+    /// Both sources saw a handshake. What did not complete is not compared: the
+    /// sources differ in when such a handshake ends.
+    pub(super) fn compare(
+        &mut self,
+        library: Unpaired,
+        mut socket: Box<Handshake>,
+        known: Option<(&'static str, Resumption)>,
+    ) {
+        if !library.completed || socket.outcome != Outcome::Completed {
+            return;
+        }
+        if let Some((version, resumption)) = known {
+            socket.version = version;
+            socket.resumption = resumption;
+        }
+        self.finish(&mut socket);
+        if socket.offloaded {
+            return;
+        }
+        self.ready.push(Evidence::Compared(Box::new(Comparison {
+            process: socket.process,
+            comm: std::mem::take(&mut socket.comm),
+            role: socket.role,
+            began: library.began,
+            connection: socket.connection,
+            library: library.cpu,
+            socket: socket.cpu,
+        })));
+    }
+}

@@ -1,0 +1,264 @@
+//! What profiling costs the targets: traps, calibrated on this machine, and time
+//! in the BPF programs, sampled in short windows.
+#![allow(
+    unsafe_code,
+    reason = "calls an assembly function to time a probe on it"
+)]
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use aya::programs::Program;
+use aya::sys::{Stats, enable_stats};
+
+use super::hits::{Hit, Hits};
+use super::least_time::least_time;
+use super::load::Loaded;
+use super::probes::{Links, Point, release_beside};
+
+// The shape of most probe sites: the first instruction is one that the kernel emulates. One
+// for each kind of probe, so that neither has to be taken out before the other is timed.
+#[cfg(target_arch = "x86_64")]
+core::arch::global_asm!(
+    ".irp name, tlsprof_entry_target, tlsprof_return_target",
+    ".globl \\name",
+    ".type \\name, @function",
+    "\\name:",
+    "push rbp",
+    "pop rbp",
+    "ret",
+    ".size \\name, . - \\name",
+    ".endr",
+);
+#[cfg(target_arch = "aarch64")]
+core::arch::global_asm!(
+    ".irp name, tlsprof_entry_target, tlsprof_return_target",
+    ".globl \\name",
+    ".type \\name, @function",
+    "\\name:",
+    "nop",
+    "ret",
+    ".size \\name, . - \\name",
+    ".endr",
+);
+
+type Target = unsafe extern "C" fn(u64);
+
+unsafe extern "C" {
+    fn tlsprof_entry_target(object: u64);
+    fn tlsprof_return_target(object: u64);
+}
+
+const ROUNDS: u32 = 5;
+
+/// Cost of one probe hit with the least work in its program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrapCost {
+    /// An entry probe on an emulated instruction.
+    pub entry: Duration,
+    /// A return probe, the trap at the entry that arms it included.
+    pub exit: Duration,
+}
+
+/// Times probes on functions of our own. None where these cannot be probed; estimates
+/// then leave the traps out.
+pub fn calibrate(loaded: &mut Loaded) -> Option<TrapCost> {
+    let bare = time_calls(tlsprof_entry_target);
+    let entry = attach(loaded, "connection_free", tlsprof_entry_target)?;
+    let exit = attach(loaded, "handshake_exit", tlsprof_return_target)?;
+    let cost = TrapCost {
+        entry: time_calls(tlsprof_entry_target).saturating_sub(bare),
+        exit: time_calls(tlsprof_return_target).saturating_sub(bare),
+    };
+    release_beside([entry, exit]);
+    Some(cost)
+}
+
+fn attach(loaded: &mut Loaded, program: &'static str, target: Target) -> Option<Links> {
+    let point = Point {
+        file_offset: file_offset(target as *const () as u64)?,
+        cookie: 0,
+    };
+    let attached = loaded.attach(program, Path::new("/proc/self/exe"), &[point]);
+    attached.ok()
+}
+
+fn time_calls(target: Target) -> Duration {
+    // SAFETY: the functions above touch nothing but their own stack slot.
+    least_time(ROUNDS, || unsafe { target(0) })
+}
+
+/// Offset in our own file of the instruction at `address`.
+fn file_offset(address: u64) -> Option<u64> {
+    let maps = procfs::process::Process::myself().ok()?.maps().ok()?;
+    let map = maps
+        .iter()
+        .find(|map| map.address.0 <= address && address < map.address.1)?;
+    Some(address - map.address.0 + map.offset)
+}
+
+/// Runs of our BPF programs and the time in them, extrapolated from windows in
+/// which the kernel keeps statistics: keeping them always would itself cost.
+pub struct RunMeter {
+    window: Option<(OwnedFd, Instant, ProgramRuns)>,
+    last_end: Instant,
+    total: ProgramRuns,
+}
+
+/// Runs and time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Runs {
+    /// How many.
+    pub count: f64,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+impl Runs {
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.seconds += other.seconds;
+    }
+
+    /// What came after `before`, `scale` times.
+    fn since(self, before: Self, scale: f64) -> Self {
+        Self {
+            count: (self.count - before.count) * scale,
+            seconds: (self.seconds - before.seconds) * scale,
+        }
+    }
+}
+
+/// The same by kind of program.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ProgramRuns {
+    /// Uprobes: in the processes that are probed.
+    pub probes: Runs,
+    /// In the threads of the whole host: on socket calls, states of connections,
+    /// the scheduler and processes.
+    pub hooks: Runs,
+}
+
+const WINDOW: Duration = Duration::from_millis(200);
+const PERIOD: Duration = Duration::from_secs(2);
+
+impl Default for RunMeter {
+    fn default() -> Self {
+        Self {
+            window: None,
+            last_end: Instant::now(),
+            total: ProgramRuns::default(),
+        }
+    }
+}
+
+impl RunMeter {
+    /// Opens and closes windows; to be called a few times a second.
+    pub fn tick(&mut self, loaded: &Loaded) {
+        match self.window.take() {
+            None if self.total == ProgramRuns::default()
+                || self.last_end.elapsed() + WINDOW >= PERIOD =>
+            {
+                self.window = enable_stats(Stats::RunTime)
+                    .ok()
+                    .map(|fd| (fd, Instant::now(), runs(loaded)));
+            }
+            None => {}
+            Some((fd, began, before)) if began.elapsed() >= WINDOW => {
+                let length = began.elapsed().as_secs_f64();
+                let scale = self.last_end.elapsed().as_secs_f64() / length;
+                let after = runs(loaded);
+                self.total
+                    .probes
+                    .add(after.probes.since(before.probes, scale));
+                self.total.hooks.add(after.hooks.since(before.hooks, scale));
+                self.last_end = Instant::now();
+                drop(fd);
+            }
+            Some(open) => self.window = Some(open),
+        }
+    }
+
+    /// The estimate up to the end of the last window.
+    pub fn total(&self) -> ProgramRuns {
+        self.total
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "an estimate")]
+fn runs(loaded: &Loaded) -> ProgramRuns {
+    let mut sum = ProgramRuns::default();
+    for (_, program) in loaded.bpf.programs() {
+        let Ok(info) = program.info() else {
+            continue;
+        };
+        let runs = Runs {
+            count: info.run_count() as f64,
+            seconds: info.run_time().as_secs_f64(),
+        };
+        if matches!(program, Program::UProbe(_)) {
+            sum.probes.add(runs);
+        } else {
+            sum.hooks.add(runs);
+        }
+    }
+    sum
+}
+
+/// Estimated CPU seconds that targets spent on probes: traps by the calibrated
+/// cost of one, and the time in their programs. The least program run is counted
+/// on both sides; the estimate is that much too high rather than too low.
+#[allow(clippy::cast_precision_loss, reason = "an estimate")]
+pub fn probe_seconds(hits: &Hits, trap: TrapCost, runs: Runs) -> f64 {
+    let count = |hit| hits.of(hit) as f64;
+    count(Hit::Entry) * trap.entry.as_secs_f64()
+        + count(Hit::Return) * trap.exit.saturating_sub(trap.entry).as_secs_f64()
+        + runs.seconds
+}
+
+/// Estimated CPU seconds that the whole host spent on hooks: the time in their programs, and
+/// what leads to each run, by what a socket call costs more with a hook on it. The least
+/// program run is in both; the estimate is that much too high rather than too low.
+pub fn hook_seconds(call_cost: Duration, runs: Runs) -> f64 {
+    runs.seconds + runs.count * call_cost.as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_function_has_a_file_offset() {
+        let address = tlsprof_entry_target as *const () as u64;
+        assert!(file_offset(address).is_some());
+        assert!(file_offset(0).is_none());
+    }
+
+    #[test]
+    fn the_estimate_adds_traps_and_programs() {
+        let trap = TrapCost {
+            entry: Duration::from_micros(1),
+            exit: Duration::from_micros(3),
+        };
+        let seconds = probe_seconds(
+            &Hits::new([1000, 500, 7, 0]),
+            trap,
+            Runs {
+                count: 1.0,
+                seconds: 0.5,
+            },
+        );
+        assert!((seconds - 0.502).abs() < 1e-9, "{seconds}");
+    }
+
+    #[test]
+    fn the_estimate_of_hooks_has_what_leads_to_each_run() {
+        let runs = Runs {
+            count: 2e6,
+            seconds: 0.5,
+        };
+        let seconds = hook_seconds(Duration::from_nanos(100), runs);
+        assert!((seconds - 0.7).abs() < 1e-9, "{seconds}");
+    }
+}

@@ -1,0 +1,163 @@
+//! Samples of the CPUs, as the kernel side counts them.
+
+use std::collections;
+use std::time::Duration;
+
+use aya::util::nr_cpus;
+use aya::{Ebpf, Pod};
+
+use super::clocks::Clocks;
+use super::load::{LoadError, Loaded, take_map};
+use super::table::Table;
+use tlsprof_common::causes::one_line;
+use tlsprof_common::contract::{
+    TLSPROF_SAMPLE_IN_PHASE, TLSPROF_STACK_DEPTH, tlsprof_sample, tlsprof_sample_key,
+};
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+/// Samples are taken from the kernel about once a second; there is room for those of
+/// more, however different they are, for an agent that was kept from running.
+const SECONDS: u64 = 5;
+const LEAST_ROOM: u64 = 64;
+
+/// How to sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampling {
+    /// Samples a second on each CPU; 0 for none.
+    pub frequency: u32,
+    /// Most different samples that the kernel keeps until they are taken.
+    pub different: u32,
+}
+
+impl Sampling {
+    /// Entries of the kernel's table, some 1100 bytes each.
+    pub(super) fn room(self) -> u32 {
+        if self.frequency == 0 {
+            return 1;
+        }
+        let cpus = nr_cpus().map_or(1, |cpus| u64::from(cpus.get()));
+        let needed = (u64::from(self.frequency) * cpus * SECONDS).max(LEAST_ROOM);
+        self.different
+            .min(u32::try_from(needed).unwrap_or(u32::MAX))
+    }
+
+    /// From one sample of a CPU to the next.
+    pub fn period(self) -> Duration {
+        Duration::from_nanos(NANOS_PER_SECOND / u64::from(self.frequency.max(1)))
+    }
+}
+
+/// [`tlsprof_sample_key`] as a map key.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(transparent)]
+struct Key(tlsprof_sample_key);
+
+#[allow(unsafe_code, reason = "aya asks for this promise about map keys")]
+// SAFETY: a C structure of integers, without padding.
+unsafe impl Pod for Key {}
+
+/// [`tlsprof_sample`] as a map value.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+struct Sample(tlsprof_sample);
+
+#[allow(unsafe_code, reason = "aya asks for this promise about map values")]
+// SAFETY: a C structure of integers and an array of them, without padding.
+unsafe impl Pod for Sample {}
+
+const EMPTY: Sample = Sample(tlsprof_sample {
+    count: 0,
+    instruction: 0,
+    length: 0,
+    before: 0,
+    data: [0; TLSPROF_STACK_DEPTH as usize],
+});
+
+/// The samples of all CPUs.
+pub struct Samples {
+    table: Table<Key, Sample>,
+    in_lead: Table<Key, u64>,
+    clocks: Clocks,
+}
+
+fn start(bpf: &mut Ebpf, sampling: Sampling) -> Result<Samples, LoadError> {
+    let room = sampling.room();
+    Ok(Samples {
+        table: Table::new(take_map(bpf, "samples")?, room, EMPTY),
+        in_lead: Table::new(take_map(bpf, "samples_in_lead")?, room, 0),
+        clocks: Clocks::start(bpf, sampling.period())?,
+    })
+}
+
+impl Samples {
+    /// Takes all samples that are there, those apart that turned out to be in a phase.
+    fn drain(&mut self, mut take: impl FnMut(&tlsprof_sample_key, &tlsprof_sample)) {
+        let mut in_lead = collections::HashMap::new();
+        self.in_lead.drain(|Key(key), count| {
+            in_lead.insert((key.place, key.pid, key.state), *count);
+        });
+        self.table.drain(|Key(mut key), Sample(sample)| {
+            let moved = in_lead.get(&(key.place, key.pid, key.state));
+            let moved = moved.copied().unwrap_or_default().min(sample.count);
+            let part = |count| tlsprof_sample { count, ..*sample };
+            if moved < sample.count {
+                take(&key, &part(sample.count - moved));
+            }
+            if moved > 0 {
+                key.state |= TLSPROF_SAMPLE_IN_PHASE;
+                take(&key, &part(moved));
+            }
+        });
+    }
+}
+
+impl Loaded {
+    /// Starts the clocks of all CPUs that are on line; what came of it is in
+    /// [`samples`](Self::samples).
+    pub fn start_samples(&mut self) {
+        self.samples = if self.sampling.frequency == 0 {
+            Err("switched off by profile.sample_frequency".to_owned())
+        } else {
+            start(&mut self.bpf, self.sampling).map_err(|error| one_line(&error))
+        };
+    }
+
+    /// Hands over the samples since the last time, and keeps the clocks of all CPUs
+    /// going; to be called about once a second.
+    pub fn take_samples(&mut self, mut take: impl FnMut(&tlsprof_sample_key, &tlsprof_sample)) {
+        let Ok(samples) = &mut self.samples else {
+            return;
+        };
+        samples.drain(&mut take);
+        if let Err(error) = samples.clocks.follow_cpus(&mut self.bpf) {
+            tracing::debug!(error = one_line(&error), "a CPU is not sampled");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_for_some_seconds_within_the_limit() {
+        let cpus = nr_cpus().map_or(1, std::num::NonZeroU32::get);
+        let sampling = |frequency, different| Sampling {
+            frequency,
+            different,
+        };
+        assert_eq!(sampling(99, u32::MAX).room(), (495 * cpus).max(64));
+        assert_eq!(sampling(99, 16).room(), 16);
+        assert_eq!(sampling(1, u32::MAX).room(), (5 * cpus).max(64));
+        assert_eq!(sampling(0, u32::MAX).room(), 1);
+    }
+
+    #[test]
+    fn a_period_is_the_inverse_of_the_frequency() {
+        let sampling = Sampling {
+            frequency: 99,
+            different: 1,
+        };
+        assert_eq!(sampling.period(), Duration::from_nanos(10_101_010));
+    }
+}

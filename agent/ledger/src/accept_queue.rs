@@ -1,0 +1,126 @@
+//! The accept queues of one service, and their booking.
+
+use std::collections::BTreeMap;
+
+use tlsprof_evidence::accept_queue::{AcceptQueues, Queue};
+
+use super::{Distribution, Ledger};
+
+/// What waited, and waits, to be accepted by one service.
+#[derive(Clone, Debug, Default)]
+pub struct AcceptQueueAccount {
+    /// Whether its queues could be read at all.
+    pub was_read: bool,
+    /// Whether it listened at any reading.
+    pub listened: bool,
+    /// Its listening sockets at the last reading.
+    pub listeners: u32,
+    /// The fullest of their queues at the last reading.
+    pub present: Queue,
+    /// The fullest queue of all readings.
+    pub peak: Queue,
+    /// Packets that were dropped for a full queue.
+    pub overflows: u64,
+    /// From ESTABLISHED to accept, of connections whose accept was seen.
+    pub wait: Distribution,
+}
+
+impl AcceptQueueAccount {
+    /// Whether there is anything to tell.
+    pub fn is_known(&self) -> bool {
+        self.listeners > 0 || self.overflows > 0 || self.wait.count() > 0
+    }
+
+    /// Takes over what queues are like now, and the drops since a state of so many.
+    pub(super) fn follow(&mut self, whole: &Self, overflows_before: u64) {
+        self.was_read = whole.was_read;
+        self.listeners = whole.listeners;
+        self.present = whole.present;
+        self.peak = whole.present.fuller(self.peak);
+        self.overflows = whole.overflows.saturating_sub(overflows_before);
+    }
+
+    fn clear_present(&mut self) {
+        self.listeners = 0;
+        self.present = Queue::default();
+    }
+
+    fn add(&mut self, queues: &AcceptQueues) {
+        self.was_read = true;
+        self.listened |= queues.listeners > 0;
+        self.present = if self.listeners == 0 {
+            queues.fullest
+        } else {
+            self.present.fuller(queues.fullest)
+        };
+        self.peak = queues.fullest.fuller(self.peak);
+        self.listeners += queues.listeners;
+        self.overflows += queues.overflows;
+    }
+}
+
+impl Ledger {
+    /// Books a reading of the accept queues of all services; one that is not in it
+    /// listens no more.
+    pub fn record_accept_queues(&mut self, services: &BTreeMap<String, AcceptQueues>) {
+        for account in self.services.values_mut() {
+            account.accept_queue.clear_present();
+        }
+        for (service, queues) in services {
+            self.account_mut(service).accept_queue.add(queues);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed test should stop")]
+
+    use super::*;
+    use crate::{Limits, OTHER};
+
+    const fn queues(length: u32, overflows: u64) -> AcceptQueues {
+        AcceptQueues {
+            listeners: 1,
+            fullest: Queue { length, limit: 10 },
+            overflows,
+        }
+    }
+
+    fn reading(queues: &[(&str, AcceptQueues)]) -> BTreeMap<String, AcceptQueues> {
+        let owned = queues.iter().map(|(name, one)| ((*name).to_owned(), *one));
+        owned.collect()
+    }
+
+    #[test]
+    fn the_gauge_follows_and_the_peak_and_the_sum_stay() {
+        let mut ledger = Ledger::default();
+        for one in [queues(3, 0), queues(11, 5), queues(2, 4)] {
+            ledger.record_accept_queues(&reading(&[("nginx", one)]));
+        }
+        let account = &ledger.service("nginx").unwrap().accept_queue;
+        assert_eq!((account.present.length, account.peak.length), (2, 11));
+        assert_eq!(account.overflows, 9);
+        ledger.record_accept_queues(&reading(&[]));
+        let account = &ledger.service("nginx").unwrap().accept_queue;
+        assert_eq!((account.listeners, account.present.length), (0, 0));
+        assert_eq!((account.peak.length, account.overflows), (11, 9));
+    }
+
+    #[test]
+    fn services_beyond_the_limit_share_an_account() {
+        let mut ledger = Ledger::new(Limits {
+            services: 1,
+            label_sets: 1,
+        });
+        let one = reading(&[
+            ("a", queues(1, 1)),
+            ("b", queues(5, 2)),
+            ("c", queues(4, 3)),
+        ]);
+        ledger.record_accept_queues(&one);
+        let other = &ledger.service(OTHER).unwrap().accept_queue;
+        assert_eq!((other.listeners, other.overflows), (2, 5));
+        assert_eq!(other.present.length, 5);
+    }
+}

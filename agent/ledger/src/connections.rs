@@ -1,0 +1,276 @@
+//! TCP connections: the account of one service in one role, and its booking.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use tlsprof_common::{Carries, Closer, Connection, Opening, Whole};
+
+use super::sources::record_application;
+use super::{Distribution, Ledger};
+
+/// Numbers of turns up to this one are kept exactly.
+const EXACT: u32 = 128;
+
+/// How long the kernel keeps a TIME_WAIT bucket: `TCP_TIMEWAIT_LEN` of
+/// include/net/tcp.h, a constant since it was written.
+const TIME_WAIT: Duration = Duration::from_secs(60);
+
+/// Connections that were closed in one way.
+#[derive(Clone, Debug, Default)]
+pub struct Closed {
+    /// How many.
+    pub count: u64,
+    /// Those of them that ended by a reset.
+    pub reset: u64,
+    /// Turns per connection.
+    pub turns: Turns,
+}
+
+/// The connections of one service in one role.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectionAccount {
+    /// Connections that were opened.
+    pub opened: u64,
+    /// Those of them that ended, by who ended them.
+    pub closed: BTreeMap<Closer, Closed>,
+    /// From the end of the TCP handshake to the end of the socket.
+    pub duration: Distribution,
+    /// Payload received by those that ended, in bytes.
+    pub bytes_received: u64,
+    /// Payload sent by those that ended, in bytes.
+    pub bytes_sent: u64,
+    /// TIME_WAIT buckets that were left on this side.
+    pub time_wait_created: u64,
+    time_wait: Standing,
+    /// What the kernel counts at most, where it was asked.
+    time_wait_bound: Option<u64>,
+}
+
+impl ConnectionAccount {
+    /// How many ended.
+    pub fn closed_count(&self) -> u64 {
+        self.closed.values().map(|closed| closed.count).sum()
+    }
+
+    /// TIME_WAIT buckets standing at a time of the monotonic clock, to a second:
+    /// those created in the last 60 s, but no more than the kernel counts in the
+    /// service's network namespace: it gives a bucket up early for a new
+    /// connection between the same two ports.
+    pub fn time_wait_standing(&self, now: Duration) -> u64 {
+        let created = self.time_wait.at(now);
+        self.time_wait_bound
+            .map_or(created, |bound| created.min(bound))
+    }
+
+    pub(super) const fn bound_time_wait(&mut self, sockets: u64) {
+        self.time_wait_bound = Some(sockets);
+    }
+
+    /// Takes over what stands, and has stood for longer than this account is kept.
+    pub(super) fn stand_like(&mut self, other: &Self) {
+        self.time_wait.clone_from(&other.time_wait);
+        self.time_wait_bound = other.time_wait_bound;
+    }
+
+    pub(super) fn record(&mut self, connection: &Connection, whole: &Whole) {
+        let closed = self.closed.entry(connection.closed_by).or_default();
+        closed.count += 1;
+        closed.reset += u64::from(connection.reset);
+        if let Some(turns) = whole.turns {
+            closed.turns.record(turns);
+        }
+        self.duration.record(whole.duration);
+        self.bytes_received = self
+            .bytes_received
+            .saturating_add(connection.bytes_received);
+        self.bytes_sent = self.bytes_sent.saturating_add(connection.bytes_sent);
+        if connection.time_wait {
+            self.time_wait_created += 1;
+            self.time_wait.add(connection.ended);
+        }
+    }
+}
+
+impl Ledger {
+    /// Books a TCP connection that was opened.
+    pub fn record_opening(&mut self, service: &str, opening: &Opening) {
+        let now = self.now;
+        let account = self.account_mut(service);
+        let kept = account.connections.entry(opening.role).or_default();
+        kept.opened += 1;
+        if let Some(wait) = opening.accept_wait {
+            account.accept_queue.wait.record(wait);
+        }
+        if let Some(remote) = opening.remote {
+            account.remotes.opened(remote, now);
+        }
+    }
+
+    /// Books a TCP connection that ended.
+    pub fn record_connection(&mut self, service: &str, connection: &Connection) {
+        let limit = self.limits.label_sets;
+        let account = self.account_mut(service);
+        match &connection.whole {
+            Some(whole) => {
+                let kept = account.connections.entry(whole.role).or_default();
+                kept.record(connection, whole);
+                if connection.carries == Carries::Tls {
+                    let role = account.roles.entry(whole.role).or_default();
+                    record_application(&mut role.application, connection, limit);
+                    role.flights.record(connection);
+                }
+            }
+            None => account.connections_from_before += 1,
+        }
+        if let Some(remote) = connection.remote {
+            let Connection {
+                time_wait, ended, ..
+            } = *connection;
+            account.remotes.closed(remote, time_wait, ended);
+        }
+    }
+
+    /// Sets how many TIME_WAIT sockets the kernel counts in the network namespace
+    /// of a service, which its own cannot exceed.
+    pub fn bound_time_wait(&mut self, service: &str, sockets: u64) {
+        if let Some(account) = self.services.get_mut(service) {
+            let roles = account.connections.values_mut();
+            roles.for_each(|kept| kept.bound_time_wait(sockets));
+        }
+    }
+
+    /// Books a TCP connection that ended without ever having had an owner.
+    pub const fn record_ownerless(&mut self) {
+        self.ownerless += 1;
+    }
+
+    /// TCP connections that ended before any process read, wrote or closed
+    /// them, and those of the kernel itself.
+    pub const fn ownerless(&self) -> u64 {
+        self.ownerless
+    }
+}
+
+/// Distribution of turns per connection: exact to 128, beyond that by powers of
+/// two.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// Least number of the class -> connections.
+    classes: BTreeMap<u32, u64>,
+    sum: u64,
+}
+
+impl Turns {
+    fn record(&mut self, turns: u32) {
+        let class = if turns <= EXACT {
+            turns
+        } else {
+            // 129 to 255, 256 to 511 and so on.
+            (1 << turns.ilog2()).max(EXACT + 1)
+        };
+        *self.classes.entry(class).or_default() += 1;
+        self.sum = self.sum.saturating_add(u64::from(turns));
+    }
+
+    /// Turns of all connections together.
+    pub const fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// How many connections.
+    pub fn count(&self) -> u64 {
+        self.classes.values().sum()
+    }
+
+    /// Classes that occurred, ascending: least and greatest number of turns, and
+    /// connections.
+    pub fn classes(&self) -> impl Iterator<Item = (u32, u32, u64)> {
+        self.classes.iter().map(|(&from, &count)| {
+            let to = if from <= EXACT {
+                from
+            } else {
+                u32::MAX >> from.leading_zeros()
+            };
+            (from, to, count)
+        })
+    }
+}
+
+/// Things that stand for 60 s, counted by the second in which they came.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Standing {
+    seconds: VecDeque<(u64, u64)>,
+}
+
+impl Standing {
+    pub(super) fn add(&mut self, at: Duration) {
+        let second = at.as_secs();
+        while let Some(&(first, _)) = self.seconds.front()
+            && first + TIME_WAIT.as_secs() < second
+        {
+            self.seconds.pop_front();
+        }
+        // Events of different CPUs may come a little out of order.
+        match self.seconds.back_mut() {
+            Some((last, count)) if *last >= second => *count += 1,
+            _ => self.seconds.push_back((second, 1)),
+        }
+    }
+
+    pub(super) fn at(&self, now: Duration) -> u64 {
+        let stands = |second: u64| second + TIME_WAIT.as_secs() > now.as_secs();
+        let counts = self.seconds.iter().filter(|(second, _)| stands(*second));
+        counts.map(|(_, count)| count).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn classes(turns: &[u32]) -> Vec<(u32, u32, u64)> {
+        let mut of = Turns::default();
+        for &number in turns {
+            of.record(number);
+        }
+        of.classes().collect()
+    }
+
+    #[test]
+    fn small_numbers_of_turns_are_exact() {
+        assert_eq!(
+            classes(&[0, 5, 5, 128]),
+            [(0, 0, 1), (5, 5, 2), (128, 128, 1)]
+        );
+    }
+
+    #[test]
+    fn large_numbers_of_turns_are_kept_by_powers_of_two() {
+        assert_eq!(classes(&[129, 255, 256]), [(129, 255, 2), (256, 511, 1)]);
+        assert_eq!(classes(&[u32::MAX]), [(1 << 31, u32::MAX, 1)]);
+    }
+
+    #[test]
+    fn a_bucket_stands_for_a_minute() {
+        let mut standing = Standing::default();
+        let second = Duration::from_secs;
+        for at in [10, 10, 11, 40] {
+            standing.add(second(at));
+        }
+        assert_eq!(standing.at(second(40)), 4);
+        assert_eq!(standing.at(second(69)), 4);
+        assert_eq!(standing.at(second(70)), 2);
+        assert_eq!(standing.at(second(100)), 0);
+    }
+
+    #[test]
+    fn the_window_of_standing_buckets_is_bounded() {
+        let mut standing = Standing::default();
+        for at in 0..1000 {
+            standing.add(Duration::from_secs(at));
+            // Late evidence from another CPU.
+            standing.add(Duration::from_secs(at.saturating_sub(1)));
+        }
+        assert!(standing.seconds.len() <= 61);
+    }
+}

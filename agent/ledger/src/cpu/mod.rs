@@ -1,0 +1,344 @@
+//! CPU time of a service by activity: what samples say, scaled to what the kernel
+//! accounts.
+//!
+//! The kernel knows exactly how much CPU time the processes of a service used;
+//! samples know on what. So the time of each interval is divided like its samples:
+//! the activities add up to the kernel's total to the nanosecond, nothing is taken
+//! back, and the sums can be exported as counters.
+//!
+//! **User and system are divided by the samples, not by the kernel.** Its total
+//! (`sum_exec_runtime`) is exact, but unless it accounts at each entry and exit
+//! (`VIRT_CPU_ACCOUNTING`), it divides the total by what ran at clock ticks
+//! (`cputime_adjust` in kernel/sched/cputime.c). A process that lives for less than a
+//! tick, as in a server that forks for each connection, is user time in whole. Scaling mode
+//! by mode would give that time to the wrong activities.
+//!
+//! **What no sample speaks for waits** for the next one: a service that runs for 3 ms
+//! in a second has none in most intervals. Time that waited long, although it stands
+//! for many samples, is given up: sampling failed, and the next sample cannot speak for
+//! it. It is *unattributed*, never `application`.
+//!
+//! **Softirq** is kernel work for the service outside its processes' time. It is no part
+//! of that sum; each sample stands for a period.
+
+mod reconcile;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
+
+use super::Ledger;
+use reconcile::{Waiting, shares};
+pub use window::Check;
+use window::{State, Window};
+
+/// What an account of CPU time is kept by.
+pub type Key = (Activity, Mode);
+
+/// Whether CPU samples are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// They are not, and why.
+    Off(Cow<'static, str>),
+    /// One on each CPU in this time.
+    Every(Duration),
+}
+
+impl Sampling {
+    /// Nobody asked for samples.
+    pub const OFF: Self = Self::Off(Cow::Borrowed("they were not asked for"));
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self::OFF
+    }
+}
+
+/// CPU time and samples of an activity in a mode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// How many samples.
+    pub samples: u64,
+    nanos: u64,
+}
+
+impl Part {
+    /// CPU time; never decreases.
+    pub const fn cpu(self) -> Duration {
+        Duration::from_nanos(self.nanos)
+    }
+}
+
+/// CPU time of the processes of a service, as the kernel divides it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accounted {
+    /// In user mode.
+    pub user: Duration,
+    /// In kernel mode.
+    pub system: Duration,
+}
+
+impl Accounted {
+    /// Both together.
+    pub const fn total(self) -> Duration {
+        self.user.saturating_add(self.system)
+    }
+
+    const fn add(&mut self, other: Self) {
+        self.user = self.user.saturating_add(other.user);
+        self.system = self.system.saturating_add(other.system);
+    }
+}
+
+/// CPU time of one service by activity.
+#[derive(Clone, Debug, Default)]
+pub struct CpuAccount {
+    parts: BTreeMap<Key, Part>,
+    unclassified: u64,
+    upkeep: BTreeMap<Upkeep, u64>,
+    cipher_alone: u64,
+    unattributed: Accounted,
+    waiting: Waiting,
+    /// What the samples of its processes stand for, at a period each.
+    sampled: u64,
+    window: Window,
+}
+
+impl CpuAccount {
+    /// Whether nothing was ever sampled.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Everything that was sampled, by activity and mode.
+    pub fn parts(&self) -> impl Iterator<Item = (Key, Part)> {
+        self.parts.iter().map(|(key, part)| (*key, *part))
+    }
+
+    /// One part of it.
+    pub fn part(&self, activity: Activity, mode: Mode) -> Part {
+        let part = self.parts.get(&(activity, mode));
+        part.copied().unwrap_or_default()
+    }
+
+    /// How many samples its processes had, without softirq.
+    pub fn samples(&self) -> u64 {
+        self.of_processes().map(|(_, part)| part.samples).sum()
+    }
+
+    /// CPU time of its processes in all activities together.
+    pub fn attributed(&self) -> Duration {
+        self.of_processes().map(|(_, part)| part.cpu()).sum()
+    }
+
+    /// CPU time that is in no activity and never will be: there were no samples
+    /// where there should have been many.
+    pub const fn unattributed(&self) -> Accounted {
+        self.unattributed
+    }
+
+    /// CPU time that waits for a sample.
+    pub const fn waiting(&self) -> Accounted {
+        self.waiting.cpu
+    }
+
+    /// Samples in the kernel whose functions are on no list: they are in
+    /// `application`, and show how much the lists miss.
+    pub const fn unclassified(&self) -> u64 {
+        self.unclassified
+    }
+
+    /// Samples in `application` that are upkeep of processes and threads.
+    pub fn upkeep(&self, what: Upkeep) -> u64 {
+        self.upkeep.get(&what).copied().unwrap_or_default()
+    }
+
+    /// Samples in `encryption` that are there for their instructions, and not for the TLS
+    /// library that they are in: the cipher itself. What frames and copies records
+    /// is not told from `application` there.
+    pub const fn cipher_alone(&self) -> u64 {
+        self.cipher_alone
+    }
+
+    /// What came after an earlier state; of what waits and of checks, nothing.
+    pub(super) fn since(&self, earlier: &Self) -> Self {
+        let parts = self.parts().map(|(key, part)| {
+            let before = earlier.part(key.0, key.1);
+            let new = Part {
+                samples: part.samples.saturating_sub(before.samples),
+                nanos: part.nanos.saturating_sub(before.nanos),
+            };
+            (key, new)
+        });
+        let upkeep = self
+            .upkeep
+            .iter()
+            .map(|(what, samples)| (*what, samples.saturating_sub(earlier.upkeep(*what))));
+        Self {
+            parts: parts.collect(),
+            upkeep: upkeep.collect(),
+            cipher_alone: self.cipher_alone.saturating_sub(earlier.cipher_alone),
+            unclassified: self.unclassified.saturating_sub(earlier.unclassified),
+            sampled: self.sampled.saturating_sub(earlier.sampled),
+            ..Self::default()
+        }
+    }
+
+    /// What its samples stand for at a period each, to compare with what the
+    /// kernel accounted.
+    pub const fn sampled(&self) -> Duration {
+        Duration::from_nanos(self.sampled)
+    }
+
+    /// How the last minute adds up; None before the first CPU time.
+    pub fn check(&self) -> Option<Check> {
+        self.window.check()
+    }
+
+    fn of_processes(&self) -> impl Iterator<Item = (Key, Part)> {
+        self.parts().filter(|((_, mode), _)| *mode != Mode::Softirq)
+    }
+
+    fn add_samples(&mut self, key: Key, count: u64, period: Duration) {
+        let stands_for = nanos(period).saturating_mul(count);
+        let part = self.parts.entry(key).or_default();
+        part.samples = part.samples.saturating_add(count);
+        if key.1 == Mode::Softirq {
+            part.nanos = part.nanos.saturating_add(stands_for);
+        } else {
+            self.sampled = self.sampled.saturating_add(stands_for);
+            self.waiting.add_samples(key, count);
+        }
+    }
+
+    /// Books CPU time; `total` is all that the kernel accounted, this included.
+    pub(super) fn add_cpu(
+        &mut self,
+        new: Accounted,
+        total: Duration,
+        now: Duration,
+        sampling: &Sampling,
+    ) {
+        self.waiting.add_cpu(new, now);
+        match sampling {
+            Sampling::Off(_) => self.give_up(),
+            Sampling::Every(_) if self.waiting.has_samples() => self.divide(),
+            Sampling::Every(period) if self.waiting.is_hopeless(now, *period) => self.give_up(),
+            Sampling::Every(_) => {}
+        }
+        let state = State {
+            accounted: nanos(total),
+            attributed: nanos(self.attributed()),
+            sampled: self.sampled,
+        };
+        self.window.push(now, state);
+    }
+
+    /// No more samples come: what waits is divided like all before it, unless it
+    /// stands for so many samples that it was something else.
+    fn settle(&mut self, total: Duration, now: Duration, sampling: &Sampling) {
+        let lost = match sampling {
+            Sampling::Off(_) => true,
+            Sampling::Every(period) => self.waiting.stands_for_many(*period),
+        };
+        if self.waiting.has_samples() {
+            self.divide();
+        } else if lost || self.samples() == 0 {
+            self.give_up();
+        } else {
+            let so_far = self.of_processes();
+            self.waiting.samples = so_far.map(|(key, part)| (key, part.samples)).collect();
+            self.divide();
+        }
+        self.add_cpu(Accounted::default(), total, now, sampling);
+    }
+
+    fn divide(&mut self) {
+        if self.waiting.cpu == Accounted::default() {
+            return;
+        }
+        let Waiting { cpu, samples, .. } = std::mem::take(&mut self.waiting);
+        for (key, nanos) in shares(nanos(cpu.total()), &samples) {
+            let part = self.parts.entry(key).or_default();
+            part.nanos = part.nanos.saturating_add(nanos);
+        }
+    }
+
+    fn give_up(&mut self) {
+        let cpu = std::mem::take(&mut self.waiting.cpu);
+        self.unattributed.add(cpu);
+    }
+}
+
+impl Ledger {
+    /// Sets whether CPU samples are taken. CPU time while they are not is
+    /// unattributed.
+    pub fn set_sampling(&mut self, sampling: Sampling) {
+        if let Sampling::Every(period) = sampling {
+            self.period = period;
+        }
+        self.sampling = sampling;
+    }
+
+    /// Whether CPU samples are taken.
+    pub const fn sampling(&self) -> &Sampling {
+        &self.sampling
+    }
+
+    /// What a sample stands for on its CPU; zero before any.
+    pub const fn sample_period(&self) -> Duration {
+        self.period
+    }
+
+    /// Books samples of a service. Those of an interval are to come before its
+    /// [`add_cpu`](Self::add_cpu).
+    pub fn add_samples(&mut self, service: &str, activity: Activity, mode: Mode, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let period = self.period;
+        let account = self.account_mut(service);
+        account
+            .activities
+            .add_samples((activity, mode), count, period);
+    }
+
+    /// Notes that so many of the samples that were booked are in the kernel, in
+    /// functions that are on no list.
+    pub fn note_unclassified(&mut self, service: &str, count: u64) {
+        let account = &mut self.account_mut(service).activities;
+        account.unclassified = account.unclassified.saturating_add(count);
+    }
+
+    /// Notes that so many of the samples that were booked as `application` are upkeep.
+    pub fn note_upkeep(&mut self, service: &str, what: Upkeep, count: u64) {
+        let account = &mut self.account_mut(service).activities;
+        let kept = account.upkeep.entry(what).or_default();
+        *kept = kept.saturating_add(count);
+    }
+
+    /// Notes that so many of the samples that were booked as encryption are the cipher
+    /// itself, in code of no known TLS library.
+    pub fn note_cipher_alone(&mut self, service: &str, count: u64) {
+        let account = &mut self.account_mut(service).activities;
+        account.cipher_alone = account.cipher_alone.saturating_add(count);
+    }
+
+    /// Divides what still waits for a sample: none will come.
+    pub fn settle_cpu(&mut self) {
+        for account in self.services.values_mut() {
+            let total = account.cpu();
+            account.activities.settle(total, self.now, &self.sampling);
+        }
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,129 @@
+//! What clients offered and servers chose, as their hellos say it in clear.
+//!
+//! Every key is a name of a registry or `other`, so that the maps are bounded
+//! whatever peers send.
+
+use std::collections::BTreeMap;
+
+use tlsprof_common::{Outcome, Role};
+use tlsprof_evidence::Handshake;
+use tlsprof_evidence::hello::{Attempt, Direction, Facts, Upgrade};
+
+use super::{Chains, Consequences, Origins};
+
+/// How often each name came.
+pub type Counts = BTreeMap<&'static str, u64>;
+
+/// The hellos of one service in one role.
+#[derive(Clone, Debug, Default)]
+pub struct HelloAccount {
+    /// Handshakes of which the ClientHello was read.
+    pub hellos: u64,
+    /// Attempts to take up an earlier session, and by which means: that which
+    /// was accepted, or else that which was offered (`none`, `session_id`,
+    /// `ticket`, `psk`).
+    pub attempts: BTreeMap<(Attempt, &'static str), u64>,
+    /// Where the sessions came from that clients brought to the service.
+    pub origins: Origins,
+    /// ClientHellos that offered a version.
+    pub versions: Counts,
+    /// ClientHellos that offered a key exchange group.
+    pub groups: Counts,
+    /// ClientHellos that had a feature: see [`FEATURES`].
+    pub features: Counts,
+    /// Application protocols (ALPN) that servers chose in clear, up to TLS 1.2.
+    pub protocols: Counts,
+    /// Completed handshakes of connections that speak HTTP/2, or may: one turn of theirs may
+    /// carry several requests.
+    pub http2: u64,
+    /// Protocols that switched to TLS (STARTTLS).
+    pub upgrades: Counts,
+    /// Alerts in clear: true for those that the service sent, and what they say.
+    pub alerts: BTreeMap<(bool, &'static str), u64>,
+    /// Certificates of the service that were seen.
+    pub chains: Chains,
+    /// What came of them.
+    pub consequences: Consequences,
+}
+
+/// Names of [`HelloAccount::features`]: the client names the host (SNI), offers a
+/// post-quantum group, sends early data; the server asked for another key share
+/// (HelloRetryRequest); a PROXY protocol header came before.
+pub const FEATURES: [&str; 5] = [
+    "server_name",
+    "post_quantum",
+    "early_data",
+    "hello_retry_request",
+    "proxy_protocol",
+];
+
+impl HelloAccount {
+    pub(super) fn record(&mut self, handshake: &Handshake) {
+        let Some(facts) = handshake.hello.as_deref() else {
+            return;
+        };
+        self.consequences.record(handshake, facts);
+        self.chains.record(handshake, facts);
+        let completed = handshake.outcome == Outcome::Completed;
+        self.http2 += u64::from(completed && facts.may_be_http2());
+        let server = handshake.role == Role::Server;
+        for (direction, _, alert) in &facts.alerts {
+            let sent = (*direction == Direction::FromServer) == server;
+            *self.alerts.entry((sent, alert.name())).or_default() += 1;
+        }
+        if facts.offer.is_some() {
+            self.record_offer(facts);
+        }
+        let protocol = facts.choice.as_ref().and_then(|choice| choice.protocol);
+        count(&mut self.protocols, protocol);
+        count(
+            &mut self.upgrades,
+            facts.opening.upgrade.map(Upgrade::label),
+        );
+    }
+
+    fn record_offer(&mut self, facts: &Facts) {
+        let Some(offer) = &facts.offer else {
+            return;
+        };
+        self.hellos += 1;
+        self.origins.record(facts);
+        let attempt = facts.attempt();
+        let means = match attempt {
+            Attempt::NotOffered => "none",
+            Attempt::Accepted => facts.resumption().label(),
+            Attempt::Refused | Attempt::Unknown => facts.offered().label(),
+        };
+        *self.attempts.entry((attempt, means)).or_default() += 1;
+        let names = offer.versions.iter().map(|version| version.name());
+        count(&mut self.versions, distinct(names));
+        let names = offer.groups.iter().map(|group| group.name());
+        count(&mut self.groups, distinct(names));
+        let has = [
+            offer.server_name,
+            offer.post_quantum(),
+            offer.early_data,
+            facts.retry.is_some(),
+            facts.opening.proxy_protocol,
+        ];
+        let features = FEATURES.into_iter().zip(has);
+        count(
+            &mut self.features,
+            features.filter(|(_, has)| *has).map(|(name, _)| name),
+        );
+    }
+}
+
+/// A client may say a thing twice.
+fn distinct(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn count(counts: &mut Counts, names: impl IntoIterator<Item = &'static str>) {
+    for name in names {
+        *counts.entry(name).or_default() += 1;
+    }
+}

@@ -1,0 +1,178 @@
+//! What one handshake, one turn and one megabyte cost: CPU time by activity, over
+//! exact counts.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tlsprof_common::Role;
+use tlsprof_evidence::activity::{Activity, Mode};
+
+use super::interval::{Interval, of_share};
+use super::{OTHER, ServiceAccount};
+
+/// What is divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// A handshake that ended, however: all CPU time in the phase of handshakes.
+    Handshake,
+    /// A turn: a request and its answer. The CPU time of `encryption`, `socket_io` and
+    /// `application`: what is left without handshakes, opening and closing.
+    Turn,
+    /// A million bytes that TLS connections carried after their handshakes, both
+    /// directions: the CPU time of `encryption`.
+    Megabyte,
+}
+
+impl Unit {
+    /// Its name in reports.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Handshake => "handshake",
+            Self::Turn => "turn",
+            Self::Megabyte => "megabyte",
+        }
+    }
+
+    const fn activities(self) -> &'static [Activity] {
+        match self {
+            Self::Handshake => &[Activity::Handshake],
+            Self::Turn => &[
+                Activity::Encryption,
+                Activity::SocketIo,
+                Activity::Application,
+            ],
+            Self::Megabyte => &[Activity::Encryption],
+        }
+    }
+}
+
+/// A cipher suite that carries this share of the bytes stands for them all.
+const DOMINANT: f64 = 0.95;
+/// Turns and bytes are known of connections that were seen whole. If they are fewer
+/// than this share of those that were seen at all, costs by them are not told.
+const ENOUGH_SEEN: f64 = 0.9;
+
+/// CPU time of one unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UnitCost {
+    /// Of what.
+    pub unit: Unit,
+    /// How many there were.
+    pub count: f64,
+    /// CPU time of one, in seconds.
+    pub seconds: f64,
+    /// Limits of `seconds` in 95% of cases, from the number of samples (binomial; see
+    /// [`of_share`]); the counts are exact.
+    pub limits: Interval,
+    /// Samples that it rests on.
+    pub samples: u64,
+    /// The cipher suite, where one carries nearly all bytes.
+    pub cipher: Option<&'static str>,
+}
+
+impl ServiceAccount {
+    /// What units cost, as far as there are samples and units.
+    #[allow(clippy::cast_precision_loss, reason = "statistics")]
+    pub fn unit_costs(&self) -> Vec<UnitCost> {
+        let (bytes, cipher) = self.application_bytes();
+        let whole = self.connections_are_whole();
+        let units = [
+            (Unit::Handshake, self.handshake_count() as f64, None),
+            (Unit::Turn, if whole { self.turns() } else { 0.0 }, None),
+            (Unit::Megabyte, if whole { bytes } else { 0.0 }, cipher),
+        ];
+        let costs = units
+            .into_iter()
+            .filter_map(|(unit, count, cipher)| self.unit_cost(unit, count, cipher));
+        costs.collect()
+    }
+
+    /// Whether each turn in a role is one request: no client offered HTTP/2 to a server that
+    /// may have chosen it.
+    pub fn turns_are_requests(&self, role: Role) -> bool {
+        let role = self.roles.get(&role);
+        role.is_none_or(|account| account.hellos.http2 == 0)
+    }
+
+    /// Whether turns and bytes of nearly all connections are known: not of those that
+    /// are still open, or had been open before.
+    #[allow(clippy::cast_precision_loss, reason = "a share")]
+    pub fn connections_are_whole(&self) -> bool {
+        let ended: u64 = self
+            .connections
+            .values()
+            .map(super::ConnectionAccount::closed_count)
+            .sum();
+        let seen = self.connection_count();
+        seen == 0 || ended as f64 >= ENOUGH_SEEN * seen as f64
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "statistics")]
+    fn unit_cost(&self, unit: Unit, count: f64, cipher: Option<&'static str>) -> Option<UnitCost> {
+        let all = self.activities.samples();
+        if count <= 0.0 || all == 0 {
+            return None;
+        }
+        let modes = [Mode::User, Mode::System];
+        let keys = unit
+            .activities()
+            .iter()
+            .flat_map(|&activity| modes.map(|mode| (activity, mode)));
+        let (mut cpu, mut samples) = (Duration::ZERO, 0);
+        for (activity, mode) in keys {
+            let part = self.activities.part(activity, mode);
+            cpu += part.cpu();
+            samples += part.samples;
+        }
+        let total = self.activities.attributed().as_secs_f64();
+        let seconds = cpu.as_secs_f64();
+        // Intervals were scaled one by one, so that the share of the time is not just
+        // that of the samples: the limits are put around the former.
+        let share = samples as f64 / all as f64;
+        let by = if samples == 0 { total } else { seconds / share };
+        Some(UnitCost {
+            unit,
+            count,
+            seconds: seconds / count,
+            limits: of_share(samples, all).scaled(by / count),
+            samples,
+            cipher,
+        })
+    }
+
+    /// Turns as a server; of a service that is only a client, as that: what a proxy
+    /// asks of others is part of its own answer.
+    #[allow(clippy::cast_precision_loss, reason = "statistics")]
+    fn turns(&self) -> f64 {
+        let of = |role: Role| -> u64 {
+            let closed = self.connections.get(&role).map(|kept| &kept.closed);
+            let closed = closed.into_iter().flat_map(BTreeMap::values);
+            closed.map(|closed| closed.turns.sum()).sum()
+        };
+        let server = of(Role::Server);
+        if server > 0 {
+            server as f64
+        } else {
+            of(Role::Client) as f64
+        }
+    }
+
+    /// Megabytes, and the cipher suite that carries nearly all.
+    #[allow(clippy::cast_precision_loss, reason = "statistics")]
+    fn application_bytes(&self) -> (f64, Option<&'static str>) {
+        let mut by_cipher: BTreeMap<&'static str, f64> = BTreeMap::new();
+        for (cipher, bytes) in self.roles.values().flat_map(|role| &role.application) {
+            let sum = bytes.received.saturating_add(bytes.sent);
+            *by_cipher.entry(cipher).or_default() += sum as f64;
+        }
+        let all: f64 = by_cipher.values().sum();
+        let mut named = by_cipher.iter();
+        let dominant = named.find(|(cipher, bytes)| {
+            **bytes >= DOMINANT * all && **cipher != OTHER && **cipher != "unknown"
+        });
+        (all / 1e6, dominant.map(|(cipher, _)| *cipher))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! Documents as pages.
+
+mod chart;
+
+use maud::{Markup, html};
+
+use super::{
+    Block, Card, Cell, Column, Document, Drawn, Fact, Figure, Kind, Section, Shade, Table, Tone,
+};
+use crate::html::page;
+use tlsprof_common::units::printable;
+
+/// The document as a page of its own.
+pub(crate) fn render(document: &Document) -> String {
+    let content = html! {
+        header {
+            h1 { "tlsprof · " (printable(&document.about)) }
+            (blocks(&document.head, 2))
+        }
+        main { (blocks(&document.main, 2)) }
+        footer { (blocks(&document.foot, 2)) }
+    };
+    page(&printable(&document.title), &content)
+}
+
+fn blocks(blocks: &[Block], level: u8) -> Markup {
+    html! { @for one in blocks { (block(one, level)) } }
+}
+
+fn block(block: &Block, level: u8) -> Markup {
+    match block {
+        Block::Lead(text) => html! { p class="lead" { (printable(text)) } },
+        Block::Text(text) => html! { p { (printable(text)) } },
+        Block::Marked(tone, text) => html! { p class=[paragraph(*tone)] { (printable(text)) } },
+        Block::List(items) => list(items),
+        Block::Facts(lines) => html! {
+            p class="soft" {
+                @for (at, facts) in lines.iter().enumerate() {
+                    @if at > 0 { br; }
+                    (joined(facts))
+                }
+            }
+        },
+        Block::Code(text) => html! {
+            pre tabindex="0" aria-label="What to write into the configuration" {
+                @for line in text.lines() { (printable(line)) "\n" }
+            }
+        },
+        Block::Alarm(tone, title, reasons) => html! {
+            div class={ "card alarm " (class(*tone)) } role="alert" {
+                p { strong { (printable(title)) } }
+                (list(reasons))
+            }
+        },
+        Block::Figures(figures) => html! {
+            dl class="figures" { @for one in figures { (figure(one)) } }
+        },
+        Block::Whole(title, parts) => chart::whole(title, parts),
+        Block::Table(one) => table(one),
+        Block::Card(one) => card(one, level),
+        Block::Section(one) => section(one, level),
+        Block::Fold(inner, _) => blocks(inner, level),
+    }
+}
+
+fn list(items: &[String]) -> Markup {
+    html! { ul { @for item in items { li { (printable(item)) } } } }
+}
+
+fn joined(facts: &[Fact]) -> Markup {
+    html! {
+        @for (at, fact) in facts.iter().enumerate() {
+            @if at > 0 { " · " }
+            @match fact {
+                Fact::Words(text) => { (printable(text)) }
+                Fact::Code(text) => { code { (printable(text)) } }
+            }
+        }
+    }
+}
+
+fn figure(one: &Figure) -> Markup {
+    html! {
+        div { dt { (one.name) } dd { (one.value) span { (printable(&one.remark)) } } }
+    }
+}
+
+fn card(card: &Card, level: u8) -> Markup {
+    let class = class(card.tone);
+    html! {
+        article class={ "card finding " (class) } {
+            h3 { (printable(&card.title)) }
+            p class="small" {
+                span class={ "tag " (class) } { (printable(&card.label)) } " " (joined(&card.facts))
+            }
+            (blocks(&card.blocks, level))
+        }
+    }
+}
+
+fn section(section: &Section, level: u8) -> Markup {
+    let inner = blocks(&section.blocks, level + 1);
+    match &section.anchor {
+        Some(id) => html! {
+            section aria-labelledby=(id) {
+                h2 id=(id) { (printable(&section.title)) }
+                (inner)
+            }
+        },
+        None if level == 2 => html! { h2 { (printable(&section.title)) } (inner) },
+        None => html! { h3 { (printable(&section.title)) } (inner) },
+    }
+}
+
+/// A table that scrolls in itself where it is wider than the page.
+fn table(table: &Table) -> Markup {
+    html! {
+        div class="scroll" tabindex="0" role="group" aria-label=(printable(&table.caption)) {
+            table {
+                caption { (printable(&table.caption)) }
+                thead { tr { @for column in &table.columns { (head(column)) } } }
+                tbody { @for row in &table.rows { tr {
+                    @for (at, (cell, column)) in row.iter().zip(&table.columns).enumerate() {
+                        @if at == 0 {
+                            th scope="row" { (content(cell, column.kind)) }
+                        } @else {
+                            td class=[place(column.kind)] { (content(cell, column.kind)) }
+                        }
+                    }
+                } } }
+            }
+        }
+    }
+}
+
+fn head(column: &Column) -> Markup {
+    let title = match &*column.title {
+        "" => &column.head,
+        title => title,
+    };
+    let number = (column.kind == Kind::Number).then_some("number");
+    html! { th scope="col" class=[number] { (printable(title)) } }
+}
+
+const fn place(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Words => None,
+        Kind::Number => Some("number"),
+        Kind::Bar | Kind::Interval => Some("chart"),
+    }
+}
+
+fn content(cell: &Cell, kind: Kind) -> Markup {
+    let text = printable(&cell.text);
+    html! {
+        @match &cell.drawn {
+            Some(Drawn::Bar(share, shade, limits)) => { (chart::bar(*share, *shade, *limits)) }
+            Some(Drawn::Swatch(shade)) => { (chart::swatch(*shade)) (text) }
+            Some(Drawn::Interval { ends, span }) => {
+                (chart::interval(class(cell.tone), *ends, *span))
+                @if !text.is_empty() { span class="soft small" { (text) } }
+            }
+            None => {
+                @if let Some(anchor) = &cell.link {
+                    a href={ "#" (anchor) } { (text) }
+                } @else if cell.tone == Tone::Plain || kind != Kind::Words {
+                    (text)
+                } @else {
+                    span class={ "tag " (class(cell.tone)) } { (text) }
+                }
+            }
+        }
+        @if !cell.remark.is_empty() {
+            " " span class="soft small" { (printable(&cell.remark)) }
+        }
+    }
+}
+
+const fn paragraph(tone: Tone) -> Option<&'static str> {
+    match tone {
+        Tone::Plain => None,
+        Tone::Soft => Some("soft small"),
+        Tone::Good | Tone::Look | Tone::Bad | Tone::Strong => Some("strong"),
+    }
+}
+
+/// Class of a tone in the style.
+const fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain | Tone::Strong => "accent",
+        Tone::Soft => "noise",
+        Tone::Good => "good",
+        Tone::Look => "look",
+        Tone::Bad => "bad",
+    }
+}
+
+/// Class of a shade in the style.
+const fn colour(shade: Shade) -> &'static str {
+    match shade {
+        Shade::Handshake => "handshake",
+        Shade::Encryption => "encryption",
+        Shade::SocketIo => "socket_io",
+        Shade::TcpOpen => "tcp_open",
+        Shade::TcpClose => "tcp_close",
+        Shade::Application => "application",
+        Shade::Rest => "rest",
+    }
+}

@@ -1,0 +1,132 @@
+//! Reads the counters from the ledger and the agent's status at each scrape.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+
+use tlsprof_common::{Outcome, Step, WaitReason};
+use tlsprof_ledger::{Ledger, ServiceAccount};
+
+use super::families::{
+    AGENT_BPF_RUN, AGENT_BPF_RUNS, AGENT_BUILD_INFO, AGENT_CAPABILITY, AGENT_CPU,
+    AGENT_EVENTS_LOST, AGENT_PROBE_HITS, AGENT_PROFILED_IMAGES, AGENT_RESIDENT_MEMORY,
+    AGENT_SERVICES, AGENT_STEP_PROBES_DUTY, AGENT_TARGET_COST, HANDSHAKE_OUTCOME_CPU,
+    HANDSHAKE_STEP_CPU, HANDSHAKE_WAIT, HANDSHAKES,
+};
+use super::rows::{one, write};
+use super::{
+    AgentStatus, SharedLedger, accept_queue, connections, cpu, hellos, load_tests, sources,
+};
+
+/// The step of handshakes that could not be divided into steps.
+const UNMEASURED: &str = "unmeasured";
+
+/// Counters of the ledger.
+#[derive(Debug)]
+pub(super) struct LedgerCollector(pub(super) SharedLedger);
+
+impl Collector for LedgerCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let ledger = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        handshakes(&mut encoder, &ledger)?;
+        sources::encode(&mut encoder, &ledger)?;
+        hellos::encode(&mut encoder, &ledger)?;
+        connections::encode(&mut encoder, &ledger)?;
+        accept_queue::encode(&mut encoder, &ledger)?;
+        cpu::encode(&mut encoder, &ledger)
+    }
+}
+
+fn handshakes(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
+    write(encoder, &HANDSHAKES, ledger.services().flat_map(counts))?;
+    // Of all outcomes in each role that a service has: a counter is to begin at zero.
+    let outcomes = ledger.services().flat_map(|(name, account)| {
+        account.roles.keys().flat_map(move |role| {
+            let of = |outcome: Outcome| [name, role.label(), outcome.label()];
+            Outcome::ALL.map(|outcome| (of(outcome), account.cpu_of(*role, outcome)))
+        })
+    });
+    write(encoder, &HANDSHAKE_OUTCOME_CPU, outcomes)?;
+    let steps = sources::accounts(ledger).flat_map(|([name, role], account)| {
+        let steps = Step::ALL.map(|step| ([name, role, step.label()], account.steps.cpu(step)));
+        let rest = ([name, role, UNMEASURED], account.unmeasured_cpu());
+        steps.into_iter().chain([rest])
+    });
+    write(encoder, &HANDSHAKE_STEP_CPU, steps)?;
+    let with_handshakes = |(_, account): &(&str, &ServiceAccount)| !account.roles.is_empty();
+    let services = ledger.services().filter(with_handshakes);
+    let waits = services.flat_map(|(name, account)| {
+        WaitReason::ALL.map(|reason| ([name, reason.label()], account.wait(reason)))
+    });
+    write(encoder, &HANDSHAKE_WAIT, waits)
+}
+
+/// A source is no label of these: its sums stand next to each other.
+fn counts<'a>((name, account): (&'a str, &'a ServiceAccount)) -> Vec<([&'a str; 8], u64)> {
+    let mut rows = Vec::new();
+    let mut sums = account.handshakes.iter().peekable();
+    while let Some((key, sum)) = sums.next() {
+        let mut count = sum.count;
+        while let Some((_, more)) = sums.next_if(|(next, _)| next.is_like(key)) {
+            count += more.count;
+        }
+        let labels = [
+            name,
+            key.role.label(),
+            key.version,
+            key.cipher,
+            key.group,
+            key.signature,
+            key.resumption.label(),
+            key.outcome.label(),
+        ];
+        rows.push((labels, count));
+    }
+    rows
+}
+
+/// The agent's own figures.
+#[derive(Debug)]
+pub(super) struct AgentCollector(pub(super) Arc<RwLock<AgentStatus>>);
+
+impl Collector for AgentCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let status = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let version = env!("CARGO_PKG_VERSION");
+        write(&mut encoder, &AGENT_BUILD_INFO, [([version], 1_u64)])?;
+        own_cost(&mut encoder, &status)?;
+        let lost = status.events_lost.iter();
+        let lost = lost.map(|(reason, count)| ([reason.label()], *count));
+        write(&mut encoder, &AGENT_EVENTS_LOST, lost)?;
+        capabilities(&mut encoder, &status)?;
+        load_tests::encode(&mut encoder, status.load_tests)
+    }
+}
+
+fn own_cost(encoder: &mut DescriptorEncoder<'_>, status: &AgentStatus) -> fmt::Result {
+    write(encoder, &AGENT_CPU, one(status.cpu))?;
+    let memory = status.resident_memory_bytes;
+    write(encoder, &AGENT_RESIDENT_MEMORY, one(memory))?;
+    write(encoder, &AGENT_BPF_RUN, one(status.bpf_run))?;
+    write(encoder, &AGENT_BPF_RUNS, one(status.bpf_runs))?;
+    write(encoder, &AGENT_PROBE_HITS, one(status.probe_hits))?;
+    write(encoder, &AGENT_TARGET_COST, one(status.target_cost))?;
+    let duty = status.step_duty_ratio;
+    write(encoder, &AGENT_STEP_PROBES_DUTY, one(duty))?;
+    write(encoder, &AGENT_PROFILED_IMAGES, one(status.profiled_images))?;
+    write(encoder, &AGENT_SERVICES, one(status.services))
+}
+
+/// One series for each capability and state, 1 for the state it is in: an
+/// alert can be written on `unavailable` without knowing the other states.
+fn capabilities(encoder: &mut DescriptorEncoder<'_>, status: &AgentStatus) -> fmt::Result {
+    let rows = status.capabilities.iter().flat_map(|capability| {
+        ["available", "degraded", "unavailable"].map(|state| {
+            let is_in = capability.state.label() == state;
+            ([capability.name, state], u64::from(is_in))
+        })
+    });
+    write(encoder, &AGENT_CAPABILITY, rows)
+}

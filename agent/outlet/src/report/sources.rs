@@ -1,0 +1,51 @@
+//! Where the figures of a service come from, and how far sources agree.
+
+use crate::document::{Block, Tone};
+use tlsprof_common::units::{counted, percent};
+use tlsprof_report::model::{Service, Source};
+
+/// In sentences; None where probes in the library are the only source.
+pub(super) fn sources(service: &Service) -> Option<Block> {
+    let mut sentences = Vec::new();
+    let socket: u64 = service.socket_handshakes.iter().map(|one| one.count).sum();
+    let offloaded: u64 = service
+        .socket_handshakes
+        .iter()
+        .map(|one| one.offloaded)
+        .sum();
+    if service.source == Source::SocketCalls {
+        sentences.push(
+            "Source: socket calls. CPU time is from the receive of handshake bytes until the \
+             thread turns to something else."
+                .to_owned(),
+        );
+    } else if socket > 0 {
+        let number = counted(socket, "handshake", "handshakes");
+        sentences.push(format!(
+            "Of {number} the source is socket calls: the probed TLS library took no part in them."
+        ));
+    }
+    if offloaded > 0 {
+        let number = counted(offloaded, "handshake was", "handshakes were");
+        sentences.push(format!(
+            "{number} answered by another thread than the one that read the socket, long after it: \
+             further threads may have worked on them, and their CPU time is a lower bound."
+        ));
+    }
+    let seen: u64 = service.agreement.iter().map(|one| one.handshakes).sum();
+    let library: f64 = service
+        .agreement
+        .iter()
+        .map(|one| one.library_cpu_seconds)
+        .sum();
+    if seen > 0 && library > 0.0 {
+        let by_socket = service.agreement.iter().map(|one| one.socket_cpu_seconds);
+        let number = counted(seen, "handshake", "handshakes");
+        sentences.push(format!(
+            "Of {number} socket calls tell the same as the TLS library; they put the CPU time at \
+             {} of the library's.",
+            percent(by_socket.sum::<f64>() / library)
+        ));
+    }
+    (!sentences.is_empty()).then(|| Block::Marked(Tone::Soft, sentences.join(" ")))
+}

@@ -1,0 +1,198 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use super::{html, text};
+use crate::html::check;
+use crate::terminal::Style;
+use tlsprof_common::golden;
+use tlsprof_report::model::{Outcome, Report, Requests, Witness};
+use tlsprof_report::sample;
+
+#[test]
+fn snapshot_at_80_columns() {
+    let text = text(&sample::report(), Style::plain(80));
+    golden::snapshot("report-80.txt", &text);
+    assert!(text.lines().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
+fn snapshot_at_120_columns() {
+    let text = text(&sample::report(), Style::plain(120));
+    golden::snapshot("report-120.txt", &text);
+    assert!(text.lines().all(|line| line.chars().count() <= 120));
+}
+
+#[test]
+fn snapshot_with_losses_and_a_command() {
+    let text = text(&sample::lossy_report(), Style::plain(80));
+    golden::snapshot("report-lossy.txt", &text);
+}
+
+#[test]
+fn snapshot_of_silence() {
+    let text = text(&sample::silent_report(), Style::plain(80));
+    golden::snapshot("report-silent.txt", &text);
+}
+
+#[test]
+fn the_whole_reason_of_a_library_without_probes_is_shown() {
+    let reason = format!(
+        "not profiled: {}",
+        "process 20 (qemu) is the reason ".repeat(5)
+    );
+    let mut report = sample::report();
+    for library in report
+        .services
+        .iter_mut()
+        .flat_map(|s| &mut s.tls_libraries)
+    {
+        library.state.clone_from(&reason);
+    }
+    let text = text(&report, Style::plain(80));
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert!(words.join(" ").contains(reason.trim()), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let coloured = Style {
+        colour: true,
+        width: 100,
+    };
+    let shown = text(&sample::lossy_report(), coloured);
+    let mut bare = shown.clone();
+    for code in [0, 1, 2, 31, 32, 33, 36] {
+        bare = bare.replace(&format!("\x1b[{code}m"), "");
+    }
+    let trimmed: Vec<&str> = bare.lines().map(str::trim_end).collect();
+    let plain = text(&sample::lossy_report(), Style::plain(100));
+    assert_ne!(shown, plain);
+    assert_eq!(trimmed, plain.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn page_of_a_report() {
+    let page = html(&sample::report());
+    check::page(&page);
+    golden::snapshot("report.html", &page);
+}
+
+#[test]
+fn page_with_losses_and_a_command() {
+    let page = html(&sample::lossy_report());
+    check::page(&page);
+    golden::snapshot("report-lossy.html", &page);
+}
+
+#[test]
+fn silence_has_a_page_too() {
+    let page = html(&sample::silent_report());
+    check::page(&page);
+    assert!(page.contains("No TLS handshake was seen") && page.contains("What to check"));
+}
+
+#[test]
+fn names_are_text_and_never_markup() {
+    let hostile = "<img src=x onerror=alert(1)>\x1b[2J\"'&";
+    let mut report = sample::lossy_report();
+    report.host.hostname = hostile.to_owned();
+    report.started_at = hostile.to_owned();
+    report.notes.push(hostile.to_owned());
+    for service in &mut report.services {
+        service.service_name = hostile.to_owned();
+        service.executable = hostile.to_owned();
+        for library in &mut service.tls_libraries {
+            library.path = hostile.to_owned();
+            library.state = hostile.to_owned();
+        }
+        for group in &mut service.handshakes {
+            group.cipher = hostile.to_owned();
+            group.group = hostile.to_owned();
+        }
+        for alert in &mut service.alerts {
+            alert.description = hostile.to_owned();
+        }
+    }
+    report.findings = sample::report().findings;
+    for finding in &mut report.findings {
+        finding.title = hostile.to_owned();
+        finding.evidence.push(hostile.to_owned());
+        finding.remedy.directive = hostile.to_owned();
+    }
+    if let Some(command) = &mut report.command {
+        command.arguments.push(hostile.to_owned());
+    }
+    let page = html(&report);
+    assert!(!page.contains("<img"), "markup in the page");
+    assert!(!page.chars().any(|c| c.is_control() && c != '\n'));
+    assert!(page.contains("&lt;img"));
+}
+
+#[test]
+fn a_lower_bound_is_called_one_wherever_it_stands() {
+    let mut report = sample::report();
+    let services = &mut report.services;
+    services.retain(|one| one.socket_handshakes.iter().any(|one| one.offloaded > 0));
+    let first = services.first_mut().unwrap();
+    first.handshake_cpu_is_lower_bound = true;
+    let page = html(&report);
+    let text = text(&report, Style::plain(120));
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Headline, and CPU and share in the table of services.
+    assert_eq!(text.matches("at least").count(), 3, "{text}");
+    // And the key figures: share and mean.
+    assert_eq!(page.matches("at least").count(), 5, "{page}");
+    let reason = "further threads may have worked on them";
+    assert!(text.contains(reason) && page.contains(reason), "{page}");
+}
+
+#[test]
+fn accounts_that_disagree_are_told_and_give_no_share() {
+    let mut report = sample::report();
+    let first = report.services.first_mut().unwrap();
+    first.cpu_seconds.user = first.handshake_cpu_seconds() * 0.6;
+    first.cpu_seconds.system = 0.0;
+    let text = text(&report, Style::plain(80));
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("The accounts of nginx.service disagree"),
+        "{text}"
+    );
+    assert!(words.starts_with("nginx.service spent "), "{text}");
+    assert!(!words.contains("spends"), "{text}");
+}
+
+#[test]
+fn an_encrypted_alert_is_a_failure_that_says_why_it_has_no_name() {
+    let mut report = sample::report();
+    for service in &mut report.services {
+        service.alerts.clear();
+        for group in &mut service.handshakes {
+            group.version = "TLS1.3".to_owned();
+            group.source = Witness::Socket;
+            group.outcome = Outcome::Failed;
+            group.errors.clear();
+        }
+    }
+    let text = text(&report, Style::plain(120));
+    assert!(text.contains("failed by an alert (named under"), "{text}");
+    assert!(!text.contains("reason from the library"), "{text}");
+    let page = html(&report);
+    assert!(page.contains("TLS 1.3 encrypts most alerts"), "{page}");
+}
+
+#[test]
+fn turns_over_http2_are_in_no_headline() {
+    let mut report = sample::report();
+    let services = report.services.iter_mut();
+    for one in services.flat_map(|one| &mut one.connections) {
+        one.turns_are_requests = Some(false);
+    }
+    report.services[0].requests = Some(Requests::new(10, "h2load"));
+    let shown = |report: &Report| text(report, Style::plain(1000));
+    assert!(shown(&report).contains("CPU per request: 2.32 s (10 requests as h2load says, exact"));
+    report.services[0].requests = None;
+    let text = shown(&report);
+    assert!(!text.contains("CPU per request:"), "{text}");
+    assert!(text.contains("turn (may carry several requests)"), "{text}");
+}

@@ -1,0 +1,412 @@
+//! What is kept of a service: sums that only grow, taken from its account.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use tlsprof_common::{Closer, Outcome, Resumption, Role};
+use tlsprof_evidence::activity::{Activity, Mode};
+use tlsprof_evidence::hello::Attempt;
+use tlsprof_ledger::{ConnectionAccount, HandshakeKey, HandshakeSum, RoleAccount, ServiceAccount};
+
+/// How a handshake ended, and if well, whether a session was resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ending {
+    /// Both Finished messages were exchanged.
+    Completed(Resumption),
+    /// The TLS library gave up.
+    Failed,
+    /// The peer went away first.
+    Abandoned,
+}
+
+/// Completed handshakes that cost alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// No session was resumed.
+    Full,
+    /// One was, by whichever means.
+    Resumed,
+    /// No source could see it.
+    Unknown,
+}
+
+impl Kind {
+    /// All, in the order in which they are shown.
+    pub const ALL: [Self; 3] = [Self::Full, Self::Resumed, Self::Unknown];
+
+    /// What a handshake of that resumption is.
+    pub const fn of(resumption: Resumption) -> Self {
+        match resumption {
+            Resumption::None => Self::Full,
+            Resumption::Unknown => Self::Unknown,
+            _ => Self::Resumed,
+        }
+    }
+
+    /// Its name in JSON.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Resumed => "resumed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One of the sums. Times are kept in nanoseconds; all else is a number of things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Figure {
+    /// CPU time of its processes as the kernel accounts it, in user or system mode.
+    Cpu(Mode),
+    /// CPU time by what it was spent on. Apart from softirq, these and
+    /// [`Unattributed`](Self::Unattributed) add up to the CPU time in the long run: what no
+    /// sample speaks for waits for the next one.
+    Activity(Activity, Mode),
+    /// CPU time that no sample will ever speak for.
+    Unattributed,
+    /// Handshakes that ended.
+    Handshakes(Role, Ending),
+    /// CPU time of all handshakes that ended, in any way.
+    HandshakeCpu(Role),
+    /// Completed handshakes of which the CPU time is known.
+    Costed(Role, Kind),
+    /// Their CPU time.
+    Cost(Role, Kind),
+    /// Attempts to resume a session that the server refused.
+    Refused(Role),
+    /// TCP connections opened.
+    Opened(Role),
+    /// TCP connections that ended, by who ended them.
+    Closed(Role, Closer),
+    /// Those of them whose turns were counted.
+    Turned(Role),
+    /// Their turns.
+    Turns(Role),
+    /// TIME_WAIT sockets left on this side.
+    TimeWaitCreated(Role),
+    /// Bytes of application data received on TLS connections, booked when they end.
+    Received(Role),
+    /// Bytes of application data sent on TLS connections, booked when they end.
+    Sent(Role),
+    /// Packets dropped for a full accept queue.
+    Overflows,
+}
+
+impl Figure {
+    /// Whether it is a time: then it is kept in nanoseconds and shown in seconds.
+    pub const fn is_time(self) -> bool {
+        matches!(
+            self,
+            Self::Cpu(_)
+                | Self::Activity(..)
+                | Self::Unattributed
+                | Self::HandshakeCpu(_)
+                | Self::Cost(..)
+        )
+    }
+
+    /// A value in base units: seconds, or a number of things.
+    #[allow(clippy::cast_precision_loss, reason = "figures of an interval")]
+    pub fn in_base_units(self, value: u64) -> f64 {
+        if self.is_time() {
+            value as f64 / 1e9
+        } else {
+            value as f64
+        }
+    }
+
+    /// Its name in JSON: words of metrics and labels, with slashes between.
+    pub fn name(self) -> String {
+        match self {
+            Self::Cpu(mode) => format!("cpu/{}", mode.label()),
+            Self::Activity(activity, mode) => {
+                format!("activity/{}/{}", activity.label(), mode.label())
+            }
+            Self::Unattributed => "unattributed".to_owned(),
+            Self::Handshakes(role, ending) => {
+                format!("handshakes/{}/{}", role.label(), ending.name())
+            }
+            Self::HandshakeCpu(role) => format!("handshake_cpu/{}", role.label()),
+            Self::Costed(role, kind) => format!("costed/{}/{}", role.label(), kind.label()),
+            Self::Cost(role, kind) => format!("cost/{}/{}", role.label(), kind.label()),
+            Self::Refused(role) => format!("refused/{}", role.label()),
+            Self::Opened(role) => format!("opened/{}", role.label()),
+            Self::Closed(role, closer) => format!("closed/{}/{}", role.label(), closer.label()),
+            Self::Turned(role) => format!("turned/{}", role.label()),
+            Self::Turns(role) => format!("turns/{}", role.label()),
+            Self::TimeWaitCreated(role) => format!("time_wait_created/{}", role.label()),
+            Self::Received(role) => format!("received/{}", role.label()),
+            Self::Sent(role) => format!("sent/{}", role.label()),
+            Self::Overflows => "overflows".to_owned(),
+        }
+    }
+}
+
+impl Ending {
+    /// All, in the order in which they are kept.
+    const ALL: [Self; 8] = [
+        Self::Completed(Resumption::None),
+        Self::Completed(Resumption::SessionId),
+        Self::Completed(Resumption::Ticket),
+        Self::Completed(Resumption::Psk),
+        Self::Completed(Resumption::Abbreviated),
+        Self::Completed(Resumption::Unknown),
+        Self::Failed,
+        Self::Abandoned,
+    ];
+
+    const fn place(self) -> usize {
+        match self {
+            Self::Completed(resumption) => resumption as usize,
+            Self::Failed => 6,
+            Self::Abandoned => 7,
+        }
+    }
+
+    const fn of(key: &HandshakeKey) -> Self {
+        match key.outcome {
+            Outcome::Completed => Self::Completed(key.resumption),
+            Outcome::Failed => Self::Failed,
+            Outcome::Abandoned => Self::Abandoned,
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Completed(resumption) => format!("completed/{}", resumption.label()),
+            Self::Failed => "failed".to_owned(),
+            Self::Abandoned => "abandoned".to_owned(),
+        }
+    }
+}
+
+/// Where each kind of figure begins in [`Sums`], in the order of [`Figure`]. User, system and
+/// softirq are three, roles two, kinds and closers three.
+mod place {
+    pub const CPU: usize = 0;
+    pub const ACTIVITY: usize = CPU + 3;
+    pub const UNATTRIBUTED: usize = ACTIVITY + 6 * 3;
+    pub const HANDSHAKES: usize = UNATTRIBUTED + 1;
+    pub const HANDSHAKE_CPU: usize = HANDSHAKES + 2 * 8;
+    pub const COSTED: usize = HANDSHAKE_CPU + 2;
+    pub const COST: usize = COSTED + 2 * 3;
+    pub const REFUSED: usize = COST + 2 * 3;
+    pub const OPENED: usize = REFUSED + 2;
+    pub const CLOSED: usize = OPENED + 2;
+    pub const TURNED: usize = CLOSED + 2 * 3;
+    pub const TURNS: usize = TURNED + 2;
+    pub const TIME_WAIT_CREATED: usize = TURNS + 2;
+    pub const RECEIVED: usize = TIME_WAIT_CREATED + 2;
+    pub const SENT: usize = RECEIVED + 2;
+    pub const OVERFLOWS: usize = SENT + 2;
+    pub const ALL: usize = OVERFLOWS + 1;
+}
+
+impl Figure {
+    /// Its place in [`Sums`].
+    const fn place(self) -> usize {
+        match self {
+            Self::Cpu(mode) => place::CPU + mode as usize,
+            Self::Activity(activity, mode) => {
+                place::ACTIVITY + activity as usize * 3 + mode as usize
+            }
+            Self::Unattributed => place::UNATTRIBUTED,
+            Self::Handshakes(role, ending) => {
+                place::HANDSHAKES + role as usize * 8 + ending.place()
+            }
+            Self::HandshakeCpu(role) => place::HANDSHAKE_CPU + role as usize,
+            Self::Costed(role, kind) => place::COSTED + role as usize * 3 + kind as usize,
+            Self::Cost(role, kind) => place::COST + role as usize * 3 + kind as usize,
+            Self::Refused(role) => place::REFUSED + role as usize,
+            Self::Opened(role) => place::OPENED + role as usize,
+            Self::Closed(role, closer) => place::CLOSED + role as usize * 3 + closer as usize,
+            Self::Turned(role) => place::TURNED + role as usize,
+            Self::Turns(role) => place::TURNS + role as usize,
+            Self::TimeWaitCreated(role) => place::TIME_WAIT_CREATED + role as usize,
+            Self::Received(role) => place::RECEIVED + role as usize,
+            Self::Sent(role) => place::SENT + role as usize,
+            Self::Overflows => place::OVERFLOWS,
+        }
+    }
+
+    /// All, each at its place.
+    fn all() -> &'static [Self] {
+        static ALL: LazyLock<Vec<Figure>> = LazyLock::new(|| {
+            let roles = [Role::Server, Role::Client];
+            let mut all = vec![Figure::Unattributed, Figure::Overflows];
+            all.extend(Mode::ALL.map(Figure::Cpu));
+            for activity in Activity::ALL {
+                all.extend(Mode::ALL.map(|mode| Figure::Activity(activity, mode)));
+            }
+            for role in roles {
+                all.extend(Ending::ALL.map(|ending| Figure::Handshakes(role, ending)));
+                all.extend(Kind::ALL.map(|kind| Figure::Costed(role, kind)));
+                all.extend(Kind::ALL.map(|kind| Figure::Cost(role, kind)));
+                all.extend(Closer::ALL.map(|closer| Figure::Closed(role, closer)));
+                let others = [
+                    Figure::HandshakeCpu,
+                    Figure::Refused,
+                    Figure::Opened,
+                    Figure::Turned,
+                    Figure::Turns,
+                    Figure::TimeWaitCreated,
+                    Figure::Received,
+                    Figure::Sent,
+                ];
+                all.extend(others.map(|of| of(role)));
+            }
+            all.sort_by_key(|figure| figure.place());
+            all
+        });
+        &ALL
+    }
+}
+
+/// Figures of one service. An array, since 200 services are read each second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sums([u64; place::ALL]);
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self([0; place::ALL])
+    }
+}
+
+impl FromIterator<(Figure, u64)> for Sums {
+    fn from_iter<T: IntoIterator<Item = (Figure, u64)>>(figures: T) -> Self {
+        let mut sums = Self::default();
+        for (figure, value) in figures {
+            sums.plus(figure, value);
+        }
+        sums
+    }
+}
+
+impl Sums {
+    /// What the account of a service holds.
+    pub fn of(account: &ServiceAccount) -> Self {
+        let mut sums = Self::default();
+        sums.take_cpu(account);
+        for (key, sum) in &account.handshakes {
+            sums.take_handshakes(key, sum);
+        }
+        for (role, kept) in &account.roles {
+            sums.take_role(*role, kept);
+        }
+        for (role, kept) in &account.connections {
+            sums.take_connections(*role, kept);
+        }
+        sums.plus(Figure::Overflows, account.accept_queue.overflows);
+        sums
+    }
+
+    /// One figure.
+    pub fn get(&self, figure: Figure) -> u64 {
+        self.0.get(figure.place()).copied().unwrap_or_default()
+    }
+
+    /// One figure in base units.
+    pub fn value(&self, figure: Figure) -> f64 {
+        figure.in_base_units(self.get(figure))
+    }
+
+    /// CPU time of the service's processes.
+    pub fn cpu(&self) -> Duration {
+        let nanos = self.get(Figure::Cpu(Mode::User)) + self.get(Figure::Cpu(Mode::System));
+        Duration::from_nanos(nanos)
+    }
+
+    /// All that are not zero.
+    pub fn iter(&self) -> impl Iterator<Item = (Figure, u64)> {
+        let all = Figure::all().iter().copied().zip(self.0);
+        all.filter(|(_, value)| *value > 0)
+    }
+
+    /// Whether all are zero.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|value| *value == 0)
+    }
+
+    /// What came since an earlier state.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut grown = self.clone();
+        for (value, before) in grown.0.iter_mut().zip(before.0) {
+            *value = value.saturating_sub(before);
+        }
+        grown
+    }
+
+    /// Adds those of another time, or of another service.
+    pub fn add(&mut self, other: &Self) {
+        for (sum, value) in self.0.iter_mut().zip(other.0) {
+            *sum = sum.saturating_add(value);
+        }
+    }
+
+    fn plus(&mut self, figure: Figure, value: u64) {
+        if let Some(sum) = self.0.get_mut(figure.place()) {
+            *sum = sum.saturating_add(value);
+        }
+    }
+
+    fn plus_time(&mut self, figure: Figure, time: Duration) {
+        self.plus(figure, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    fn take_cpu(&mut self, account: &ServiceAccount) {
+        self.plus_time(Figure::Cpu(Mode::User), account.cpu_user);
+        self.plus_time(Figure::Cpu(Mode::System), account.cpu_system);
+        for ((activity, mode), part) in account.activities.parts() {
+            self.plus_time(Figure::Activity(activity, mode), part.cpu());
+        }
+        let unattributed = account.activities.unattributed().total();
+        self.plus_time(Figure::Unattributed, unattributed);
+    }
+
+    fn take_handshakes(&mut self, key: &HandshakeKey, sum: &HandshakeSum) {
+        let role = key.role;
+        self.plus(Figure::Handshakes(role, Ending::of(key)), sum.count);
+        self.plus_time(Figure::HandshakeCpu(role), sum.cpu);
+        if key.outcome == Outcome::Completed {
+            let kind = Kind::of(key.resumption);
+            self.plus(Figure::Costed(role, kind), sum.count);
+            self.plus_time(Figure::Cost(role, kind), sum.cpu);
+        }
+    }
+
+    fn take_role(&mut self, role: Role, kept: &RoleAccount) {
+        let attempts = kept.hellos.attempts.iter();
+        let refused = attempts.filter(|((attempt, _), _)| *attempt == Attempt::Refused);
+        self.plus(Figure::Refused(role), refused.map(|(_, count)| count).sum());
+        for bytes in kept.application.values() {
+            self.plus(Figure::Received(role), bytes.received);
+            self.plus(Figure::Sent(role), bytes.sent);
+        }
+    }
+
+    fn take_connections(&mut self, role: Role, kept: &ConnectionAccount) {
+        self.plus(Figure::Opened(role), kept.opened);
+        for (closer, closed) in &kept.closed {
+            self.plus(Figure::Closed(role, *closer), closed.count);
+            self.plus(Figure::Turned(role), closed.turns.count());
+            self.plus(Figure::Turns(role), closed.turns.sum());
+        }
+        self.plus(Figure::TimeWaitCreated(role), kept.time_wait_created);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_has_a_place_and_a_name_of_its_own() {
+        let all = Figure::all();
+        assert_eq!(all.len(), place::ALL);
+        let places: Vec<usize> = all.iter().map(|figure| figure.place()).collect();
+        assert_eq!(places, (0..place::ALL).collect::<Vec<_>>());
+        let names: std::collections::BTreeSet<String> = all.iter().map(|one| one.name()).collect();
+        assert_eq!(names.len(), place::ALL);
+    }
+}

@@ -1,0 +1,230 @@
+//! What a service does each second, from what came in an interval.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use tlsprof_common::{Closer, Resumption, Role};
+use tlsprof_evidence::activity::{Activity, Mode};
+
+use super::figures::{Ending, Figure, Kind, Sums};
+use super::series::Slice;
+
+/// A service in an interval. Where a figure divides by nothing, it is null.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// CPU seconds of its processes each second, as the kernel accounts them.
+    pub cpu_cores: f64,
+    /// The part of it in the kernel.
+    pub system_cores: f64,
+    /// What the CPU time went into; empty where no sample was taken.
+    pub activities: Vec<ActivityRate>,
+    /// CPU time that no sample will ever speak for.
+    pub unattributed_cores: f64,
+    /// Share (0 to 1) of the CPU time in activities that is TLS: handshakes and encryption.
+    pub tls_ratio: Option<f64>,
+    /// Server first; those roles that it has, or had in the interval.
+    pub roles: Vec<RoleRates>,
+    /// Packets dropped for a full accept queue, each second.
+    pub overflows_per_second: f64,
+}
+
+/// CPU seconds each second that go into an activity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ActivityRate {
+    /// `handshake`, `encryption`, `tcp_open`, `tcp_close`, `socket_io` or `application`.
+    pub activity: String,
+    /// In user mode.
+    pub user_cores: f64,
+    /// In the kernel.
+    pub system_cores: f64,
+    /// In softirqs, outside the service's own CPU time.
+    pub softirq_cores: f64,
+}
+
+/// A service in one role. Numbers are per second unless their name says otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RoleRates {
+    /// `server` or `client`.
+    pub role: String,
+    /// Handshakes that ended in any way.
+    pub handshakes_per_second: f64,
+    /// Those that were completed.
+    pub completed_per_second: f64,
+    /// Those that failed.
+    pub failed_per_second: f64,
+    /// Those of which the peer went away.
+    pub abandoned_per_second: f64,
+    /// CPU seconds in handshakes each second.
+    pub handshake_cores: f64,
+    /// Share (0 to 1) of completed handshakes that resumed a session, of those of which it
+    /// is known.
+    pub resumed_ratio: Option<f64>,
+    /// CPU seconds of a full handshake.
+    pub full_cpu_seconds: Option<f64>,
+    /// CPU seconds of a resumed handshake.
+    pub resumed_cpu_seconds: Option<f64>,
+    /// CPU seconds of a completed handshake.
+    pub each_cpu_seconds: Option<f64>,
+    /// Attempts to resume a session that were refused.
+    pub refused_per_second: f64,
+    /// Connections opened.
+    pub opened_per_second: f64,
+    /// Connections that ended, in any way.
+    pub closed_per_second: f64,
+    /// Those that this side closed.
+    pub closed_local_per_second: f64,
+    /// Those that the peer closed.
+    pub closed_remote_per_second: f64,
+    /// Turns, booked when their connection ends.
+    pub turns_per_second: f64,
+    /// Whether each turn is one request: no client has offered HTTP/2.
+    pub turns_are_requests: bool,
+    /// Turns of a connection that ended.
+    pub turns_per_connection: Option<f64>,
+    /// TIME_WAIT sockets left on this side.
+    pub time_wait_created_per_second: f64,
+    /// TIME_WAIT sockets that stand.
+    pub time_wait_standing: u64,
+    /// Bytes received on TLS connections, booked when they end.
+    pub received_bytes_per_second: f64,
+    /// Bytes sent on TLS connections, booked when they end.
+    pub sent_bytes_per_second: f64,
+}
+
+/// Figures over a length of time.
+struct Over<'a> {
+    sums: &'a Sums,
+    seconds: f64,
+}
+
+impl Over<'_> {
+    fn each_second(&self, figure: Figure) -> f64 {
+        self.sums.value(figure) / self.seconds
+    }
+
+    fn ratio(&self, part: Figure, whole: Figure) -> Option<f64> {
+        let whole = self.sums.value(whole);
+        (whole > 0.0).then(|| self.sums.value(part) / whole)
+    }
+
+    fn activity(&self, activity: Activity) -> ActivityRate {
+        let cores = |mode| self.each_second(Figure::Activity(activity, mode));
+        ActivityRate {
+            activity: activity.label().to_owned(),
+            user_cores: cores(Mode::User),
+            system_cores: cores(Mode::System),
+            softirq_cores: cores(Mode::Softirq),
+        }
+    }
+
+    /// CPU time of one completed handshake of those kinds.
+    fn cost_of(&self, role: Role, kinds: &[Kind]) -> Option<f64> {
+        let sum = |figure: fn(Role, Kind) -> Figure| -> f64 {
+            kinds
+                .iter()
+                .map(|kind| self.sums.value(figure(role, *kind)))
+                .sum()
+        };
+        let costed = sum(Figure::Costed);
+        (costed > 0.0).then(|| sum(Figure::Cost) / costed)
+    }
+}
+
+fn resumed_ratio(completed: &[(Resumption, f64)]) -> Option<f64> {
+    let sum = |kind: Kind| -> f64 {
+        let those = completed.iter().filter(|(one, _)| Kind::of(*one) == kind);
+        those.map(|(_, count)| count).sum()
+    };
+    let (full, resumed) = (sum(Kind::Full), sum(Kind::Resumed));
+    (full + resumed > 0.0).then(|| resumed / (full + resumed))
+}
+
+impl Rates {
+    /// Of what came in a time; all zero if that is zero.
+    pub fn of(slice: &Slice, length: Duration) -> Self {
+        if length.is_zero() {
+            return Self::default();
+        }
+        let over = Over {
+            sums: &slice.sums,
+            seconds: length.as_secs_f64(),
+        };
+        let activities = activities(&over);
+        let sum = |wanted: fn(&ActivityRate) -> bool| -> f64 {
+            let those = activities.iter().filter(|one| wanted(one));
+            those.map(|one| one.user_cores + one.system_cores).sum()
+        };
+        let all = sum(|_| true);
+        let tls = sum(|one| one.activity == Activity::Handshake.label())
+            + sum(|one| one.activity == Activity::Encryption.label());
+        Self {
+            cpu_cores: slice.sums.cpu().as_secs_f64() / over.seconds,
+            system_cores: over.each_second(Figure::Cpu(Mode::System)),
+            unattributed_cores: over.each_second(Figure::Unattributed),
+            tls_ratio: (all > 0.0).then(|| tls / all),
+            activities,
+            roles: [Role::Server, Role::Client]
+                .into_iter()
+                .filter_map(|role| role_rates(&over, role, slice))
+                .collect(),
+            overflows_per_second: over.each_second(Figure::Overflows),
+        }
+    }
+
+    /// The role that the service is about: server, if it is one at all.
+    pub fn main(&self) -> Option<&RoleRates> {
+        self.roles.first()
+    }
+}
+
+fn activities(over: &Over<'_>) -> Vec<ActivityRate> {
+    let sampled = |(figure, _)| matches!(figure, Figure::Activity(..));
+    if !over.sums.iter().any(sampled) {
+        return Vec::new();
+    }
+    Activity::ALL
+        .into_iter()
+        .map(|one| over.activity(one))
+        .collect()
+}
+
+/// None where the service did nothing in that role.
+fn role_rates(over: &Over<'_>, role: Role, slice: &Slice) -> Option<RoleRates> {
+    let standing = slice.time_wait.get(&role).copied().unwrap_or_default();
+    let completed = Resumption::ALL.map(|resumption| {
+        let figure = Figure::Handshakes(role, Ending::Completed(resumption));
+        (resumption, over.each_second(figure))
+    });
+    let completed_per_second: f64 = completed.iter().map(|(_, count)| count).sum();
+    let failed_per_second = over.each_second(Figure::Handshakes(role, Ending::Failed));
+    let abandoned_per_second = over.each_second(Figure::Handshakes(role, Ending::Abandoned));
+    let closed = Closer::ALL.map(|closer| over.each_second(Figure::Closed(role, closer)));
+    let [closed_local_per_second, closed_remote_per_second, _] = closed;
+    let rates = RoleRates {
+        role: role.label().to_owned(),
+        handshakes_per_second: completed_per_second + failed_per_second + abandoned_per_second,
+        completed_per_second,
+        failed_per_second,
+        abandoned_per_second,
+        handshake_cores: over.each_second(Figure::HandshakeCpu(role)),
+        resumed_ratio: resumed_ratio(&completed),
+        full_cpu_seconds: over.cost_of(role, &[Kind::Full]),
+        resumed_cpu_seconds: over.cost_of(role, &[Kind::Resumed]),
+        each_cpu_seconds: over.cost_of(role, &Kind::ALL),
+        refused_per_second: over.each_second(Figure::Refused(role)),
+        opened_per_second: over.each_second(Figure::Opened(role)),
+        closed_per_second: closed.iter().sum(),
+        closed_local_per_second,
+        closed_remote_per_second,
+        turns_per_second: over.each_second(Figure::Turns(role)),
+        turns_are_requests: !slice.multiplexed.contains(&role),
+        turns_per_connection: over.ratio(Figure::Turns(role), Figure::Turned(role)),
+        time_wait_created_per_second: over.each_second(Figure::TimeWaitCreated(role)),
+        time_wait_standing: standing,
+        received_bytes_per_second: over.each_second(Figure::Received(role)),
+        sent_bytes_per_second: over.each_second(Figure::Sent(role)),
+    };
+    let done = rates.handshakes_per_second + rates.opened_per_second + rates.closed_per_second;
+    (done > 0.0 || slice.time_wait.contains_key(&role)).then_some(rates)
+}

@@ -1,0 +1,98 @@
+//! CPU time by activity and by unit of a service, from its account.
+
+use tlsprof_evidence::activity::{Activity, Mode};
+use tlsprof_ledger::interval::of_share;
+use tlsprof_ledger::{Ledger, ServiceAccount};
+
+use super::model::{ActivityCpu, CpuSamples, Sampling, UnitCost};
+
+/// How CPUs were sampled, or why they were not.
+pub fn sampling(ledger: &Ledger) -> Sampling {
+    match ledger.sampling() {
+        tlsprof_ledger::Sampling::Every(period) => Sampling {
+            period_seconds: Some(period.as_secs_f64()),
+            unavailable: None,
+        },
+        tlsprof_ledger::Sampling::Off(reason) => Sampling {
+            period_seconds: None,
+            unavailable: Some(reason.to_string()),
+        },
+    }
+}
+
+/// Empty where nothing was sampled: that is not six zeros.
+pub(super) fn activities(account: &ServiceAccount) -> Vec<ActivityCpu> {
+    let activities = &account.activities;
+    if activities.is_empty() {
+        return Vec::new();
+    }
+    let all = activities.samples();
+    let total = account.cpu().as_secs_f64();
+    let attributed = activities.attributed().as_secs_f64() / total.max(f64::MIN_POSITIVE);
+    let of = |activity| {
+        let [user, system, softirq] = Mode::ALL.map(|mode| activities.part(activity, mode));
+        let samples = user.samples + system.samples;
+        let seconds = (user.cpu() + system.cpu()).as_secs_f64();
+        let share = seconds / total.max(f64::MIN_POSITIVE);
+        // Intervals were scaled one by one: the limits are put around the share of the
+        // time, which need not be just that of the samples.
+        let of_samples = samples as f64 / all.max(1) as f64;
+        let by = if samples == 0 {
+            attributed
+        } else {
+            share / of_samples
+        };
+        let limits = of_share(samples, all).scaled(by);
+        ActivityCpu {
+            activity: Activity::label(activity).into(),
+            cpu_seconds: seconds,
+            user_seconds: user.cpu().as_secs_f64(),
+            system_seconds: system.cpu().as_secs_f64(),
+            softirq_seconds: softirq.cpu().as_secs_f64(),
+            share,
+            share_low: limits.low,
+            share_high: limits.high.min(1.0),
+            samples,
+            softirq_samples: softirq.samples,
+        }
+    };
+    Activity::ALL.into_iter().map(of).collect()
+}
+
+pub(super) fn samples(account: &ServiceAccount) -> Option<CpuSamples> {
+    let activities = &account.activities;
+    if activities.is_empty() {
+        return None;
+    }
+    let total = account.cpu().as_secs_f64();
+    let ratio = |of: f64| (total > 0.0).then(|| of / total);
+    let attributed = activities.attributed().as_secs_f64();
+    let unattributed = activities.unattributed().total() + activities.waiting().total();
+    let system = activities
+        .parts()
+        .filter(|((_, mode), _)| *mode == Mode::System);
+    Some(CpuSamples {
+        count: activities.samples(),
+        unclassified: activities.unclassified(),
+        cipher_alone: activities.cipher_alone(),
+        system: system.map(|(_, part)| part.samples).sum(),
+        sampled_ratio: ratio(activities.sampled().as_secs_f64()),
+        unattributed_seconds: unattributed.as_secs_f64(),
+        reconciliation_error_ratio: ratio((total - attributed).abs()),
+    })
+}
+
+pub(super) fn unit_costs(account: &ServiceAccount) -> Vec<UnitCost> {
+    let costs = account.unit_costs().into_iter();
+    costs
+        .map(|cost| UnitCost {
+            unit: cost.unit.label().into(),
+            count: cost.count,
+            cpu_seconds: cost.seconds,
+            low_seconds: cost.limits.low,
+            high_seconds: cost.limits.high,
+            samples: cost.samples,
+            cipher: cost.cipher.map(str::to_owned),
+        })
+        .collect()
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/*
+ * The state of each TCP connection, by its socket, and its owner.
+ */
+#ifndef TLSPROF_CONNECTIONS_H
+#define TLSPROF_CONNECTIONS_H
+
+#include "connection.h"
+#include "maps.h"
+
+#define IPPROTO_TCP 6 /* include/uapi/linux/in.h */
+
+/* Socket-local storage: freed with its socket, and bounded by nothing else. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct connection);
+} connections SEC(".maps");
+
+/* In its place where there is none, see connections_by_address; the agent sets its
+ * size then. Preallocated, as `calls` is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct connection);
+} addresses SEC(".maps");
+
+static const struct connection new_connection = {};
+
+static __always_inline struct connection *find_connection(struct sock *sk)
+{
+	__u64 address = (__u64)sk;
+
+	if (connections_by_address)
+		return bpf_map_lookup_elem(&addresses, &address);
+	return bpf_sk_storage_get(&connections, sk, NULL, 0);
+}
+
+static __always_inline struct connection *find_or_add_connection(struct sock *sk)
+{
+	__u64 address = (__u64)sk;
+
+	if (!connections_by_address)
+		return bpf_sk_storage_get(&connections, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	bpf_map_update_elem(&addresses, &address, &new_connection, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&addresses, &address);
+}
+
+static __always_inline void forget_connection(struct sock *sk)
+{
+	__u64 address = (__u64)sk;
+
+	if (connections_by_address)
+		bpf_map_delete_elem(&addresses, &address);
+	else
+		bpf_sk_storage_delete(&connections, sk);
+}
+
+/* Random where the kernel's own number cannot be asked for: a counter would have to be
+ * added to and read at once, which 5.10 cannot do. 64 bits do not repeat. */
+static __always_inline __u64 new_id(struct sock *sk)
+{
+	if (connections_by_address)
+		return (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
+	return bpf_get_socket_cookie(sk);
+}
+
+static __noinline struct connection *create_connection(struct sock *sk)
+{
+	struct connection *connection = find_or_add_connection(sk);
+
+	if (!connection)
+		count_loss(TLSPROF_LOSS_CONNECTION_NO_MEMORY);
+	else if (!connection->id)
+		connection->id = new_id(sk);
+	return connection;
+}
+
+static __always_inline void send_opened(struct connection *connection)
+{
+	struct tlsprof_connection_event event = {};
+
+	connection_describe(connection, &event);
+	event.header.kind = TLSPROF_EVENT_CONNECTION_OPENED;
+	event.header.time = connection->opened;
+	send_event(&event, sizeof(event));
+}
+
+/* The current task is the owner. Sockets of the kernel itself have none. */
+static __noinline void claim(struct connection *connection)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		return;
+	connection->pid = bpf_get_current_pid_tgid() >> 32;
+	bpf_get_current_comm(connection->comm, sizeof(connection->comm));
+	if (connection->opened)
+		send_opened(connection);
+}
+
+/* A process takes the connection out of the accept queue. */
+static __always_inline void handle_accept(struct sock *sk)
+{
+	struct connection *connection = find_connection(sk);
+
+	/* Taken out of the queue before its state changed. */
+	if (!connection && BPF_CORE_READ(sk, __sk_common.skc_state) == BPF_TCP_SYN_RECV)
+		connection = create_connection(sk);
+	if (connection && !connection->accepted)
+		connection->accepted = bpf_ktime_get_ns();
+}
+
+#endif

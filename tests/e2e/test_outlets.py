@@ -1,0 +1,281 @@
+"""Every outlet says the same of the same servers: counts, rates, CPU time, and the share of handshakes.
+
+Servers of many kinds run side by side under a paced load, and profilers of several settings watch them
+all at once. Counts are those of the client and rates those of its log; CPU time is that of the kernel's
+clock for a process; what a connection takes besides its handshake is measured at the same pace."""
+
+import os
+import time
+from bisect import bisect_left
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+import pytest
+
+from harness import estimate, metrics, other_stacks, outlets, web_servers
+from harness.estimate import Besides
+from harness.load import Load, Seen, run_load
+from harness.metrics import Sample
+from harness.outlets import IN_TEXT
+from harness.profiler import Agent, Report
+from harness.servers import Server
+from harness.targets import TARGETS
+from harness.together import own_folder, side_by_side, together
+from harness.waiting import wait_until
+from harness.watching import Watching
+
+pytestmark = pytest.mark.alone
+
+RATE = 15
+"""Connections a second, to each server."""
+CONNECTIONS = 14 * RATE
+WARM_UP = 20
+COMPILES = {"node": 150, "java": 150}
+"""Those that compile as they go are left to it first."""
+INTERVAL_SECONDS = 5
+EDGES = 4
+"""Handshakes that may be under way at one end of a window: the client has as many threads."""
+TICKS = 0.02
+"""CPU seconds for each process: the kernel shows user and system time in whole ticks of 10 ms."""
+CPU_AGREES = 0.03
+AGREE = 0.10
+SIGMAS = 3
+"""Of the error of samples: there are 33 comparisons."""
+SETTLED_SECONDS = 30.0
+READ_EVERY = 1.5
+"""Seconds: what the live page and `top` show has been read so long ago at most, on a busy machine."""
+
+STARTS = {
+    **{name: TARGETS[name].start for name in ("nginx", "haproxy", "node", "stunnel", "go", "rustls")},
+    **{name: TARGETS[name].start for name in ("gnutls-serv", "selfserv")},
+    "apache": lambda *where: web_servers.apache(*where, "event", extra="KeepAlive On\nMaxKeepAliveRequests 0"),
+    "java": lambda *where: other_stacks.java(*where, options=["-XX:TieredStopAtLevel=1"]),
+    "static": lambda *where: other_stacks.static_http(*where, options=["--requests", 100_000]),
+}
+KINDS = [name for name in STARTS if name not in TARGETS or not TARGETS[name].missing]
+PROCESSES = {"nginx": 3, "apache": 3}
+BESIDES = {name: "/" for name in ("nginx", "apache", "haproxy", "java", "static")}
+BESIDES |= {name: "" for name in ("gnutls-serv", "selfserv", "rustls") if name in KINDS} | {"node": "/keep"}
+"""For which path servers keep connections open; empty for those that do not. stunnel is not among them, which
+connects to its backend only for a new connection, nor Go, whose scheduler's own thread (a tenth of the CPU
+time by perf) is awake as long as handshakes compute."""
+
+OFTEN = "sample_frequency = 997\n"
+SETTINGS = {
+    "default": OFTEN,
+    "steps-off": f'{OFTEN}steps = "off"',
+    "library-off": f'{OFTEN}library = "off"',
+    "samples-off": "sample_frequency = 0",
+}
+SAMPLED = [name for name in SETTINGS if name != "samples-off"]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the outlets of one agent say about a service."""
+
+    samples: list[Sample]
+    live: dict[str, Any]
+    read_at: float
+
+
+@dataclass(frozen=True)
+class Paced:
+    """What a client saw, when it began each connection, and what they took of the server's CPU time."""
+
+    seen: Seen
+    begun: list[float]
+    cpu: float
+
+    def begun_between(self, first: float, last: float) -> int:
+        return bisect_left(self.begun, last) - bisect_left(self.begun, first)
+
+    def rates(self, seconds: float, earliest: float, latest: float) -> tuple[float, float]:
+        """The least and the greatest in a window of that length that ends between the two."""
+        ends = [at for at in self.begun if earliest <= at <= latest] + [earliest, latest]
+        counts = [self.begun_between(end - seconds, end) for end in ends]
+        return (min(counts) - EDGES) / seconds, (max(counts) + EDGES) / seconds
+
+
+@dataclass(frozen=True)
+class Scene:
+    paced: Mapping[str, Paced]
+    besides: Mapping[str, Besides]
+    names: Mapping[str, str]
+    told: Mapping[tuple[str, str], Told]
+    """By setting and server."""
+    scrapes: list[tuple[float, list[Sample]]]
+    """Of the default setting, while the load ran."""
+    screens: list[tuple[float, str]]
+    """The list of `top`, while the load ran."""
+    report: Report
+    text: str
+    top: Mapping[str, str]
+    """Its pages on handshakes, by server."""
+
+
+def load(folder: Path, kind: str, server: Server) -> Paced:
+    log = folder / f"{kind}.begun"
+    before = estimate.cpu_seconds(server.pid)
+    seen = run_load(Load(full=CONNECTIONS, tls="1.3", rate=RATE, log=log), server.port)
+    times = sorted(map(float, log.read_text().split()))
+    return Paced(seen, times, estimate.cpu_seconds(server.pid) - before)
+
+
+Servers = Mapping[str, Server]
+
+
+def under_load(folder: Path, servers: Servers, twins: Servers, watching: Watching):
+    """The load, and on servers of their own all of it but handshakes, with what is read meanwhile."""
+    scrapes, screens = [], []
+    besides = lambda kind: estimate.measure_besides(twins[kind], BESIDES[kind], RATE, CONNECTIONS)
+    with ThreadPoolExecutor(2) as pool:
+        others = pool.submit(side_by_side, besides, twins, len(twins))
+        loads = pool.submit(side_by_side, lambda kind: load(folder, kind, servers[kind]), servers, len(servers))
+        while not loads.done():
+            time.sleep(1.0)
+            scrapes.append((time.monotonic(), metrics.scrape(watching.agents["default"].url)))
+            screens.append((time.monotonic(), watching.top.screen()))
+    return loads.result(), others.result(), scrapes, screens
+
+
+def settle(agent: Agent, names: Mapping[str, str]) -> None:
+    """Once all is in the history of the live page, its last point closed."""
+
+    def is_in() -> bool:
+        found = (outlets.in_live_page(outlets.live_state(agent, name)) for name in names.values())
+        return all(one.completed >= CONNECTIONS for one in found)
+
+    wait_until(is_in, "the load in the live page", SETTLED_SECONDS)
+
+
+def told(agent: Agent, name: str, samples: list[Sample]) -> Told:
+    return Told(samples, outlets.live_state(agent, name), time.monotonic())
+
+
+@pytest.fixture(scope="module")
+def scene(rsa, tmp_path_factory) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("outlets")
+    folder.chmod(0o755)
+    homes = {(kind, twin): own_folder(folder, kind, twin, os.getpid()) for kind in KINDS for twin in ("new", "open")}
+    starts = {key: STARTS[key[0]](home, rsa) for key, home in homes.items() if key[1] == "new" or key[0] in BESIDES}
+    with ExitStack() as stack:
+        running = stack.enter_context(together(starts))
+        servers, twins = ({kind: one for (kind, twin), one in running.items() if twin == of} for of in ("new", "open"))
+        warm_up = lambda key: run_load(Load(full=COMPILES.get(key[0], WARM_UP), tls="1.3"), running[key].port)
+        side_by_side(warm_up, running)
+        programs = [Path(f"/proc/{server.pid}/exe").readlink().name for server in servers.values()]
+        watching = Watching(folder, stack, SETTINGS, programs, INTERVAL_SECONDS)
+        paced, besides, scrapes, screens = under_load(folder, servers, twins, watching)
+        watching.report.finish()
+        watching.text.finish()
+        report = watching.report.report
+        names = {kind: report.on_port(server.port).name for kind, server in servers.items()}
+        for agent in watching.agents.values():
+            settle(agent, names)
+        by_agent = {
+            (setting, kind): told(agent, name, samples)
+            for setting, agent in watching.agents.items()
+            for samples in [metrics.scrape(agent.url)]
+            for kind, name in names.items()
+        }
+        pages = {kind: watching.page(name, CONNECTIONS) for kind, name in names.items()}
+        yield Scene(paced, besides, names, by_agent, scrapes, screens, report, watching.text.text, pages)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_metrics_and_live_page_count_what_the_client_did(scene, setting, kind):
+    told, name = scene.told[setting, kind], scene.names[kind]
+    for figures in (outlets.in_metrics(told.samples, name), outlets.in_live_page(told.live)):
+        assert (figures.handshakes, figures.completed) == (CONNECTIONS, CONNECTIONS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reports_and_top_count_what_the_client_did(scene, kind):
+    name = scene.names[kind]
+    assert scene.paced[kind].seen.completed == CONNECTIONS
+    report = outlets.in_report(scene.report.service(name))
+    assert (report.handshakes, report.completed) == (CONNECTIONS, CONNECTIONS)
+    assert outlets.row_of(scene.text, name).handshakes == CONNECTIONS
+    shown = IN_TEXT.search(scene.top[kind])
+    assert [int(shown.group(at)) for at in (1, 3, 4, 5)] == [CONNECTIONS, CONNECTIONS, 0, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rates_are_those_of_the_client(scene, kind):
+    """Between two scrapes, in a point of the live page, and in the last interval of `top`.
+
+    On a busy machine a scrape shows fewer handshakes than have begun, never more: of the first and of the
+    last third those that are least behind are compared.
+    """
+    paced, name = scene.paced[kind], scene.names[kind]
+    counted = [(at, outlets.in_metrics(samples, name).handshakes) for at, samples in scene.scrapes]
+    under_way = [(at, count) for at, count in counted if 0 < count < CONNECTIONS]
+    behind = lambda scrape: sum(begun <= scrape[0] for begun in paced.begun) - scrape[1]
+    third = len(under_way) // 3
+    (first, before), (last, after) = (min(some, key=behind) for some in (under_way[:third], under_way[-third:]))
+    assert last - first > INTERVAL_SECONDS
+    assert after - before == pytest.approx(paced.begun_between(first, last), abs=EDGES)
+    told = scene.told["default", kind]
+    series = told.live["selected"]["series"]
+    rows = zip(*(row for column, row in series["columns"].items() if column.startswith("handshakes/server")))
+    end, length, count = list(zip(series["ends"], series["lengths"], map(sum, rows)))[1]
+    ended = told.read_at - told.live["elapsed_seconds"] + end
+    least, greatest = paced.rates(length, ended - READ_EVERY, ended)
+    assert least <= count / length <= greatest
+    at, screen = [one for one in scene.screens if one[0] < paced.begun[-1]][-1]
+    least, greatest = paced.rates(INTERVAL_SECONDS, at - INTERVAL_SECONDS - READ_EVERY, at)
+    assert least <= outlets.now_of(screen, name).per_second <= greatest
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_cpu_time_is_what_the_kernel_says(scene, setting, kind):
+    """All outlets read it in ticks."""
+    expected, name = scene.paced[kind].cpu, scene.names[kind]
+    told = scene.told[setting, kind]
+    of_report = scene.report.service(name)
+    figures = [outlets.in_metrics(told.samples, name), outlets.in_live_page(told.live), outlets.in_report(of_report)]
+    for cpu in (*(one.cpu for one in figures), outlets.row_of(scene.text, name).cpu):
+        assert cpu == pytest.approx(expected, rel=CPU_AGREES, abs=TICKS * PROCESSES.get(kind, 1))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_outlets_say_the_same_share(scene, setting, kind):
+    """As far as figures are rounded, and handshakes of one profile are other ones than those of the next."""
+    told, name = scene.told[setting, kind], scene.names[kind]
+    figures, live = outlets.in_metrics(told.samples, name), outlets.in_live_page(told.live)
+    assert live.handshake_cpu == pytest.approx(figures.handshake_cpu, rel=1e-6)
+    ways = outlets.shares_in_metrics(told.samples, name)
+    assert ways == pytest.approx({way: figures.share for way in ways}, rel=1e-6)
+    if setting == "default":
+        report, row = outlets.in_report(scene.report.service(name)), outlets.row_of(scene.text, name)
+        assert report.handshake_cpu == pytest.approx(figures.handshake_cpu, rel=0.03)
+        assert row.handshake_cpu == pytest.approx(figures.handshake_cpu, rel=0.03)
+        assert row.share == pytest.approx(row.handshake_cpu / row.cpu, rel=0.02)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("setting", SAMPLED)
+def test_samples_say_the_same_share(scene, setting, kind):
+    told, name = scene.told[setting, kind], scene.names[kind]
+    by_activity, counts = (outlets.by_samples(told.samples, one, name) for one in (outlets.ACTIVITIES, outlets.SAMPLES))
+    share = by_activity["handshake"] / sum(by_activity.values())
+    error = (share * (1 - share) / sum(counts.values())) ** 0.5
+    known = outlets.in_metrics(told.samples, name).handshake_cpu / scene.paced[kind].cpu
+    assert abs(share - known) <= AGREE * known + SIGMAS * error
+
+
+@pytest.mark.parametrize("kind", BESIDES)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_an_estimate_without_tlsprof_says_the_same_share(scene, setting, kind):
+    """CPU time of new connections, less that of the same requests on open ones."""
+    paced = scene.paced[kind]
+    least, greatest = scene.besides[kind].bounds(paced.cpu / CONNECTIONS)
+    share = outlets.in_metrics(scene.told[setting, kind].samples, scene.names[kind]).handshake_cpu / paced.cpu
+    assert least * (1 - AGREE) <= share <= greatest
