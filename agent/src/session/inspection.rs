@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tlsprof_attach::registry::{InspectError, Inspected, inspect};
-use tlsprof_common::{ImageId, Pid};
+use tlsprof_common::{ImageId, Pid, privilege};
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::image::{Mapping, OpenError, OpenImage};
 
@@ -125,6 +125,10 @@ impl Inspection {
         let sender = self.sender.clone();
         let thread = thread::Builder::new().name("tlsprof-images".to_owned());
         let work = move || {
+            // The files are open: nothing more is needed for reading foreign bytes.
+            if let Err(error) = privilege::give_up_all() {
+                tracing::warn!(%error, "a thread that examines images keeps its privileges");
+            }
             for (mapping, file) in images {
                 let result = examine(&mapping, file);
                 if sender.send((mapping, result)).is_err() {

@@ -114,8 +114,11 @@ impl Softirqs {
         let seen = self.seen.entry(activity).or_default();
         let new = new_events(activity, services, seen);
         let remainders = self.remainders.entry(activity).or_default();
-        let parts = (*waiting > 0).then(|| remainders.allocate(*waiting, &new));
-        let Some(parts) = parts.flatten() else {
+        if *waiting == 0 {
+            *waited = 0;
+            return Vec::new();
+        }
+        let Some(parts) = remainders.allocate(*waiting, &new) else {
             *waited += 1;
             if *waited > MOST_WAITED {
                 (*waiting, *waited) = (0, 0);

@@ -136,6 +136,7 @@ fn what_waited_long_is_nobodys() {
     ]);
     for (divisions, expected) in [(MOST_WAITED, 1), (MOST_WAITED + 1, 0)] {
         let mut softirqs = Softirqs::default();
+        assert_eq!(softirqs.divide(&idle), [], "nothing waits yet");
         softirqs.add(network(Activity::TcpOpen), 100);
         for _ in 0..divisions {
             assert_eq!(softirqs.divide(&idle), []);
