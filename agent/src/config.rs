@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 use tlsprof_advise::Thresholds;
 use tlsprof_common::ConfigError;
 use tlsprof_kernel::connections::ConnectionHooks;
-use tlsprof_kernel::load::UprobeMode;
+use tlsprof_kernel::object::UprobeMode;
 use tlsprof_ledger::Limits as LedgerLimits;
 
 /// Where the configuration is when no `--config` names another file.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::danger::Danger;
 use super::plan::{Plan, PlanError, Site, plan};
@@ -13,8 +14,10 @@ use tlsprof_common::causes::one_line;
 use tlsprof_discover::elf::{ElfError, ElfView};
 use tlsprof_discover::image::{Mapping, OpenError, OpenImage};
 use tlsprof_discover::library::{Library, Tls, Unsupported, detect};
-use tlsprof_kernel::load::Loaded;
-use tlsprof_kernel::probes::{AttachError, Links, Point, release_all};
+use tlsprof_kernel::cookies::Point;
+use tlsprof_kernel::error::Unavailable;
+use tlsprof_kernel::loaded::Loaded;
+use tlsprof_kernel::probes::{AttachError, Links, release_all};
 
 /// Why an image with a TLS library is not profiled.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +36,7 @@ pub enum Reason {
     SwitchedOff,
     /// The kernel refused the programs.
     #[error("{0}")]
-    Kernel(String),
+    Kernel(Arc<Unavailable>),
     /// Return probes would harm one of the processes that map it.
     #[error("{0}")]
     Danger(Danger),

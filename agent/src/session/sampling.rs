@@ -19,7 +19,7 @@ use tlsprof_discover::table::ProcessTable;
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::cpu::CpuSample;
 use tlsprof_evidence::fingerprint::compiled;
-use tlsprof_kernel::load::Loaded;
+use tlsprof_kernel::loaded::Loaded;
 use tlsprof_ledger::{Code, NetworkEvents, Sampling, SharedLedger};
 use tlsprof_outlet::flamegraph::Stack;
 
@@ -45,7 +45,7 @@ impl Samples {
         loaded.start_samples();
         let sampling = match &loaded.samples {
             Ok(_) => Sampling::Every(loaded.sampling.period()),
-            Err(reason) => Sampling::Off(reason.clone().into()),
+            Err(reason) => Sampling::Off(reason.to_string().into()),
         };
         write(ledger).set_sampling(sampling);
     }
@@ -82,7 +82,7 @@ impl Samples {
         cpu: &mut CpuBook,
         ledger: &SharedLedger,
     ) {
-        let calls_seen = loaded.connections.calls.is_ok();
+        let calls_seen = loaded.connections.calls().is_ok();
         let Targets {
             proc,
             table,

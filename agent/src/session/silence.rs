@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::monotonic_now;
-use tlsprof_kernel::load::Loaded;
+use tlsprof_kernel::loaded::Loaded;
 
 /// Looks so many times while one becomes silent.
 const LOOKS: u32 = 4;

@@ -18,7 +18,8 @@ use tlsprof_discover::ports::PortReader;
 use tlsprof_discover::table::ProcessTable;
 use tlsprof_evidence::activity::kernel_symbols::KernelFunctions;
 use tlsprof_kernel::cost::{TrapCost, calibrate};
-use tlsprof_kernel::load::{Loaded, Options as LoadOptions, load};
+use tlsprof_kernel::load::{Options as LoadOptions, load};
+use tlsprof_kernel::loaded::Loaded;
 use tlsprof_kernel::mappings::Watch;
 
 /// The processes of the host when the session starts, and their ports.
