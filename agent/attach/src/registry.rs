@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::danger::Danger;
+use super::error::InspectError;
 use super::plan::{Plan, PlanError, Site, plan};
 use super::spec::{Group, Program};
 use tlsprof_common::ImageId;
 use tlsprof_common::causes::one_line;
 use tlsprof_discover::elf::{ElfError, ElfView};
-use tlsprof_discover::image::{Mapping, OpenError, OpenImage};
+use tlsprof_discover::image::{Mapping, OpenImage};
 use tlsprof_discover::library::{Library, Tls, Unsupported, detect};
 use tlsprof_kernel::cookies::Point;
 use tlsprof_kernel::error::Unavailable;
@@ -79,23 +80,6 @@ pub struct Image {
     /// Kept open: the way to this very file, whatever becomes of its path.
     file: OpenImage,
     links: BTreeMap<Group, Links>,
-}
-
-/// Why an image could not be looked at.
-#[derive(Debug, thiserror::Error)]
-pub enum InspectError {
-    /// Its file could not be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// No more descriptors.
-    #[error("cannot duplicate a file descriptor")]
-    Duplicate(#[source] std::io::Error),
-    /// Its file is not a sound ELF file.
-    #[error(transparent)]
-    Elf(#[from] ElfError),
-    /// A defect of this program.
-    #[error("its examination failed unexpectedly")]
-    Panicked,
 }
 
 /// What is in an image.

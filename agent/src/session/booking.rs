@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use std::vec::Drain;
 
+use super::shared::{monotonic_now, write};
 use super::signatures::Signatures;
 use super::targets::Targets;
 use super::window::Window;
-use super::{monotonic_now, write};
 use tlsprof_attach::registry::Registry;
 use tlsprof_common::{Loss, Pid, ProcessEvent, Source};
 use tlsprof_discover::ProcRoot;

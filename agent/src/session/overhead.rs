@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::Options;
 use super::governor::{Decision, Governor};
+use super::options::Options;
 use super::windows::StepProbes;
 use tlsprof_attach::registry::Registry;
 use tlsprof_kernel::cost::{RunMeter, TrapCost, hook_seconds, probe_seconds};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::monotonic_now;
+use super::shared::monotonic_now;
 use tlsprof_kernel::loaded::Loaded;
 
 /// Looks so many times while one becomes silent.

@@ -7,9 +7,10 @@ use std::thread::{self, ScopedJoinHandle};
 use anyhow::{Context as _, Result};
 
 use super::listening::Listening;
+use super::options::Options;
 use super::sampling::SampleDesk;
+use super::shared::monotonic_now;
 use super::targets::Targets;
-use super::{Options, monotonic_now};
 use tlsprof_common::causes::one_line;
 use tlsprof_common::privilege;
 use tlsprof_discover::ProcRoot;

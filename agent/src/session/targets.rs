@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::Options;
 use super::inspection::{Answer, Inspection};
+use super::options::Options;
 use tlsprof_attach::danger::{Dangers, Inspect};
-use tlsprof_attach::registry::{Image, InspectError, Reason, Registry};
+use tlsprof_attach::error::InspectError;
+use tlsprof_attach::registry::{Image, Reason, Registry};
 use tlsprof_common::causes::one_line;
 use tlsprof_common::{Device, ImageId, Pid};
 use tlsprof_discover::ProcRoot;
