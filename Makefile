@@ -163,10 +163,11 @@ bench: build ## Measure what profiling costs nginx (10 minutes, root, an idle ma
 	$(AS_ROOT) env PATH="$$PATH" TLSPROF="$(CURDIR)/target/release/tlsprof" tests/bench/bench.py $(BENCH)
 
 .PHONY: lint
-lint: ## Check formatting, clippy, C style and shell scripts
+lint: ## Check formatting, clippy, imports, C style and shell scripts
 	@$(SETUP) build lint
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --profile ci --workspace --all-targets --locked -- -D warnings
+	.ci/cycles.py
 	clang-format --dry-run --Werror $(C_SOURCES)
 	shellcheck -x $(SCRIPTS)
 

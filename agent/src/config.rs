@@ -9,14 +9,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use tlsprof_advise::Thresholds;
 use tlsprof_common::ConfigError;
 use tlsprof_kernel::connections::ConnectionHooks;
-use tlsprof_kernel::load::UprobeMode;
+use tlsprof_kernel::object::UprobeMode;
 use tlsprof_ledger::Limits as LedgerLimits;
+
+mod values;
+
+pub use values::parse_duration;
+use values::{address, at_least_one, duration, file, frequency, share, uprobes};
 
 /// Where the configuration is when no `--config` names another file.
 pub const DEFAULT_PATH: &str = "/etc/tlsprof/tlsprof.toml";
@@ -281,207 +285,5 @@ fn locate(text: &str, offset: usize) -> (usize, String) {
     }
 }
 
-fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    text.parse().map_err(|_| {
-        D::Error::custom(format!(
-            "`{text}` is not an address and port, such as `127.0.0.1:9843` or `[::]:9843`"
-        ))
-    })
-}
-
-/// A path; empty for none.
-fn file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
-    let path = PathBuf::deserialize(deserializer)?;
-    Ok((!path.as_os_str().is_empty()).then_some(path))
-}
-
-fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse_duration(&text).map_err(D::Error::custom)
-}
-
-fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    match f64::deserialize(deserializer)? {
-        share if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err(D::Error::custom(
-            "must be over 0 and at most 1; 0.01 is one percent",
-        )),
-    }
-}
-
-/// More would cost the targets more than the default budget allows.
-const HIGHEST_FREQUENCY: u32 = 1000;
-
-fn frequency<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    match u32::deserialize(deserializer)? {
-        number if number <= HIGHEST_FREQUENCY => Ok(number),
-        _ => Err(D::Error::custom(format!(
-            "must be at most {HIGHEST_FREQUENCY}, and best a prime such as 97; 0 for no samples"
-        ))),
-    }
-}
-
-fn at_least_one<'de, D, N>(deserializer: D) -> Result<N, D::Error>
-where
-    D: Deserializer<'de>,
-    N: Deserialize<'de> + Default + PartialEq,
-{
-    let number = N::deserialize(deserializer)?;
-    if number == N::default() {
-        return Err(D::Error::custom("must be at least 1"));
-    }
-    Ok(number)
-}
-
-fn uprobes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<UprobeMode>, D::Error> {
-    match String::deserialize(deserializer)?.as_str() {
-        "auto" => Ok(None),
-        "multi" => Ok(Some(UprobeMode::Multi)),
-        "single" => Ok(Some(UprobeMode::Single)),
-        other => Err(D::Error::unknown_variant(
-            other,
-            &["auto", "multi", "single"],
-        )),
-    }
-}
-
-/// Parses a duration such as `30s`, `2m`, `500ms` or `1h 30m`; at most a year.
-///
-/// # Errors
-/// A sentence that says what would be right.
-pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
-    let parsed = text.trim().parse::<jiff::SignedDuration>();
-    let duration = parsed
-        .ok()
-        .and_then(|parsed| Duration::try_from(parsed).ok());
-    match duration {
-        Some(Duration::ZERO) => Err("must be longer than zero".to_owned()),
-        Some(duration) if duration <= YEAR => Ok(duration),
-        Some(_) => Err("must be at most a year".to_owned()),
-        None => Err(format!(
-            "`{text}` is not a duration, such as `30s`, `2m` or `500ms`"
-        )),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
-    use super::*;
-
-    fn error(text: &str) -> String {
-        let parsed = Config::parse(text, Path::new("tlsprof.toml"));
-        parsed.unwrap_err().to_string()
-    }
-
-    #[test]
-    fn the_defaults_of_findings_are_those_of_the_rules() {
-        assert_eq!(
-            Thresholds::from(&Findings::default()),
-            Thresholds::default()
-        );
-    }
-
-    #[test]
-    fn the_documented_example_is_the_default() {
-        let page = include_str!("../../docs/configuration.md");
-        let example = page.split("```toml\n").nth(1).unwrap();
-        let example = example.split("```").next().unwrap();
-        let parsed = Config::parse(example, Path::new("docs/configuration.md")).unwrap();
-        assert_eq!(parsed, Config::default());
-        // It shows every key, so that none is undocumented.
-        let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 19);
-    }
-
-    #[test]
-    fn the_configuration_for_domino_holds() {
-        let file = include_str!("../../deploy/domino/tlsprof.toml");
-        let parsed = Config::parse(file, Path::new("deploy/domino/tlsprof.toml")).unwrap();
-        assert!(parsed.findings.min_handshakes < Config::default().findings.min_handshakes);
-    }
-
-    #[test]
-    fn an_empty_file_is_the_default() {
-        assert_eq!(
-            Config::parse("", Path::new("x")).unwrap(),
-            Config::default()
-        );
-    }
-
-    #[test]
-    fn errors_name_file_line_and_key() {
-        let text = error("[agent]\nlisten = \"127.0.0.1:9843\"\nlissen = 1\n");
-        assert!(
-            text.starts_with("tlsprof.toml:3: agent.lissen: unknown field `lissen`"),
-            "{text}"
-        );
-        let text = error("# limits\n[limits]\nservices = \"many\"\n");
-        assert!(
-            text.starts_with("tlsprof.toml:3: limits.services: invalid type"),
-            "{text}"
-        );
-        let text = error("[limits]\nlabel_sets = 0\n");
-        assert_eq!(
-            text,
-            "tlsprof.toml:2: limits.label_sets: must be at least 1"
-        );
-        let text = error("[agent]\nlisten = \"9843\"\n");
-        assert!(text.starts_with("tlsprof.toml:2: agent.listen: `9843` is not an address"));
-        let text = error("[profile]\nsteps = \"often\"\n");
-        assert!(
-            text.contains(":2: profile.steps: unknown variant `often`"),
-            "{text}"
-        );
-        let text = error("[profile]\nkey_derivation_window = \"soon\"\n");
-        assert!(
-            text.contains("profile.key_derivation_window: `soon` is not a duration"),
-            "{text}"
-        );
-        let text = error("[profil]\n");
-        assert!(
-            text.starts_with("tlsprof.toml:1: profil: unknown field"),
-            "{text}"
-        );
-        let text = error("a = [\n");
-        assert!(text.starts_with("tlsprof.toml:"), "{text}");
-        let text = error("[profile]\nkey_derivation_window = \"1m\"\n");
-        assert!(
-            text.contains(":2: profile.key_derivation_window: the window"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn a_named_file_must_exist() {
-        let missing = Path::new("/nonexistent/tlsprof.toml");
-        let text = Config::load(Some(missing)).unwrap_err().to_string();
-        assert_eq!(
-            text,
-            "cannot read the configuration /nonexistent/tlsprof.toml"
-        );
-    }
-
-    #[test]
-    fn durations() {
-        let cases = [
-            ("30s", 30_000),
-            ("2m", 120_000),
-            ("500ms", 500),
-            ("1h 30m", 5_400_000),
-        ];
-        for (text, millis) in cases {
-            assert_eq!(
-                parse_duration(text),
-                Ok(Duration::from_millis(millis)),
-                "{text}"
-            );
-        }
-        for text in ["", "0s", "-3s", "30", "s", "400d", "99999999999999h"] {
-            assert!(parse_duration(text).is_err(), "{text}");
-        }
-    }
-}
+mod tests;

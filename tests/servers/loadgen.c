@@ -131,6 +131,56 @@ static void usage(const char *program)
 	exit(2);
 }
 
+static void set_option(struct options *options, int option, const char *program)
+{
+	switch (option) {
+	case 'p':
+		options->port = atoi(optarg);
+		break;
+	case 't':
+		options->threads = atoi(optarg);
+		break;
+	case 'v':
+		options->version = tls_version(optarg);
+		break;
+	case 'g':
+		options->groups = optarg;
+		break;
+	case 'c':
+		options->ciphers = optarg;
+		break;
+	case 'n':
+		plan.server_name = optarg;
+		break;
+	case 'f':
+		plan.foreign_group = optarg;
+		break;
+	case 's':
+		options->ciphersuites = optarg;
+		break;
+	case 'i':
+		options->no_ticket = true;
+		break;
+	case 'o':
+		plan.prelude = prelude_named(optarg);
+		break;
+	case 'r':
+		rate = strtod(optarg, NULL);
+		break;
+	case 'l':
+		begun_log = fopen(optarg, "w");
+		if (!begun_log)
+			die(optarg);
+		setvbuf(begun_log, NULL, _IOLBF, 0);
+		break;
+	case '?':
+		usage(program);
+		break;
+	default:
+		options->counts[option - OPTION_KIND] = strtoul(optarg, NULL, 10);
+	}
+}
+
 static void parse_options(int argc, char **argv, struct options *options)
 {
 	struct option names[KIND_COUNT + 13] = {
@@ -152,54 +202,8 @@ static void parse_options(int argc, char **argv, struct options *options)
 	for (int kind = 0; kind < KIND_COUNT; kind++)
 		names[12 + kind] = (struct option){ kind_names[kind], required_argument, NULL,
 						    OPTION_KIND + kind };
-	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		switch (option) {
-		case 'p':
-			options->port = atoi(optarg);
-			break;
-		case 't':
-			options->threads = atoi(optarg);
-			break;
-		case 'v':
-			options->version = tls_version(optarg);
-			break;
-		case 'g':
-			options->groups = optarg;
-			break;
-		case 'c':
-			options->ciphers = optarg;
-			break;
-		case 'n':
-			plan.server_name = optarg;
-			break;
-		case 'f':
-			plan.foreign_group = optarg;
-			break;
-		case 's':
-			options->ciphersuites = optarg;
-			break;
-		case 'i':
-			options->no_ticket = true;
-			break;
-		case 'o':
-			plan.prelude = prelude_named(optarg);
-			break;
-		case 'r':
-			rate = strtod(optarg, NULL);
-			break;
-		case 'l':
-			begun_log = fopen(optarg, "w");
-			if (!begun_log)
-				die(optarg);
-			setvbuf(begun_log, NULL, _IOLBF, 0);
-			break;
-		case '?':
-			usage(argv[0]);
-			break;
-		default:
-			options->counts[option - OPTION_KIND] = strtoul(optarg, NULL, 10);
-		}
-	}
+	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
+		set_option(options, option, argv[0]);
 	if (!options->port || plan.prelude == PRELUDE_COUNT || options->threads < 1 ||
 	    options->threads > THREADS_MAX ||
 	    (options->counts[KIND_RESUME] && !options->counts[KIND_FULL]))

@@ -195,6 +195,47 @@ struct options {
 	const char *ciphersuites;
 };
 
+static void set_option(struct options *options, int option)
+{
+	switch (option) {
+	case 't':
+		options->form = FORM_THREADS;
+		break;
+	case 'e':
+		options->form = FORM_EPOLL;
+		break;
+	case 'f':
+		options->form = FORM_FORK;
+		break;
+	case 'p':
+		options->port = atoi(optarg);
+		break;
+	case 'c':
+		options->cert = optarg;
+		break;
+	case 'k':
+		options->key = optarg;
+		break;
+	case 'g':
+		options->groups = optarg;
+		break;
+	case 'v':
+		options->version = tls_version(optarg);
+		break;
+	case 'C':
+		options->ciphers = optarg;
+		break;
+	case 'S':
+		options->ciphersuites = optarg;
+		break;
+	case 'n':
+		options->no_tickets = true;
+		break;
+	default:
+		exit(2);
+	}
+}
+
 static struct options parse_options(int argc, char **argv)
 {
 	static const struct option names[] = {
@@ -214,45 +255,8 @@ static struct options parse_options(int argc, char **argv)
 	struct options options = { 0 };
 	int option;
 
-	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		switch (option) {
-		case 't':
-			options.form = FORM_THREADS;
-			break;
-		case 'e':
-			options.form = FORM_EPOLL;
-			break;
-		case 'f':
-			options.form = FORM_FORK;
-			break;
-		case 'p':
-			options.port = atoi(optarg);
-			break;
-		case 'c':
-			options.cert = optarg;
-			break;
-		case 'k':
-			options.key = optarg;
-			break;
-		case 'g':
-			options.groups = optarg;
-			break;
-		case 'v':
-			options.version = tls_version(optarg);
-			break;
-		case 'C':
-			options.ciphers = optarg;
-			break;
-		case 'S':
-			options.ciphersuites = optarg;
-			break;
-		case 'n':
-			options.no_tickets = true;
-			break;
-		default:
-			exit(2);
-		}
-	}
+	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
+		set_option(&options, option);
 	if (!options.form || !options.cert || !options.key) {
 		fprintf(stderr,
 			"usage: %s --threads|--epoll|--fork --cert FILE --key FILE "

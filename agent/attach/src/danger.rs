@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::registry::InspectError;
+use super::error::InspectError;
 use tlsprof_common::{ImageId, Pid};
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::elf::{ElfError, ElfView};

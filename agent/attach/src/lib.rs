@@ -1,6 +1,7 @@
 //! Chooses and places probes.
 
 pub mod danger;
+pub mod error;
 pub mod openssl;
 pub mod placement;
 pub mod plan;

@@ -4,17 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::danger::Danger;
+use super::error::InspectError;
 use super::plan::{Plan, PlanError, Site, plan};
 use super::spec::{Group, Program};
 use tlsprof_common::ImageId;
 use tlsprof_common::causes::one_line;
 use tlsprof_discover::elf::{ElfError, ElfView};
-use tlsprof_discover::image::{Mapping, OpenError, OpenImage};
+use tlsprof_discover::image::{Mapping, OpenImage};
 use tlsprof_discover::library::{Library, Tls, Unsupported, detect};
-use tlsprof_kernel::load::Loaded;
-use tlsprof_kernel::probes::{AttachError, Links, Point, release_all};
+use tlsprof_kernel::cookies::Point;
+use tlsprof_kernel::error::Unavailable;
+use tlsprof_kernel::loaded::Loaded;
+use tlsprof_kernel::probes::{AttachError, Links, release_all};
 
 /// Why an image with a TLS library is not profiled.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +37,7 @@ pub enum Reason {
     SwitchedOff,
     /// The kernel refused the programs.
     #[error("{0}")]
-    Kernel(String),
+    Kernel(Arc<Unavailable>),
     /// Return probes would harm one of the processes that map it.
     #[error("{0}")]
     Danger(Danger),
@@ -76,23 +80,6 @@ pub struct Image {
     /// Kept open: the way to this very file, whatever becomes of its path.
     file: OpenImage,
     links: BTreeMap<Group, Links>,
-}
-
-/// Why an image could not be looked at.
-#[derive(Debug, thiserror::Error)]
-pub enum InspectError {
-    /// Its file could not be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// No more descriptors.
-    #[error("cannot duplicate a file descriptor")]
-    Duplicate(#[source] std::io::Error),
-    /// Its file is not a sound ELF file.
-    #[error(transparent)]
-    Elf(#[from] ElfError),
-    /// A defect of this program.
-    #[error("its examination failed unexpectedly")]
-    Panicked,
 }
 
 /// What is in an image.

@@ -8,9 +8,11 @@ use std::fs::OpenOptions;
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 mod parse;
+
+pub use parse::Name;
 
 /// The largest file that is read: a runtime's own take some 100 kB.
 const MAX_FILE: u64 = 4 << 20;
@@ -47,15 +49,6 @@ const PLACES: [(&str, Parser); 6] = [
         parse::storage,
     ),
 ];
-
-/// What people call a container.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Name {
-    /// In Kubernetes: `NAMESPACE/OWNER/CONTAINER`.
-    Pod(Arc<str>),
-    /// Elsewhere: the name that it was given.
-    Given(Arc<str>),
-}
 
 /// The containers of a host.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::ops::{Add, AddAssign};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::service::{Cgroup, ServiceName, service_name};
@@ -243,13 +243,6 @@ impl ProcRoot {
             Err(e) => Err(e),
         }
     }
-}
-
-/// Last part of a path, for people; empty if there is none.
-pub(super) fn base_name(path: &Path) -> String {
-    path.file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default()
 }
 
 impl ProcRoot {

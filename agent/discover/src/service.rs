@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::container::{Containers, Name, is_id};
-use super::process::base_name;
 
 /// Length of a container's id in a cgroup path, in hexadecimal digits.
 const CONTAINER_ID: usize = 64;
@@ -227,6 +226,13 @@ pub fn service_name(cgroup: &Cgroup, executable: &Path, comm: &str) -> ServiceNa
         }
         Cgroup::Other => ServiceName::new(&program()),
     }
+}
+
+/// Last part of a path, for people; empty if there is none.
+fn base_name(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use aya::programs::perf_event::{
 };
 use aya::util::online_cpus;
 
-use super::load::{LoadError, program, refused, take_map};
+use super::error::{LoadError, maps, refused};
+use super::object::{program, take_map};
 
 const PROGRAM: &str = "cpu_sample";
 
@@ -63,8 +64,7 @@ impl Clocks {
         let strikes = take_map(bpf, "clock_strikes")?;
         let mut clocks = Self {
             period,
-            strikes: PerCpuArray::try_from(strikes)
-                .map_err(|error| LoadError::Maps(error.into()))?,
+            strikes: PerCpuArray::try_from(strikes).map_err(maps)?,
             by_cpu: BTreeMap::new(),
         };
         match clocks.follow_cpus(bpf) {

@@ -4,15 +4,14 @@
 use std::time::Duration;
 
 use aya::Ebpf;
-use aya::programs::{BtfTracePoint, ProgramError};
 use serde::Deserialize;
 
-use super::accept;
+use super::error::{LoadError, Unavailable};
+use super::hook::{self, Hook};
 use super::hook_cost::FailingReads;
-use super::load::{LoadError, program};
+use super::object::Storage;
 use super::socket_calls::Tier;
 use super::types::KernelTypes;
-use tlsprof_common::causes::one_line as reason;
 
 /// How much of TCP connections is followed: `profile.connections`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -49,29 +48,52 @@ impl ConnectionHooks {
     }
 }
 
-/// Where the state of connections is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Storage {
-    /// In the sockets.
-    Sockets,
-    /// In a hash by the addresses of the sockets: where programs have no storage
-    /// in sockets (Linux 5.10), or no pointer that the kernel takes for a socket's.
-    Addresses,
+/// The TCP connections that are followed, or why none are.
+#[derive(Debug)]
+pub struct Connections(Result<Followed, Unavailable>);
+
+#[derive(Debug)]
+struct Followed {
+    calls: Result<Tier, Unavailable>,
+    accepts: Result<(), Unavailable>,
+    call_cost: Duration,
 }
 
-/// What of connections is followed, with the reason where something is not.
-#[derive(Clone, Debug)]
-pub struct Connections {
+impl Connections {
     /// Opening, closing, TIME_WAIT.
-    pub life_cycle: Result<(), String>,
-    /// Socket calls, and how they are seen: turns, owners from the first call on,
-    /// TLS from its records.
-    pub calls: Result<Tier, String>,
+    ///
+    /// # Errors
+    ///
+    /// Why they are not followed.
+    pub fn life_cycle(&self) -> Result<(), &Unavailable> {
+        self.0.as_ref().map(drop)
+    }
+
+    /// The way to see socket calls: turns, owners from the first call on, TLS from its records.
+    ///
+    /// # Errors
+    ///
+    /// Why they are not seen.
+    pub fn calls(&self) -> Result<Tier, &Unavailable> {
+        self.0.as_ref()?.calls.as_ref().copied()
+    }
+
     /// Accepts: how long connections wait for them.
-    pub accepts: Result<(), String>,
-    /// What a socket call that moves nothing costs more because it is seen; 0 where none
-    /// is, or where that could not be measured.
-    pub call_cost: Duration,
+    ///
+    /// # Errors
+    ///
+    /// Why they are not seen.
+    pub fn accepts(&self) -> Result<(), &Unavailable> {
+        self.0.as_ref()?.accepts.as_ref().copied()
+    }
+
+    /// What the hooks add to a socket call that moves no data; 0 without hooks, or where this
+    /// could not be measured.
+    pub fn call_cost(&self) -> Duration {
+        self.0
+            .as_ref()
+            .map_or(Duration::ZERO, |followed| followed.call_cost)
+    }
 }
 
 pub(super) const STATE: &str = "tcp_state";
@@ -81,12 +103,16 @@ pub(super) const STATE_LEFT_OUT: &str = "tcp_state_left_out";
 const DESTROYED: &str = "tcp_destroyed";
 const STATE_TRACEPOINT: &str = "inet_sock_set_state";
 
-/// The programs at changes of a connection's state, with their tracepoints.
-const STATES: [(&str, &str); 3] = [
-    (DESTROYED, "tcp_destroy_sock"),
-    (STATE, STATE_TRACEPOINT),
-    (STATE_LEFT_OUT, STATE_TRACEPOINT),
+/// The programs at changes of a connection's state.
+const STATES: [Hook; 3] = [
+    Hook::tracepoint(DESTROYED, "tcp_destroy_sock"),
+    Hook::tracepoint(STATE, STATE_TRACEPOINT),
+    Hook::tracepoint(STATE_LEFT_OUT, STATE_TRACEPOINT),
 ];
+
+/// Accepts: `bpf/accept.bpf.c`.
+const ACCEPT: &str = "inet_csk_accept";
+const ACCEPTED_BY_PARAMETERS: [(u32, &str); 2] = [(4, "accepted_4"), (2, "accepted_2")];
 
 /// Opens the object by `open`, again for each way that the kernel refuses, and
 /// attaches what of connections can be followed.
@@ -109,112 +135,68 @@ pub(super) fn attach(
                 let call_cost = reads.least().saturating_sub(bare);
                 let accepts = match tier {
                     Tier::RawSyscalls => Ok(()),
-                    Tier::Tracepoint | Tier::Fentry => accept::attach(&mut bpf, types),
+                    Tier::Tracepoint | Tier::Fentry => attach_accept(&mut bpf, types),
                 };
-                return Ok((bpf, followed(Ok(*tier), accepts, call_cost)));
+                let followed = Followed {
+                    calls: Ok(*tier),
+                    accepts,
+                    call_cost,
+                };
+                return Ok((bpf, Connections(Ok(followed))));
             }
             Err(reason) => refusals.push(reason),
         }
     }
-    let calls = if refusals.is_empty() {
-        switched_off()
-    } else {
-        Err(refusals.join("; "))
-    };
-    if hooks == ConnectionHooks::Off {
-        let connections = Connections {
-            life_cycle: switched_off(),
-            calls,
-            accepts: switched_off(),
-            call_cost: Duration::ZERO,
-        };
-        return Ok((open(Storage::Sockets)?, connections));
+    match hooks {
+        ConnectionHooks::Off => Ok((open(Storage::Sockets)?, Connections(Err(SWITCHED_OFF)))),
+        ConnectionHooks::LifeCycle => attach_life_cycle(types, SWITCHED_OFF, open),
+        _ => attach_life_cycle(types, Unavailable::All(refusals), open),
     }
-    attach_life_cycle(types, calls, open)
 }
 
-/// Whether the kernel lets a way to see socket calls in; nothing stays attached.
-///
-/// # Errors
-///
-/// As for [`attach`]; the inner one is the kernel's reason.
-pub(super) fn try_tier(
+const SWITCHED_OFF: Unavailable = Unavailable::SwitchedOff("profile.connections");
+
+/// Attaches the programs of one way to see socket calls, and those at changes of state. The
+/// former come first, so that of every connection whose opening is seen all calls are seen too.
+pub(super) fn attach_tier(
+    bpf: &mut Ebpf,
     types: &KernelTypes,
     tier: Tier,
-    open: impl Fn(Storage) -> Result<Ebpf, LoadError>,
-) -> Result<Result<(), String>, LoadError> {
-    let mut bpf = open(tier.storage())?;
-    Ok(attach_tier(&mut bpf, types, tier))
+) -> Result<(), Unavailable> {
+    let hooks = [tier.hooks(types)?.as_slice(), &STATES].concat();
+    hook::load_all(bpf, types, &hooks)?;
+    hook::attach_all(bpf, &hooks)
 }
 
-fn switched_off<T>() -> Result<T, String> {
-    Err("switched off by profile.connections".to_owned())
-}
-
-const fn followed(
-    calls: Result<Tier, String>,
-    accepts: Result<(), String>,
-    call_cost: Duration,
-) -> Connections {
-    Connections {
-        life_cycle: Ok(()),
-        calls,
-        accepts,
-        call_cost,
-    }
-}
-
-/// Socket calls come first, so that of every connection whose opening is seen all
-/// calls are seen too.
-fn attach_tier(bpf: &mut Ebpf, types: &KernelTypes, tier: Tier) -> Result<(), String> {
-    tier.load(bpf, types)?;
-    load_state(bpf, types)?;
-    tier.start(bpf, types)?;
-    start_state(bpf)
+fn attach_accept(bpf: &mut Ebpf, types: &KernelTypes) -> Result<(), Unavailable> {
+    let hooks = [Hook::exit_by_parameters(
+        types,
+        ACCEPT,
+        &ACCEPTED_BY_PARAMETERS,
+    )?];
+    hook::load_all(bpf, types, &hooks)?;
+    hook::attach_all(bpf, &hooks)
 }
 
 fn attach_life_cycle(
     types: &KernelTypes,
-    calls: Result<Tier, String>,
+    no_calls: Unavailable,
     open: impl Fn(Storage) -> Result<Ebpf, LoadError>,
 ) -> Result<(Ebpf, Connections), LoadError> {
-    let attach = |storage| -> Result<(Ebpf, Result<(), String>), LoadError> {
+    let attach = |storage| -> Result<(Ebpf, Result<(), Unavailable>), LoadError> {
         let mut bpf = open(storage)?;
-        let attached = load_state(&mut bpf, types).and_then(|()| start_state(&mut bpf));
+        let attached = hook::load_all(&mut bpf, types, &STATES)
+            .and_then(|()| hook::attach_all(&mut bpf, &STATES));
         Ok((bpf, attached))
     };
     let (mut bpf, attached) = match attach(Storage::Sockets)? {
         (_, Err(_)) => attach(Storage::Addresses)?,
         attached => attached,
     };
-    let connections = match attached {
-        Ok(()) => followed(calls, accept::attach(&mut bpf, types), Duration::ZERO),
-        Err(reason) => Connections {
-            life_cycle: Err(reason.clone()),
-            calls: Err(reason.clone()),
-            accepts: Err(reason),
-            call_cost: Duration::ZERO,
-        },
-    };
-    Ok((bpf, connections))
-}
-
-fn load_state(bpf: &mut Ebpf, types: &KernelTypes) -> Result<(), String> {
-    each_state(bpf, |program, tracepoint| {
-        program.load(tracepoint, types.btf())
-    })
-}
-
-fn start_state(bpf: &mut Ebpf) -> Result<(), String> {
-    each_state(bpf, |program, _| program.attach().map(drop))
-}
-
-fn each_state(
-    bpf: &mut Ebpf,
-    act: impl Fn(&mut BtfTracePoint, &str) -> Result<(), ProgramError>,
-) -> Result<(), String> {
-    STATES.iter().try_for_each(|(name, tracepoint)| {
-        let program = program(bpf, name).map_err(|error| reason(&error))?;
-        act(program, tracepoint).map_err(|error| format!("tp_btf/{tracepoint}: {}", reason(&error)))
-    })
+    let followed = attached.map(|()| Followed {
+        calls: Err(no_calls),
+        accepts: attach_accept(&mut bpf, types),
+        call_cost: Duration::ZERO,
+    });
+    Ok((bpf, Connections(followed)))
 }

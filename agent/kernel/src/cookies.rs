@@ -1,7 +1,14 @@
 //! Programs that stand for one attach cookie each, for kernels that have no cookies
 //! (before Linux 5.15).
 
-use super::probes::Point;
+/// Where one program goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Point {
+    /// Offset of the instruction in the image's file.
+    pub file_offset: u64,
+    /// What the program reads as its attach cookie.
+    pub cookie: u64,
+}
 
 /// Program, cookie, and the program that stands for the two.
 const BY_COOKIE: [(&str, u64, &str); 10] = [

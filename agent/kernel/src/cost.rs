@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 use aya::programs::Program;
 use aya::sys::{Stats, enable_stats};
 
+use super::cookies::Point;
 use super::hits::{Hit, Hits};
 use super::least_time::least_time;
-use super::load::Loaded;
-use super::probes::{Links, Point, release_beside};
+use super::loaded::Loaded;
+use super::probes::{Links, release_beside};
 
 // The shape of most probe sites: the first instruction is one that the kernel emulates. One
 // for each kind of probe, so that neither has to be taken out before the other is timed.

@@ -4,17 +4,36 @@ use std::fs;
 
 const MODE: &str = "/sys/kernel/security/lockdown";
 
-/// The mode in which BPF programs may not read the kernel's memory.
-const CONFIDENTIALITY: &str = "confidentiality";
-
-/// The active mode; None where this kernel has no lockdown, or securityfs is not mounted.
-pub fn mode() -> Option<String> {
-    active(&fs::read_to_string(MODE).ok()?).map(str::to_owned)
+/// How far the kernel is locked down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lockdown {
+    /// Not at all.
+    None,
+    /// Nobody may change the running kernel.
+    Integrity,
+    /// Nor may anybody read its memory, BPF programs included.
+    Confidentiality,
 }
 
-/// Whether BPF programs may not read the kernel's memory.
-pub(super) fn hides_memory() -> bool {
-    mode().is_some_and(|mode| mode == CONFIDENTIALITY)
+impl Lockdown {
+    /// The active mode; None where this kernel has no lockdown, or securityfs is not mounted.
+    pub fn read() -> Option<Self> {
+        match active(&fs::read_to_string(MODE).ok()?)? {
+            "none" => Some(Self::None),
+            "integrity" => Some(Self::Integrity),
+            "confidentiality" => Some(Self::Confidentiality),
+            _ => None,
+        }
+    }
+
+    /// As the kernel names it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Integrity => "integrity",
+            Self::Confidentiality => "confidentiality",
+        }
+    }
 }
 
 /// The active mode stands in brackets: `none [integrity] confidentiality`.

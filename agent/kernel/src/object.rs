@@ -1,13 +1,12 @@
 //! The embedded BPF object, and its programs on uprobes.
 
-use aya::programs::UProbe;
+use aya::maps::Map;
+use aya::programs::{Program, ProgramError, UProbe};
 use aya::sys::{UProbeMultiFeature, is_uprobe_multi_supported};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 
-use super::connections::Storage;
 use super::cookies::substitutes;
-use super::load::{LoadError, denied, program, refused};
-use tlsprof_common::causes::one_line;
+use super::error::{LoadError, Unavailable, denied, refused};
 
 static SINGLE: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.single.bpf.o"));
 static MULTI: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.multi.bpf.o"));
@@ -19,6 +18,16 @@ pub enum UprobeMode {
     Multi,
     /// One perf event per site.
     Single,
+}
+
+/// Where the state of connections is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// In the sockets.
+    Sockets,
+    /// In a hash by the addresses of the sockets: where programs have no storage
+    /// in sockets (Linux 5.10), or no pointer that the kernel takes for a socket's.
+    Addresses,
 }
 
 /// Uprobe programs by the name of their C function.
@@ -104,10 +113,17 @@ pub(super) fn best_mode() -> UprobeMode {
     }
 }
 
+/// The programs on uprobes.
+pub(super) struct Uprobes {
+    /// Whether all those for TLS libraries are loaded.
+    pub library: Result<(), Unavailable>,
+    /// Attached probes have cookies (Linux 5.15); else programs stand for them.
+    pub has_cookies: bool,
+}
+
 /// Each by itself: what measures the cost of a trap is there even if probes in
-/// libraries are not. Returns the kernel's reason why those are not, and whether
-/// there are attach cookies.
-pub(super) fn load_uprobes(bpf: &mut Ebpf) -> Result<(Result<(), String>, bool), LoadError> {
+/// libraries are not.
+pub(super) fn load_uprobes(bpf: &mut Ebpf) -> Result<Uprobes, LoadError> {
     let mut library = Ok(());
     let mut has_cookies = true;
     for name in UPROBES {
@@ -123,12 +139,38 @@ pub(super) fn load_uprobes(bpf: &mut Ebpf) -> Result<(Result<(), String>, bool),
                 continue;
             }
         }
-        library = library.and_then(|()| Err(one_line(&error)));
+        library = library.and(Err(Unavailable::Load(error)));
     }
-    Ok((library, has_cookies))
+    Ok(Uprobes {
+        library,
+        has_cookies,
+    })
 }
 
 fn load_uprobe(bpf: &mut Ebpf, name: &'static str) -> Result<(), LoadError> {
     let program: &mut UProbe = program(bpf, name)?;
     program.load().map_err(refused(name))
+}
+
+/// Takes a map out of the object.
+pub(super) fn take_map(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadError> {
+    bpf.take_map(name)
+        .ok_or_else(|| LoadError::Maps(anyhow::anyhow!("no map {name} in the object")))
+}
+
+/// A program of the object by name.
+pub(super) fn any_program<'a>(
+    bpf: &'a mut Ebpf,
+    name: &'static str,
+) -> Result<&'a mut Program, LoadError> {
+    bpf.program_mut(name)
+        .ok_or_else(|| LoadError::Maps(anyhow::anyhow!("no program {name} in the object")))
+}
+
+/// A program of the object by name and type.
+pub(super) fn program<'a, T>(bpf: &'a mut Ebpf, name: &'static str) -> Result<&'a mut T, LoadError>
+where
+    &'a mut T: TryFrom<&'a mut Program, Error = ProgramError>,
+{
+    any_program(bpf, name)?.try_into().map_err(refused(name))
 }

@@ -7,21 +7,14 @@ use aya::programs::uprobe::{UProbeAttachLocation, UProbeAttachPoint, UProbeLink,
 use aya::programs::{ProgramError, UProbe};
 use thiserror::Error;
 
-use super::cookies::by_substitute;
-use super::load::{LoadError, Loaded, program};
+use super::cookies::{Point, by_substitute};
+use super::error::LoadError;
+use super::loaded::Loaded;
+use super::object::program;
 use tlsprof_common::privilege;
 
 /// Probes that are released at once; each takes a thread meanwhile.
 const RELEASED_AT_ONCE: usize = 64;
-
-/// Where one program goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Point {
-    /// Offset of the instruction in the image's file.
-    pub file_offset: u64,
-    /// What the program reads as its attach cookie.
-    pub cookie: u64,
-}
 
 /// Why probes could not be placed.
 #[derive(Debug, Error)]
@@ -34,7 +27,7 @@ pub enum AttachError {
     Refused {
         /// Name of the program.
         program: &'static str,
-        /// What aya said.
+        /// aya's error.
         source: anyhow::Error,
     },
 }

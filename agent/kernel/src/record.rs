@@ -4,6 +4,7 @@
     reason = "reads plain C structures out of ring buffer bytes"
 )]
 
+use super::plain::Plain;
 use tlsprof_common::contract::{
     TLSPROF_EVENT_CONNECTION_CLOSED, TLSPROF_EVENT_CONNECTION_OPENED, TLSPROF_EVENT_EXEC,
     TLSPROF_EVENT_EXIT, TLSPROF_EVENT_FORK, TLSPROF_EVENT_HANDSHAKE, TLSPROF_EVENT_HELLO,
@@ -80,22 +81,6 @@ impl Record<'_> {
     }
 }
 
-/// A structure of the contract: plain integers and arrays of them.
-///
-/// # Safety
-///
-/// Every bit pattern must be a valid value.
-unsafe trait Plain: Copy {}
-
-// SAFETY: bindgen made these from C structures of integers, without padding
-// that carries a meaning; every bit pattern is valid.
-unsafe impl Plain for tlsprof_event_header {}
-// SAFETY: as above.
-unsafe impl Plain for tlsprof_handshake_event {}
-// SAFETY: as above.
-unsafe impl Plain for tlsprof_process_event {}
-// SAFETY: as above.
-unsafe impl Plain for tlsprof_connection_event {}
 // SAFETY: a C structure of integers without padding.
 unsafe impl Plain for HelloHead {}
 

@@ -3,13 +3,14 @@
 use std::collections;
 use std::time::Duration;
 
+use aya::Ebpf;
 use aya::util::nr_cpus;
-use aya::{Ebpf, Pod};
 
 use super::clocks::Clocks;
-use super::load::{LoadError, Loaded, take_map};
+use super::error::{LoadError, Unavailable};
+use super::object::take_map;
+use super::plain::Pod;
 use super::table::Table;
-use tlsprof_common::causes::one_line;
 use tlsprof_common::contract::{
     TLSPROF_SAMPLE_IN_PHASE, TLSPROF_STACK_DEPTH, tlsprof_sample, tlsprof_sample_key,
 };
@@ -47,25 +48,10 @@ impl Sampling {
     }
 }
 
-/// [`tlsprof_sample_key`] as a map key.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(transparent)]
-struct Key(tlsprof_sample_key);
+type Key = Pod<tlsprof_sample_key>;
+type Sample = Pod<tlsprof_sample>;
 
-#[allow(unsafe_code, reason = "aya asks for this promise about map keys")]
-// SAFETY: a C structure of integers, without padding.
-unsafe impl Pod for Key {}
-
-/// [`tlsprof_sample`] as a map value.
-#[derive(Clone, Copy, Debug)]
-#[repr(transparent)]
-struct Sample(tlsprof_sample);
-
-#[allow(unsafe_code, reason = "aya asks for this promise about map values")]
-// SAFETY: a C structure of integers and an array of them, without padding.
-unsafe impl Pod for Sample {}
-
-const EMPTY: Sample = Sample(tlsprof_sample {
+const EMPTY: Sample = Pod(tlsprof_sample {
     count: 0,
     instruction: 0,
     length: 0,
@@ -80,23 +66,40 @@ pub struct Samples {
     clocks: Clocks,
 }
 
-fn start(bpf: &mut Ebpf, sampling: Sampling) -> Result<Samples, LoadError> {
-    let room = sampling.room();
-    Ok(Samples {
-        table: Table::new(take_map(bpf, "samples")?, room, EMPTY),
-        in_lead: Table::new(take_map(bpf, "samples_in_lead")?, room, 0),
-        clocks: Clocks::start(bpf, sampling.period())?,
-    })
-}
-
 impl Samples {
+    /// Starts the clocks of all CPUs that are on line.
+    ///
+    /// # Errors
+    ///
+    /// Why no CPU is sampled.
+    pub(super) fn start(bpf: &mut Ebpf, sampling: Sampling) -> Result<Self, Unavailable> {
+        if sampling.frequency == 0 {
+            return Err(Unavailable::SwitchedOff("profile.sample_frequency"));
+        }
+        let room = sampling.room();
+        Ok(Self {
+            table: Table::new(take_map(bpf, "samples")?, room, EMPTY),
+            in_lead: Table::new(take_map(bpf, "samples_in_lead")?, room, 0),
+            clocks: Clocks::start(bpf, sampling.period())?,
+        })
+    }
+
+    /// Keeps the clocks of all CPUs going.
+    ///
+    /// # Errors
+    ///
+    /// Why a CPU is not sampled.
+    pub(super) fn follow_cpus(&mut self, bpf: &mut Ebpf) -> Result<(), LoadError> {
+        self.clocks.follow_cpus(bpf)
+    }
+
     /// Takes all samples that are there, those apart that turned out to be in a phase.
-    fn drain(&mut self, mut take: impl FnMut(&tlsprof_sample_key, &tlsprof_sample)) {
+    pub(super) fn drain(&mut self, mut take: impl FnMut(&tlsprof_sample_key, &tlsprof_sample)) {
         let mut in_lead = collections::HashMap::new();
-        self.in_lead.drain(|Key(key), count| {
+        self.in_lead.drain(|Pod(key), count| {
             in_lead.insert((key.place, key.pid, key.state), *count);
         });
-        self.table.drain(|Key(mut key), Sample(sample)| {
+        self.table.drain(|Pod(mut key), Pod(sample)| {
             let moved = in_lead.get(&(key.place, key.pid, key.state));
             let moved = moved.copied().unwrap_or_default().min(sample.count);
             let part = |count| tlsprof_sample { count, ..*sample };
@@ -108,30 +111,6 @@ impl Samples {
                 take(&key, &part(moved));
             }
         });
-    }
-}
-
-impl Loaded {
-    /// Starts the clocks of all CPUs that are on line; what came of it is in
-    /// [`samples`](Self::samples).
-    pub fn start_samples(&mut self) {
-        self.samples = if self.sampling.frequency == 0 {
-            Err("switched off by profile.sample_frequency".to_owned())
-        } else {
-            start(&mut self.bpf, self.sampling).map_err(|error| one_line(&error))
-        };
-    }
-
-    /// Hands over the samples since the last time, and keeps the clocks of all CPUs
-    /// going; to be called about once a second.
-    pub fn take_samples(&mut self, mut take: impl FnMut(&tlsprof_sample_key, &tlsprof_sample)) {
-        let Ok(samples) = &mut self.samples else {
-            return;
-        };
-        samples.drain(&mut take);
-        if let Err(error) = samples.clocks.follow_cpus(&mut self.bpf) {
-            tracing::debug!(error = one_line(&error), "a CPU is not sampled");
-        }
     }
 }
 

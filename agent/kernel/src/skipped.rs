@@ -10,7 +10,7 @@ use aya::programs::ProgramFd;
 
 use super::connections::{STATE, STATE_LEFT_OUT};
 use super::hits::Hit;
-use super::load::Loaded;
+use super::loaded::Loaded;
 
 impl Loaded {
     /// How many runs were left out, and not made up for by another program, since loading;

@@ -2,21 +2,12 @@
 //! would end one may never have run: from 7.1 on the kernel leaves a tracepoint's out
 //! while another thread is preempted inside it. Nothing else would take it away.
 
-use super::load::{Loaded, MAX_KEYS};
-use tlsprof_common::contract::tlsprof_exchange;
+use super::loaded::{Loaded, MAX_KEYS};
+use super::plain::Pod;
 
 /// Given up at once: the kernel side keeps twice as many marks (`GIVEN_UP`), of which the
 /// oldest give way.
 const AT_ONCE: usize = 2048;
-
-/// [`tlsprof_exchange`] as a map value.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(transparent)]
-pub(super) struct Exchange(tlsprof_exchange);
-
-#[allow(unsafe_code, reason = "aya asks for this promise about map values")]
-// SAFETY: a C structure of integers and arrays of them; padding carries nothing.
-unsafe impl aya::Pod for Exchange {}
 
 impl Loaded {
     /// Gives up the handshakes on whose connections nothing has moved since that time,
@@ -29,10 +20,10 @@ impl Loaded {
         // Bounded: a key that is deleted under the iteration makes it begin again.
         let all = self.exchanges.iter().take(MAX_KEYS).filter_map(Result::ok);
         // One that is just being made has no time yet.
-        let silent = all.filter(|(_, Exchange(one))| (1..since).contains(&one.touched));
+        let silent = all.filter(|(_, Pod(one))| (1..since).contains(&one.touched));
         let silent: Vec<(u64, bool)> = silent
             .take(AT_ONCE)
-            .map(|(connection, Exchange(one))| (connection, one.began != 0))
+            .map(|(connection, Pod(one))| (connection, one.began != 0))
             .collect();
         let mut begun = 0;
         for (connection, had_begun) in silent {

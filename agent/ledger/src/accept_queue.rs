@@ -1,10 +1,8 @@
 //! The accept queues of one service, and their booking.
 
-use std::collections::BTreeMap;
-
 use tlsprof_evidence::accept_queue::{AcceptQueues, Queue};
 
-use super::{Distribution, Ledger};
+use super::Distribution;
 
 /// What waited, and waits, to be accepted by one service.
 #[derive(Clone, Debug, Default)]
@@ -40,12 +38,12 @@ impl AcceptQueueAccount {
         self.overflows = whole.overflows.saturating_sub(overflows_before);
     }
 
-    fn clear_present(&mut self) {
+    pub(super) fn clear_present(&mut self) {
         self.listeners = 0;
         self.present = Queue::default();
     }
 
-    fn add(&mut self, queues: &AcceptQueues) {
+    pub(super) fn add(&mut self, queues: &AcceptQueues) {
         self.was_read = true;
         self.listened |= queues.listeners > 0;
         self.present = if self.listeners == 0 {
@@ -59,25 +57,14 @@ impl AcceptQueueAccount {
     }
 }
 
-impl Ledger {
-    /// Books a reading of the accept queues of all services; one that is not in it
-    /// listens no more.
-    pub fn record_accept_queues(&mut self, services: &BTreeMap<String, AcceptQueues>) {
-        for account in self.services.values_mut() {
-            account.accept_queue.clear_present();
-        }
-        for (service, queues) in services {
-            self.account_mut(service).accept_queue.add(queues);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed test should stop")]
 
+    use std::collections::BTreeMap;
+
     use super::*;
-    use crate::{Limits, OTHER};
+    use crate::{Ledger, Limits, OTHER};
 
     const fn queues(length: u32, overflows: u64) -> AcceptQueues {
         AcceptQueues {

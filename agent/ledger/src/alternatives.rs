@@ -7,7 +7,8 @@ use tlsprof_common::{Outcome, Resumption, Role};
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::hello::{AlertLevel, Direction, Facts, Group, KeyExchange, Offer};
 
-use super::hellos::Counts;
+/// How often each name came.
+pub type Counts = BTreeMap<&'static str, u64>;
 
 /// Names that are kept of what the clients of one alert offered, of each kind; a
 /// client can send all that the registries have.

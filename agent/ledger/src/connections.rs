@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use tlsprof_common::{Carries, Closer, Connection, Opening, Whole};
+use tlsprof_common::{Closer, Connection, Whole};
 
-use super::sources::record_application;
-use super::{Distribution, Ledger};
+use super::Distribution;
 
 /// Numbers of turns up to this one are kept exactly.
 const EXACT: u32 = 128;
@@ -88,66 +87,6 @@ impl ConnectionAccount {
             self.time_wait_created += 1;
             self.time_wait.add(connection.ended);
         }
-    }
-}
-
-impl Ledger {
-    /// Books a TCP connection that was opened.
-    pub fn record_opening(&mut self, service: &str, opening: &Opening) {
-        let now = self.now;
-        let account = self.account_mut(service);
-        let kept = account.connections.entry(opening.role).or_default();
-        kept.opened += 1;
-        if let Some(wait) = opening.accept_wait {
-            account.accept_queue.wait.record(wait);
-        }
-        if let Some(remote) = opening.remote {
-            account.remotes.opened(remote, now);
-        }
-    }
-
-    /// Books a TCP connection that ended.
-    pub fn record_connection(&mut self, service: &str, connection: &Connection) {
-        let limit = self.limits.label_sets;
-        let account = self.account_mut(service);
-        match &connection.whole {
-            Some(whole) => {
-                let kept = account.connections.entry(whole.role).or_default();
-                kept.record(connection, whole);
-                if connection.carries == Carries::Tls {
-                    let role = account.roles.entry(whole.role).or_default();
-                    record_application(&mut role.application, connection, limit);
-                    role.flights.record(connection);
-                }
-            }
-            None => account.connections_from_before += 1,
-        }
-        if let Some(remote) = connection.remote {
-            let Connection {
-                time_wait, ended, ..
-            } = *connection;
-            account.remotes.closed(remote, time_wait, ended);
-        }
-    }
-
-    /// Sets how many TIME_WAIT sockets the kernel counts in the network namespace
-    /// of a service, which its own cannot exceed.
-    pub fn bound_time_wait(&mut self, service: &str, sockets: u64) {
-        if let Some(account) = self.services.get_mut(service) {
-            let roles = account.connections.values_mut();
-            roles.for_each(|kept| kept.bound_time_wait(sockets));
-        }
-    }
-
-    /// Books a TCP connection that ended without ever having had an owner.
-    pub const fn record_ownerless(&mut self) {
-        self.ownerless += 1;
-    }
-
-    /// TCP connections that ended before any process read, wrote or closed
-    /// them, and those of the kernel itself.
-    pub const fn ownerless(&self) -> u64 {
-        self.ownerless
     }
 }
 

@@ -5,22 +5,12 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::Moments;
+use super::limits::bounded_nanos;
 
 /// Shorter times are recorded as this one. No handshake takes so little.
 const SHORTEST: u64 = 100;
-/// Longer times are booked as this one, in nanoseconds: an hour.
-const LONGEST: u64 = 3_600_000_000_000;
 /// Two significant digits: quantiles are exact to 1%.
 const SIGNIFICANT_DIGITS: u8 = 2;
-
-/// A time of the kernel side in nanoseconds, at most an hour, and whether it
-/// had to be cut.
-pub(super) fn bounded_nanos(time: Duration) -> (u64, bool) {
-    match u64::try_from(time.as_nanos()) {
-        Ok(nanos) if nanos <= LONGEST => (nanos, false),
-        _ => (LONGEST, true),
-    }
-}
 
 /// Distribution of a time: exact count, mean and largest; quantiles to 1%.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tlsprof_common::{Outcome, Resumption, Role, Source, Waits};
 use tlsprof_evidence::Handshake;
 
-use super::distribution::bounded_nanos;
+use super::limits::bounded_nanos;
 use super::steps::Class;
 use super::{
     Agreement, Application, Distribution, Flights, HelloAccount, Limits, Moments, OTHER,

@@ -9,10 +9,7 @@ use tlsprof_common::{Outcome, Role};
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::hello::{Attempt, Direction, Facts, Upgrade};
 
-use super::{Chains, Consequences, Origins};
-
-/// How often each name came.
-pub type Counts = BTreeMap<&'static str, u64>;
+use super::{Chains, Consequences, Counts, Origins};
 
 /// The hellos of one service in one role.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::distribution::bounded_nanos;
+use super::limits::bounded_nanos;
 
 /// Count, sum and sum of squares: all that a mean and its error need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tlsprof_common::{Connection, Source};
-use tlsprof_evidence::{Comparison, Handshake};
+use tlsprof_evidence::Handshake;
 
-use super::{Ledger, OTHER, bounded};
+use super::{OTHER, bounded};
 
 /// Handshakes that only socket calls showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,16 +78,4 @@ pub(super) fn record_application(kept: &mut Application, connection: &Connection
     let bytes = kept.entry(cipher).or_default();
     bytes.received = bytes.received.saturating_add(received);
     bytes.sent = bytes.sent.saturating_add(sent);
-}
-
-impl Ledger {
-    /// Books how two sources agree on a handshake, which is booked apart.
-    pub fn record_comparison(&mut self, service: &str, comparison: &Comparison) {
-        let account = self.account_mut(service);
-        let agreement = &mut account.roles.entry(comparison.role).or_default().agreement;
-        agreement.handshakes += 1;
-        let (library, socket) = (bounded(comparison.library), bounded(comparison.socket));
-        agreement.library = agreement.library.saturating_add(library);
-        agreement.socket = agreement.socket.saturating_add(socket);
-    }
 }

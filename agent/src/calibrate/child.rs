@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::libcrypto::{BYTES, Libcrypto, be_idle};
-use super::operations;
+use super::operations::operations;
 use tlsprof_advise::{Operation, Work};
 
 /// CPU seconds after which the kernel ends it, whatever the library does.

@@ -5,15 +5,13 @@
     reason = "calls into a library that is loaded at run time"
 )]
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_int};
 use std::path::Path;
 use std::ptr::null_mut;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use tlsprof_advise::{Operation, X25519MLKEM768};
-
-type Pointer = *mut c_void;
 
 /// Numbers of kinds of keys (obj_mac.h); they never change.
 const RSA: c_int = 6;
@@ -24,52 +22,12 @@ const X448: c_int = 1035;
 /// Room for any shared secret or signature here.
 const ROOM: usize = 1024;
 
-/// Defines the functions by name and type, and looks them up.
-macro_rules! functions {
-    ($($name:ident: fn($($argument:ty),*) -> $result:ty;)+) => {
-        #[allow(non_snake_case, reason = "the library's names")]
-        struct Functions {
-            $($name: unsafe extern "C" fn($($argument),*) -> $result,)+
-        }
-
-        impl Functions {
-            /// None if the library lacks one.
-            fn of(library: &Library) -> Option<Self> {
-                Some(Self {
-                    // SAFETY: the types are those of OpenSSL's documentation, the same
-                    // from 1.1.1 to 3.x; the library stays loaded as long as they are
-                    // used, since `Libcrypto` outlives what it makes.
-                    $($name: unsafe {
-                        *library.get(concat!(stringify!($name), "\0").as_bytes()).ok()?
-                    },)+
-                })
-            }
-        }
-    };
-}
-
+mod bindings;
 mod hybrid;
 mod records;
 
+use bindings::{Context, Functions, Key, Pointer, succeeded};
 pub(super) use records::BYTES;
-
-functions! {
-    EVP_PKEY_CTX_new_id: fn(c_int, Pointer) -> Pointer;
-    EVP_PKEY_CTX_new: fn(Pointer, Pointer) -> Pointer;
-    EVP_PKEY_CTX_free: fn(Pointer) -> ();
-    EVP_PKEY_CTX_ctrl_str: fn(Pointer, *const c_char, *const c_char) -> c_int;
-    EVP_PKEY_keygen_init: fn(Pointer) -> c_int;
-    EVP_PKEY_keygen: fn(Pointer, *mut Pointer) -> c_int;
-    EVP_PKEY_free: fn(Pointer) -> ();
-    EVP_PKEY_derive_init: fn(Pointer) -> c_int;
-    EVP_PKEY_derive_set_peer: fn(Pointer, Pointer) -> c_int;
-    EVP_PKEY_derive: fn(Pointer, *mut u8, *mut usize) -> c_int;
-    EVP_MD_CTX_new: fn() -> Pointer;
-    EVP_MD_CTX_free: fn(Pointer) -> ();
-    EVP_sha256: fn() -> *const c_void;
-    EVP_DigestSignInit: fn(Pointer, *mut Pointer, *const c_void, Pointer, Pointer) -> c_int;
-    EVP_DigestSign: fn(Pointer, *mut u8, *mut usize, *const u8, usize) -> c_int;
-}
 
 /// A libcrypto that is loaded.
 pub(super) struct Libcrypto {
@@ -196,51 +154,6 @@ impl Libcrypto {
             let (to, from) = (signature.as_mut_ptr(), message.as_ptr());
             (call.EVP_DigestSign)(context.pointer, to, &raw mut length, from, message.len())
         })
-    }
-}
-
-fn succeeded(result: c_int) -> Option<()> {
-    (result == 1).then_some(())
-}
-
-/// A key, freed at the end.
-struct Key<'a> {
-    call: &'a Functions,
-    pointer: Pointer,
-}
-
-impl<'a> Key<'a> {
-    /// The key that `make` allocates: it gets a null pointer to put the key's address into.
-    fn made(call: &'a Functions, make: impl FnOnce(*mut Pointer) -> c_int) -> Option<Self> {
-        let mut pointer = null_mut();
-        succeeded(make(&raw mut pointer))?;
-        (!pointer.is_null()).then_some(Self { call, pointer })
-    }
-}
-
-impl Drop for Key<'_> {
-    fn drop(&mut self) {
-        // SAFETY: made by EVP_PKEY_keygen or EVP_PKEY_paramgen, and freed once.
-        unsafe { (self.call.EVP_PKEY_free)(self.pointer) }
-    }
-}
-
-/// A context of a key, freed at the end.
-struct Context<'a> {
-    call: &'a Functions,
-    pointer: Pointer,
-}
-
-impl<'a> Context<'a> {
-    fn of(call: &'a Functions, pointer: Pointer) -> Option<Self> {
-        (!pointer.is_null()).then_some(Self { call, pointer })
-    }
-}
-
-impl Drop for Context<'_> {
-    fn drop(&mut self) {
-        // SAFETY: made by EVP_PKEY_CTX_new or its like, and freed once.
-        unsafe { (self.call.EVP_PKEY_CTX_free)(self.pointer) }
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod child;
 mod libcrypto;
+mod operations;
 pub mod trust;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tlsprof_advise::{Calibration, Operation, Protection, Range, Records, Work, X25519MLKEM768};
+use operations::operations;
+use tlsprof_advise::{Calibration, Operation, Range, Work};
 
 pub use child::run as run_child;
 
@@ -28,38 +30,6 @@ const NOBODY: u32 = 65_534;
 /// At idle priority a busy host may leave it no time: what was measured until then is
 /// taken.
 const PATIENCE: Duration = Duration::from_secs(4);
-
-/// What is timed of handshakes, by the names in the child's output, in the order in which predictions
-/// need it. Keys are made for it, which takes
-/// too long for larger RSA keys.
-const PUBLIC_KEYS: [(&str, Operation); 8] = [
-    ("x25519", Operation::KeyExchange("x25519")),
-    ("ecdsa_p256", Operation::Signing("ecdsa_p256")),
-    ("secp256r1", Operation::KeyExchange("secp256r1")),
-    ("rsa_2048", Operation::Signing("rsa_2048")),
-    (X25519MLKEM768, Operation::KeyExchange(X25519MLKEM768)),
-    ("secp384r1", Operation::KeyExchange("secp384r1")),
-    ("secp521r1", Operation::KeyExchange("secp521r1")),
-    ("x448", Operation::KeyExchange("x448")),
-];
-
-/// What is timed, by the names in the child's output.
-fn operations(work: Work) -> Vec<(String, Operation)> {
-    let encryption = || {
-        Protection::ALL.into_iter().flat_map(|protection| {
-            Records::ALL.map(|records| {
-                let name = format!("{}/{}", protection.label(), records.bytes());
-                (name, Operation::Encryption(protection, records))
-            })
-        })
-    };
-    match work {
-        Work::PublicKeys => PUBLIC_KEYS
-            .map(|(name, operation)| (name.to_owned(), operation))
-            .into(),
-        Work::Encryption => encryption().collect(),
-    }
-}
 
 /// Times these operations in the library at `path`; takes some seconds at most.
 ///

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{RawForm, ReportFormat};
+use super::form::{RawForm, ReportFormat};
 use tlsprof_report::compare::Pair;
 
 pub(super) const EXAMPLES: &str = "\

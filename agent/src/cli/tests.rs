@@ -1,6 +1,8 @@
 //! Command lines that are right, and others.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use std::time::Duration;
+
 use super::*;
 
 fn parsed(arguments: &str) -> Invocation {

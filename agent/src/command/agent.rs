@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
+use super::doctor;
 use super::monitor::{Monitor, about, locked};
-use super::{doctor, new_ledger, session_options, stop_flag};
+use super::setup::{new_ledger, session_options, stop_flag};
 use crate::cli::AgentOptions;
 use crate::config::Config;
 use crate::session::Session;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
-use super::sampling;
+use super::setup::sampling;
 use crate::cli::Format;
 use crate::config::Config;
 use crate::session::diagnosis;

@@ -8,7 +8,8 @@ use anyhow::{Context as _, Result};
 
 use crate::cli::{Format, ListOptions};
 use tlsprof_attach::danger::Dangers;
-use tlsprof_attach::registry::{self, Image, InspectError, Registry, State};
+use tlsprof_attach::error::InspectError;
+use tlsprof_attach::registry::{self, Image, Registry, State};
 use tlsprof_common::causes::one_line;
 use tlsprof_common::privilege;
 use tlsprof_discover::ProcRoot;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use jiff::Timestamp;
 
-use super::TURN;
+use super::setup::TURN;
 use crate::config::Config;
 use crate::session::{Session, model_of};
 use tlsprof_advise::Thresholds;

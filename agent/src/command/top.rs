@@ -13,7 +13,7 @@ use ratatui::crossterm::event::{self, Event};
 
 use super::log::Kept;
 use super::monitor::{Monitor, about, locked};
-use super::{new_ledger, selection, session_options, stop_flag};
+use super::setup::{new_ledger, selection, session_options, stop_flag};
 use crate::cli::TopOptions;
 use crate::config::Config;
 use crate::session::Session;

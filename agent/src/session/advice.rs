@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::read;
+use super::shared::read;
 use super::targets::Targets;
 use crate::calibrate::{calibrate, trust};
 use tlsprof_advise::{Calibration, Calibrations, Finding, Setting, Thresholds, Work, advise};

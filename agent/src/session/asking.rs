@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::monotonic_now;
+use super::shared::monotonic_now;
 use crate::ask::ports::Ports;
 use crate::ask::{Answer, Asker, Finding, Question};
 use tlsprof_common::Outcome;

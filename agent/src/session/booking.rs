@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use std::vec::Drain;
 
+use super::shared::{monotonic_now, write};
 use super::signatures::Signatures;
 use super::targets::Targets;
 use super::window::Window;
-use super::{monotonic_now, write};
 use tlsprof_attach::registry::Registry;
 use tlsprof_common::{Loss, Pid, ProcessEvent, Source};
 use tlsprof_discover::ProcRoot;
@@ -17,7 +17,7 @@ use tlsprof_evidence::Evidence;
 use tlsprof_evidence::decode::decode;
 use tlsprof_evidence::hello::Giver;
 use tlsprof_evidence::join::Joiner;
-use tlsprof_kernel::load::Loaded;
+use tlsprof_kernel::loaded::Loaded;
 use tlsprof_kernel::record::{self, Record};
 use tlsprof_ledger::{Ledger, SharedLedger};
 
@@ -91,7 +91,7 @@ impl Bookkeeper {
         let mut ended = BTreeMap::new();
         let mut desk = self.desk(targets, &mut ledger);
         desk.books.advance(now);
-        let calls_seen = loaded.connections.calls.is_ok();
+        let calls_seen = loaded.connections.calls().is_ok();
         let all_taken = loaded.drain(|bytes| {
             let record = record::decode(bytes);
             let decoded = record

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::readings::Readings;
 use super::sampling::Samples;
+use super::shared::{monotonic_now, read, write};
 use super::targets::Targets;
-use super::{monotonic_now, read, write};
 use tlsprof_common::Pid;
 use tlsprof_discover::host_time::HostTime;
 use tlsprof_discover::process::CpuTime;

@@ -1,6 +1,7 @@
 //! What works on this host: each capability is tried, not derived from a version.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::queues;
 use tlsprof_common::causes::one_line;
@@ -9,11 +10,13 @@ use tlsprof_discover::ProcRoot;
 use tlsprof_discover::host::Host;
 use tlsprof_discover::reach::reach;
 use tlsprof_evidence::activity::kernel_symbols::KernelFunctions;
-use tlsprof_kernel::connections::Connections;
 use tlsprof_kernel::cost::calibrate;
-use tlsprof_kernel::load::{Loaded, Options, UprobeMode, load, try_tier};
-use tlsprof_kernel::lockdown;
+use tlsprof_kernel::error::Unavailable;
+use tlsprof_kernel::load::{Options, load, try_tier};
+use tlsprof_kernel::loaded::Loaded;
+use tlsprof_kernel::lockdown::Lockdown;
 use tlsprof_kernel::mappings::Watch;
+use tlsprof_kernel::object::UprobeMode;
 use tlsprof_kernel::socket_calls::Tier;
 use tlsprof_kernel::types::{self, Source};
 use tlsprof_outlet::doctor::{Capability, Diagnosis, HostFact, State};
@@ -23,7 +26,9 @@ struct Parts {
     handshakes: State,
     multi: State,
     trap: State,
-    connections: [State; 3],
+    life_cycle: State,
+    calls: State,
+    accepts: State,
     /// The way to see socket calls that is in use.
     tier: Option<Tier>,
     samples: State,
@@ -32,13 +37,17 @@ struct Parts {
 impl Parts {
     fn of(mut loaded: Loaded) -> Self {
         loaded.start_samples();
+        let trap = trap(&mut loaded);
+        let connections = &loaded.connections;
         Self {
-            handshakes: state(&loaded.library),
+            handshakes: state(loaded.library.as_ref().err().map(Arc::as_ref)),
             multi: multi(&loaded),
+            trap,
+            life_cycle: state(connections.life_cycle().err()),
+            calls: state(connections.calls().err()),
+            accepts: state(connections.accepts().err()),
+            tier: connections.calls().ok(),
             samples: samples(&loaded),
-            connections: connection_states(&loaded.connections),
-            trap: trap(&mut loaded),
-            tier: loaded.connections.calls.ok(),
         }
     }
 
@@ -48,7 +57,9 @@ impl Parts {
             handshakes: reason.clone(),
             multi: reason.clone(),
             trap: reason.clone(),
-            connections: std::array::from_fn(|_| reason.clone()),
+            life_cycle: reason.clone(),
+            calls: reason.clone(),
+            accepts: reason.clone(),
             tier: None,
             samples: reason.clone(),
         }
@@ -58,83 +69,93 @@ impl Parts {
 /// Loads everything once, attaches to nothing but this process itself, and lets
 /// go again.
 pub fn diagnose(options: &Options) -> Diagnosis {
-    let loaded = load(options, || ());
     let btf = options.btf.as_deref();
-    let mappings = Watch::start();
-    let mut capabilities = Vec::new();
-    let Parts {
-        handshakes,
-        multi,
-        trap,
-        connections: [life_cycle, calls, accepts],
-        tier,
-        samples,
-    } = match loaded {
+    let parts = match load(options, || ()) {
         Ok(loaded) => Parts::of(loaded),
         Err(error) => Parts::without(&State::Unavailable(one_line(&error))),
     };
-    let mut add = |name, state, gives| capabilities.push(Capability { name, state, gives });
-    add(
-        "openssl_handshakes",
-        handshakes,
-        "handshakes of OpenSSL 1.1.1 and 3.x: counts, CPU time, steps",
-    );
-    add(
-        "uprobe_multi",
-        multi,
-        "attaching and releasing all probes of a library at once",
-    );
-    add("uprobes", trap, "probes in running processes");
-    add(
-        "connections",
-        life_cycle,
-        "TCP connections of every service: opened, closed by whom, resets, TIME_WAIT",
-    );
-    add(
-        "connection_turns",
-        calls,
-        "turns per connection; owners of connections that a peer resets; TLS handshakes of any library, from their records",
-    );
-    for one in Tier::ALL {
-        let state = if tier == Some(one) {
+    Diagnosis {
+        capabilities: of_programs(parts, btf).chain(of_system()).collect(),
+        host: host(btf),
+    }
+}
+
+const fn capability(name: &'static str, state: State, gives: &'static str) -> Capability {
+    Capability { name, state, gives }
+}
+
+/// What needs the BPF programs.
+fn of_programs(parts: Parts, btf: Option<&Path>) -> impl Iterator<Item = Capability> {
+    let used = parts.tier;
+    let first = [
+        capability(
+            "openssl_handshakes",
+            parts.handshakes,
+            "handshakes of OpenSSL 1.1.1 and 3.x: counts, CPU time, steps",
+        ),
+        capability(
+            "uprobe_multi",
+            parts.multi,
+            "attaching and releasing all probes of a library at once",
+        ),
+        capability("uprobes", parts.trap, "probes in running processes"),
+        capability(
+            "connections",
+            parts.life_cycle,
+            "TCP connections of every service: opened, closed by whom, resets, TIME_WAIT",
+        ),
+        capability(
+            "connection_turns",
+            parts.calls,
+            "turns per connection; owners of connections that a peer resets; TLS handshakes of any library, from their records",
+        ),
+    ];
+    let tiers = Tier::ALL.into_iter().map(move |tier| {
+        let in_use = used == Some(tier);
+        let state = if in_use {
             State::Available
         } else {
-            state(&try_tier(one, btf))
+            state(try_tier(tier, btf).as_ref().err())
         };
-        add(tier_name(one), state, sees(one, tier == Some(one)));
-    }
-    add(
-        "cpu_samples",
-        samples,
-        "what the CPU time of services is spent on: TLS, TCP, the application",
-    );
-    add(
-        "accept_wait",
-        accepts,
-        "how long connections wait to be accepted",
-    );
-    add(
-        "accept_queues",
-        queues::works(),
-        "how full accept queues are, and what the kernel drops because they are full",
-    );
-    add(
-        "processes",
-        processes(),
-        "looking into processes: their services, TLS libraries, ports",
-    );
-    add(
-        "mapping_events",
-        match mappings {
-            Ok(_) => State::Available,
-            Err(error) => State::Unavailable(one_line(&error)),
-        },
-        "libraries that are loaded after the start are found at once",
-    );
-    Diagnosis {
-        host: host(btf),
-        capabilities,
-    }
+        capability(tier_name(tier), state, sees(tier, in_use))
+    });
+    let last = [
+        capability(
+            "cpu_samples",
+            parts.samples,
+            "what the CPU time of services is spent on: TLS, TCP, the application",
+        ),
+        capability(
+            "accept_wait",
+            parts.accepts,
+            "how long connections wait to be accepted",
+        ),
+    ];
+    first.into_iter().chain(tiers).chain(last)
+}
+
+/// What needs only the system's permission.
+fn of_system() -> [Capability; 3] {
+    [
+        capability(
+            "accept_queues",
+            queues::works(),
+            "how full accept queues are, and what the kernel drops because they are full",
+        ),
+        capability(
+            "processes",
+            processes(),
+            "looking into processes: their services, TLS libraries, ports",
+        ),
+        capability(
+            "mapping_events",
+            match Watch::start() {
+                Ok(_) => State::Available,
+                Err(error) => State::Unavailable(one_line(&error)),
+            },
+            "libraries that are loaded after the start are found at once",
+        ),
+    ]
 }
 
 fn processes() -> State {
@@ -160,17 +181,16 @@ fn multi(loaded: &Loaded) -> State {
     }
 }
 
-fn state<T>(works: &Result<T, String>) -> State {
-    match works {
-        Ok(_) => State::Available,
-        Err(reason) => State::Unavailable(reason.clone()),
-    }
+fn state(missing: Option<&Unavailable>) -> State {
+    missing.map_or(State::Available, |reason| {
+        State::Unavailable(reason.to_string())
+    })
 }
 
 /// Samples need the kernel's symbols to say what it was at work on.
 fn samples(loaded: &Loaded) -> State {
     if let Err(reason) = &loaded.samples {
-        return State::Unavailable(reason.clone());
+        return State::Unavailable(reason.to_string());
     }
     match KernelFunctions::read() {
         Err(error) => State::Degraded(format!("system time is not divided: {}", one_line(&error))),
@@ -180,14 +200,6 @@ fn samples(loaded: &Loaded) -> State {
             functions.missing().join(", ")
         )),
     }
-}
-
-fn connection_states(connections: &Connections) -> [State; 3] {
-    [
-        state(&connections.life_cycle),
-        state(&connections.calls),
-        state(&connections.accepts),
-    ]
 }
 
 const fn tier_name(tier: Tier) -> &'static str {
@@ -257,9 +269,12 @@ fn host(btf: Option<&Path>) -> Vec<HostFact> {
         .to_owned(),
     );
     add("privileges", privilege::describe());
-    let lockdown = lockdown::mode();
+    let lockdown = Lockdown::read();
     let unknown = || "not in this kernel, or securityfs is not mounted".to_owned();
-    add("lockdown", lockdown.unwrap_or_else(unknown));
+    add(
+        "lockdown",
+        lockdown.map_or_else(unknown, |mode| mode.name().to_owned()),
+    );
     facts
 }
 

@@ -9,7 +9,7 @@ use tlsprof_common::Loss;
 use tlsprof_common::units::percent;
 use tlsprof_discover::ports::{ListeningPorts, udp_ports};
 use tlsprof_discover::table::ServiceView;
-use tlsprof_kernel::load::UprobeMode;
+use tlsprof_kernel::object::UprobeMode;
 use tlsprof_outlet::terminal::units::counted;
 use tlsprof_report::ServiceFacts;
 use tlsprof_report::model::{self, AgentCost, Host, TlsLibrary};
@@ -205,9 +205,9 @@ impl Session {
             ));
         }
         let connections = &self.loaded.connections;
-        if let Err(reason) = &connections.life_cycle {
+        if let Err(reason) = connections.life_cycle() {
             notes.push(format!("TCP connections were not followed: {reason}."));
-        } else if let Err(reason) = &connections.calls {
+        } else if let Err(reason) = connections.calls() {
             notes.push(format!(
                 "Turns of TCP connections were not counted: {reason}."
             ));

@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tlsprof_attach::registry::{InspectError, Inspected, inspect};
+use tlsprof_attach::error::InspectError;
+use tlsprof_attach::registry::{Inspected, inspect};
 use tlsprof_common::{ImageId, Pid, privilege};
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::image::{Mapping, OpenError, OpenImage};

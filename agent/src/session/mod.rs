@@ -10,11 +10,13 @@ pub mod governor;
 mod inspection;
 mod learned;
 mod listening;
+mod options;
 mod overhead;
 mod port;
 mod queues;
 mod readings;
 mod sampling;
+mod shared;
 mod signatures;
 mod silence;
 pub mod spots;
@@ -24,8 +26,7 @@ mod window;
 mod windows;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::RwLockReadGuard;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -37,6 +38,7 @@ use overhead::Overhead;
 use port::{Ports, settle_selected};
 use queues::Queues;
 use sampling::Samples;
+use shared::{monotonic_now, read, write};
 use signatures::Signatures;
 use silence::Silence;
 use survey::Start;
@@ -44,49 +46,15 @@ use targets::Targets;
 use tlsprof_advise::{Finding, Setting, Thresholds};
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::host::Host;
-use tlsprof_discover::selection::Selection;
 use tlsprof_evidence::Evidence;
-use tlsprof_kernel::connections::ConnectionHooks;
-use tlsprof_kernel::load::{Loaded, UprobeMode};
-use tlsprof_kernel::samples::Sampling;
+use tlsprof_kernel::loaded::Loaded;
 use tlsprof_ledger::{Ledger, SharedLedger};
 use tlsprof_outlet::flamegraph::Stack;
 use tlsprof_report::ServiceFacts;
 
 pub use facts::model_of;
 pub use governor::Duty;
-
-/// How to profile.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The file that describes the kernel's types, for kernels that do not show them.
-    pub btf: Option<PathBuf>,
-    /// What to profile.
-    pub selection: Selection,
-    /// Whether TLS libraries are probed.
-    pub library: bool,
-    /// When the public-key steps of handshakes are probed.
-    pub steps: Duty,
-    /// When key derivation is probed.
-    pub key_derivation: Duty,
-    /// Share of the targets' CPU time that probes may cost; None for no limit.
-    pub budget: Option<f64>,
-    /// Forces a way to attach uprobes.
-    pub uprobe_mode: Option<UprobeMode>,
-    /// Most handshakes under way at the same time.
-    pub handshakes_in_progress: u32,
-    /// How long nothing may move on a connection in a handshake.
-    pub handshake_silence: Duration,
-    /// How much of TCP connections is followed.
-    pub connections: ConnectionHooks,
-    /// How the CPUs are sampled.
-    pub sampling: Sampling,
-    /// Whether TLS ports are asked for the kind of key in their certificate,
-    /// where handshakes hide it.
-    pub ask_certificates: bool,
-    /// Whether samples are kept by the code that they hit, for a flame graph.
-    pub spots: bool,
-}
+pub use options::Options;
 
 /// A profile under way: parts that each own their state, and what they work on.
 pub struct Session {
@@ -282,23 +250,8 @@ impl Session {
     }
 
     fn take_samples(&mut self) {
+        let hit = |process| self.cpu.note_sample(process);
         self.samples
-            .take(&mut self.loaded, &self.targets, &mut self.cpu, &self.ledger);
+            .take(&mut self.loaded, &self.targets, &self.ledger, hit);
     }
-}
-
-/// The accounts, to be read. A panic elsewhere leaves the sums usable: each is written at once.
-fn read(ledger: &SharedLedger) -> RwLockReadGuard<'_, Ledger> {
-    ledger.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The accounts, to be written.
-fn write(ledger: &SharedLedger) -> RwLockWriteGuard<'_, Ledger> {
-    ledger.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The clock of the kernel side's times.
-fn monotonic_now() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    Duration::try_from(now).unwrap_or_default()
 }

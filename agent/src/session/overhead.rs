@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::Options;
 use super::governor::{Decision, Governor};
+use super::options::Options;
 use super::windows::StepProbes;
 use tlsprof_attach::registry::Registry;
 use tlsprof_kernel::cost::{RunMeter, TrapCost, hook_seconds, probe_seconds};
-use tlsprof_kernel::load::Loaded;
+use tlsprof_kernel::loaded::Loaded;
 use tlsprof_ledger::Ledger;
 use tlsprof_report::model::AgentCost;
 
@@ -116,7 +116,7 @@ impl Overhead {
     )]
     pub(super) fn cost(&self, loaded: &Loaded, ledger: &Ledger) -> AgentCost {
         let runs = self.meter.total();
-        let hooks = hook_seconds(loaded.connections.call_cost, runs.hooks);
+        let hooks = hook_seconds(loaded.connections.call_cost(), runs.hooks);
         let (probes, profiled_probes) = self.probe_seconds(loaded, ledger);
         AgentCost {
             cpu_seconds: own_cpu_seconds(),

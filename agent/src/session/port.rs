@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::listening::Listening;
-use super::monotonic_now;
+use super::shared::monotonic_now;
 use super::targets::Targets;
 use tlsprof_common::Pid;
 use tlsprof_common::units::time;

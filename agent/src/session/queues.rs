@@ -10,9 +10,9 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::shared::{read, write};
 use super::targets::Targets;
-use super::{read, write};
-use owners::Owners;
+use owners::{MIN_IDLE_FACTOR, Owners};
 use tlsprof_common::Pid;
 use tlsprof_common::causes::one_line;
 use tlsprof_discover::ProcRoot;
@@ -27,9 +27,6 @@ use tlsprof_outlet::doctor::State;
 const PERIOD: Duration = Duration::from_secs(1);
 /// Network namespaces that are read; each takes an open file.
 const NAMESPACES: usize = 256;
-/// So many times as long as it took must pass before it is done again: it may use
-/// half a percent of a CPU.
-const REST: u32 = 200;
 
 /// What is read of accept queues.
 #[derive(Debug)]
@@ -104,7 +101,7 @@ impl Queues {
         }
         let sockets: Vec<ListeningSocket> = reading.iter().map(|(one, _)| *one).collect();
         self.owners.update(proc, services, &sockets);
-        self.next = Instant::now() + PERIOD.max(began.elapsed() * REST);
+        self.next = Instant::now() + PERIOD.max(began.elapsed() * MIN_IDLE_FACTOR);
         self.by_service(&reading)
     }
 

@@ -7,19 +7,19 @@ mod tls;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cpu::CpuBook;
+use super::shared::{read, write};
 use super::spots::Spots;
 use super::targets::Targets;
-use super::{read, write};
 pub(super) use desk::SampleDesk;
 use desk::Scene;
 use tls::tls_of;
+use tlsprof_common::Pid;
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::table::ProcessTable;
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::cpu::CpuSample;
 use tlsprof_evidence::fingerprint::compiled;
-use tlsprof_kernel::load::Loaded;
+use tlsprof_kernel::loaded::Loaded;
 use tlsprof_ledger::{Code, NetworkEvents, Sampling, SharedLedger};
 use tlsprof_outlet::flamegraph::Stack;
 
@@ -45,7 +45,7 @@ impl Samples {
         loaded.start_samples();
         let sampling = match &loaded.samples {
             Ok(_) => Sampling::Every(loaded.sampling.period()),
-            Err(reason) => Sampling::Off(reason.clone().into()),
+            Err(reason) => Sampling::Off(reason.to_string().into()),
         };
         write(ledger).set_sampling(sampling);
     }
@@ -74,15 +74,15 @@ impl Samples {
     }
 
     /// Takes the samples since the last time: after the process events and mappings
-    /// of that time.
+    /// of that time. `hit` gets the process of each.
     pub(super) fn take(
         &mut self,
         loaded: &mut Loaded,
         targets: &Targets,
-        cpu: &mut CpuBook,
         ledger: &SharedLedger,
+        mut hit: impl FnMut(Pid),
     ) {
-        let calls_seen = loaded.connections.calls.is_ok();
+        let calls_seen = loaded.connections.calls().is_ok();
         let Targets {
             proc,
             table,
@@ -101,7 +101,7 @@ impl Samples {
                 self.undecodable += 1;
                 return;
             };
-            cpu.note_sample(sample.process);
+            hit(sample.process);
             let shown = self.desk.take(&scene, &sample);
             if let (Some(spots), Some(shown)) = (self.spots.as_mut(), shown) {
                 keep_spot(spots, proc, table, &sample, shown);

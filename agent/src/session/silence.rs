@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::monotonic_now;
-use tlsprof_kernel::load::Loaded;
+use super::shared::monotonic_now;
+use tlsprof_kernel::loaded::Loaded;
 
 /// Looks so many times while one becomes silent.
 const LOOKS: u32 = 4;

@@ -7,9 +7,10 @@ use std::thread::{self, ScopedJoinHandle};
 use anyhow::{Context as _, Result};
 
 use super::listening::Listening;
+use super::options::Options;
 use super::sampling::SampleDesk;
+use super::shared::monotonic_now;
 use super::targets::Targets;
-use super::{Options, monotonic_now};
 use tlsprof_common::causes::one_line;
 use tlsprof_common::privilege;
 use tlsprof_discover::ProcRoot;
@@ -18,7 +19,8 @@ use tlsprof_discover::ports::PortReader;
 use tlsprof_discover::table::ProcessTable;
 use tlsprof_evidence::activity::kernel_symbols::KernelFunctions;
 use tlsprof_kernel::cost::{TrapCost, calibrate};
-use tlsprof_kernel::load::{Loaded, Options as LoadOptions, load};
+use tlsprof_kernel::load::{Options as LoadOptions, load};
+use tlsprof_kernel::loaded::Loaded;
 use tlsprof_kernel::mappings::Watch;
 
 /// The processes of the host when the session starts, and their ports.

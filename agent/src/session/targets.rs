@@ -2,13 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::Options;
 use super::inspection::{Answer, Inspection};
+use super::options::Options;
 use tlsprof_attach::danger::{Dangers, Inspect};
-use tlsprof_attach::registry::{Image, InspectError, Reason, Registry};
+use tlsprof_attach::error::InspectError;
+use tlsprof_attach::registry::{Image, Reason, Registry};
 use tlsprof_common::causes::one_line;
 use tlsprof_common::{Device, ImageId, Pid};
 use tlsprof_discover::ProcRoot;
@@ -16,7 +18,7 @@ use tlsprof_discover::host::Host;
 use tlsprof_discover::image::{Mapping, OpenError};
 use tlsprof_discover::selection::Selection;
 use tlsprof_discover::table::{ImageChange, ProcessTable, ServiceView};
-use tlsprof_kernel::load::Loaded;
+use tlsprof_kernel::loaded::Loaded;
 use tlsprof_kernel::mappings::{Mapped, Watch};
 use tlsprof_ledger::Ledger;
 use tlsprof_outlet::terminal::units::counted;
@@ -164,7 +166,8 @@ impl Targets {
         if !self.library {
             self.registry.leave_out(|| Reason::SwitchedOff);
         } else if let Err(reason) = &loaded.library {
-            self.registry.leave_out(|| Reason::Kernel(reason.clone()));
+            self.registry
+                .leave_out(|| Reason::Kernel(Arc::clone(reason)));
         }
         self.avoid_harm();
         self.inspection.start();

@@ -7,12 +7,12 @@ use anyhow::Result;
 use super::governor::Duty;
 use tlsprof_attach::registry::Registry;
 use tlsprof_attach::spec::Group;
-use tlsprof_kernel::load::Loaded;
+use tlsprof_kernel::loaded::Loaded;
 
-/// So many times as long as it took to attach and release the probes must pass before that is
-/// done again. They are written into the memory of each process that maps the library: with
-/// hundreds of workers that is what windows cost the agent.
-const REST: u32 = 500;
+/// Least time from one window to the next, as a multiple of how long attaching and releasing the
+/// probes took. They are written into the memory of each process that maps the library, which
+/// with hundreds of workers is most of what windows cost the agent.
+const MIN_IDLE_FACTOR: u32 = 500;
 
 /// One group's windows.
 struct Windows {
@@ -70,7 +70,7 @@ impl Windows {
         let Duty { window, period } = self.duty;
         // Without an end there are no windows to pay for.
         let period = match window < period {
-            true => period.max(self.took * REST),
+            true => period.max(self.took * MIN_IDLE_FACTOR),
             false => period,
         };
         Duty { window, period }

@@ -1,10 +1,18 @@
 //! What the runtimes' files say of a container.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::Name;
+/// What people call a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// In Kubernetes: `NAMESPACE/OWNER/CONTAINER`.
+    Pod(Arc<str>),
+    /// Elsewhere: the name that it was given.
+    Given(Arc<str>),
+}
 
 /// Bound of each part of a name: Kubernetes allows 253 bytes, Docker no more than a file's name has.
 const MAX_PART: usize = 253;

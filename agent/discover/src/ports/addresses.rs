@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
-use super::listeners;
+use super::sockets::listeners;
 use crate::ProcRoot;
 use tlsprof_common::Pid;
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-use super::INIT;
+use super::listening::INIT;
 use crate::ProcRoot;
 use tlsprof_common::Pid;
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::{ListeningPorts, listening_sockets};
+use super::ListeningPorts;
+use super::sockets::listening_sockets;
 use crate::ProcRoot;
 use tlsprof_common::Pid;
 

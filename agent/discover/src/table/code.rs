@@ -4,9 +4,7 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::{ProcessSource, ProcessTable};
 use crate::image::Mapping;
-use tlsprof_common::Pid;
 
 /// Libraries that do nothing but TLS and its cryptography, by the beginnings of their
 /// file names. What follows is a version, or a hash in a Python wheel:
@@ -32,7 +30,7 @@ const TLS_LIBRARIES: [&[u8]; 14] = [
     b"libgsk8iccs",
 ];
 
-fn is_tls_library(path: &Path) -> bool {
+pub(super) fn is_tls_library(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_bytes();
     TLS_LIBRARIES.iter().any(|begin| name.starts_with(begin))
 }
@@ -41,7 +39,7 @@ fn is_tls_library(path: &Path) -> bool {
 /// (`ld-linux-x86-64.so.2`) and version (`ld-2.31.so`), and musl's.
 const LOADERS: [&[u8]; 5] = [b"ld-linux", b"ld-2.", b"ld64.so", b"ld.so", b"ld-musl-"];
 
-fn is_loader(path: &Path) -> bool {
+pub(super) fn is_loader(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_bytes();
     LOADERS.iter().any(|begin| name.starts_with(begin))
 }
@@ -49,8 +47,8 @@ fn is_loader(path: &Path) -> bool {
 /// Code of a process that is worth knowing when it has ended.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownCode {
-    tls: Box<[Range<u64>]>,
-    loader: Box<[Range<u64>]>,
+    pub(super) tls: Box<[Range<u64>]>,
+    pub(super) loader: Box<[Range<u64>]>,
 }
 
 impl KnownCode {
@@ -64,46 +62,6 @@ impl KnownCode {
             tls: lies(is_tls_library),
             loader: lies(is_loader),
         }
-    }
-}
-
-impl<S: ProcessSource> ProcessTable<S> {
-    /// Whether an address in a process, which lives or has ended lately, lies in the
-    /// code of a library that does nothing but TLS and its cryptography. False where
-    /// that is not known.
-    pub fn is_in_tls_library(&self, pid: Pid, address: u64) -> bool {
-        self.is_in(pid, address, is_tls_library, |code| &code.tls)
-    }
-
-    /// Whether an address in such a process lies in its dynamic loader.
-    pub fn is_in_loader(&self, pid: Pid, address: u64) -> bool {
-        self.is_in(pid, address, is_loader, |code| &code.loader)
-    }
-
-    /// Whether an address in such a process lies in any image: not, if the process made the code
-    /// there itself. Of one that has ended that is not known: true.
-    pub fn is_in_image(&self, pid: Pid, address: u64) -> bool {
-        let images = self.images_of(pid);
-        let holds = |image: &Mapping| (image.start..image.end).contains(&address);
-        images.is_empty() || images.iter().any(holds)
-    }
-
-    fn is_in(
-        &self,
-        pid: Pid,
-        address: u64,
-        is: fn(&Path) -> bool,
-        ended: fn(&KnownCode) -> &[Range<u64>],
-    ) -> bool {
-        let Some(entry) = self.entries.get(&pid) else {
-            return false;
-        };
-        let mut images = entry.images.iter();
-        let holds = |image: &Mapping| (image.start..image.end).contains(&address);
-        images.any(|image| holds(image) && is(&image.path))
-            || ended(&entry.code)
-                .iter()
-                .any(|code| code.contains(&address))
     }
 }
 

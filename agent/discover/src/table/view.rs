@@ -1,9 +1,11 @@
 //! What the table answers.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::code::{KnownCode, is_loader, is_tls_library};
 use super::{Entry, ProcessSource, ProcessTable};
 use crate::image::Mapping;
 use crate::ports::Life;
@@ -124,6 +126,44 @@ impl<S: ProcessSource> ProcessTable<S> {
             .iter()
             .filter(|(_, entry)| entry.alive && entry.selected);
         live.map(|(&pid, entry)| (pid, &**entry))
+    }
+
+    /// Whether an address in a process, which lives or has ended lately, lies in the
+    /// code of a library that does nothing but TLS and its cryptography. False where
+    /// that is not known.
+    pub fn is_in_tls_library(&self, pid: Pid, address: u64) -> bool {
+        self.is_in(pid, address, is_tls_library, |code| &code.tls)
+    }
+
+    /// Whether an address in such a process lies in its dynamic loader.
+    pub fn is_in_loader(&self, pid: Pid, address: u64) -> bool {
+        self.is_in(pid, address, is_loader, |code| &code.loader)
+    }
+
+    /// Whether an address in such a process lies in any image: not, if the process made the code
+    /// there itself. Of one that has ended that is not known: true.
+    pub fn is_in_image(&self, pid: Pid, address: u64) -> bool {
+        let images = self.images_of(pid);
+        let holds = |image: &Mapping| (image.start..image.end).contains(&address);
+        images.is_empty() || images.iter().any(holds)
+    }
+
+    fn is_in(
+        &self,
+        pid: Pid,
+        address: u64,
+        is: fn(&Path) -> bool,
+        ended: fn(&KnownCode) -> &[Range<u64>],
+    ) -> bool {
+        let Some(entry) = self.entries.get(&pid) else {
+            return false;
+        };
+        let mut images = entry.images.iter();
+        let holds = |image: &Mapping| (image.start..image.end).contains(&address);
+        images.any(|image| holds(image) && is(&image.path))
+            || ended(&entry.code)
+                .iter()
+                .any(|code| code.contains(&address))
     }
 }
 

@@ -16,9 +16,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::Activity::{self, Application, Encryption, SocketIo, TcpClose, TcpOpen};
-use super::kernel_symbols::base_name;
-use super::{Packets, Upkeep};
+use super::types::Activity::{self, Application, Encryption, SocketIo, TcpClose, TcpOpen};
+use super::types::{Packets, Upkeep};
 use Meaning::{Decides, Hints, Interrupts, Keeps, Passes, Traces};
 use Upkeep::{Memory, Process};
 
@@ -266,4 +265,10 @@ impl Lookup {
             prefixes.find_map(|(prefix, meaning)| name.starts_with(prefix).then_some(*meaning))
         })
     }
+}
+
+/// A function's name without what compilers append to the parts that they make of
+/// it: `.isra.0`, `.constprop.0`, `.part.0`, `.cold`, `.llvm.123`.
+pub(super) fn base_name(name: &[u8]) -> &[u8] {
+    name.split(|byte| *byte == b'.').next().unwrap_or(name)
 }

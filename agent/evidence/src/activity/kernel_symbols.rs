@@ -6,7 +6,7 @@ use std::io::{self, Read};
 
 use foldhash::fast::RandomState;
 
-use super::kernel_functions::{ESSENTIAL, Lookup, Meaning};
+use super::kernel_functions::{ESSENTIAL, Lookup, Meaning, base_name};
 use super::rules::KernelWork;
 
 const KALLSYMS: &str = "/proc/kallsyms";
@@ -185,12 +185,6 @@ fn check(mut addresses: impl Iterator<Item = u64>) -> Result<(), Error> {
         Some(0) if addresses.all(|address| address == 0) => Err(Error::Hidden),
         Some(_) => Ok(()),
     }
-}
-
-/// A function's name without what compilers append to the parts that they make of
-/// it: `.isra.0`, `.constprop.0`, `.part.0`, `.cold`, `.llvm.123`.
-pub(super) fn base_name(name: &[u8]) -> &[u8] {
-    name.split(|byte| *byte == b'.').next().unwrap_or(name)
 }
 
 fn ranges(mut functions: Vec<(u64, Option<Meaning>)>) -> Vec<(u64, Option<Meaning>)> {

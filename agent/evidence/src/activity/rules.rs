@@ -1,7 +1,7 @@
 //! From what a sample shows to what it counts for.
 
 use super::kernel_functions::Meaning;
-use super::{Activity, Basis, Mode, Observed, Packets, Place, Tls, Upkeep, UserCode, Verdict};
+use super::types::{Activity, Basis, Mode, Packets, Tls, Upkeep, UserCode, Verdict};
 use crate::fingerprint::Kind;
 
 /// What the kernel was doing, by the functions on its stack. The same for each
@@ -55,6 +55,26 @@ impl KernelWork {
             packets,
         })
     }
+}
+
+/// What a sample shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// The thread was at work on a TLS handshake.
+    pub handshake: bool,
+    /// TLS in its service.
+    pub tls: Tls,
+    /// Where it was.
+    pub place: Place,
+}
+
+/// Where a thread was when the clock struck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the program.
+    User(UserCode),
+    /// In the kernel: see [`kernel_symbols::KernelFunctions::work`].
+    Kernel(KernelWork),
 }
 
 /// What a sample counts for.

@@ -4,8 +4,7 @@
 //! they are compared with their encodings (Arm Architecture Reference Manual, C4.1 and C7.2)
 //! rather than decoded: a decoder would be thousands of lines of tables for the same answer.
 
-use super::MAX_INSTRUCTIONS;
-use super::marks::Marks;
+use super::marks::{MAX_INSTRUCTIONS, Marks};
 
 /// The stack pointer, where an instruction addresses memory.
 const SP: u32 = 31;

@@ -1,7 +1,23 @@
 //! From marks to a verdict. The order matters: what nothing else uses comes first.
 
-use super::Kind;
 use super::marks::Marks;
+
+/// What code does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// AES rounds, and carry-less multiplication for GHASH.
+    Aes,
+    /// ChaCha20 or Poly1305. As a source of random numbers, too: SQLite, Go's runtime.
+    ChaCha,
+    /// SHA-1 or SHA-2.
+    Sha,
+    /// Wide multiplication with carry chains: Montgomery, curve arithmetic.
+    PublicKey,
+    /// Copying of memory.
+    Copy,
+    /// Anything else.
+    Other,
+}
 
 /// ChaCha20 rotates to the left by these (RFC 8439, 2.1).
 const CHACHA: [usize; 4] = [16, 12, 8, 7];

@@ -1,5 +1,8 @@
 //! What was seen in a stretch of code, in words that both machines share.
 
+/// Most instructions that are looked at from the sampled one on.
+pub(super) const MAX_INSTRUCTIONS: u16 = 64;
+
 /// How often shifts or rotations by each number of bits were seen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Amounts([u8; 64]);

@@ -20,23 +20,7 @@ mod x86_64;
 mod tests;
 
 pub use cache::{Answers, Cache};
-
-/// What code does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// AES rounds, and carry-less multiplication for GHASH.
-    Aes,
-    /// ChaCha20 or Poly1305. As a source of random numbers, too: SQLite, Go's runtime.
-    ChaCha,
-    /// SHA-1 or SHA-2.
-    Sha,
-    /// Wide multiplication with carry chains: Montgomery, curve arithmetic.
-    PublicKey,
-    /// Copying of memory.
-    Copy,
-    /// Anything else.
-    Other,
-}
+pub use judge::Kind;
 
 /// Whose instructions these are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +40,6 @@ impl Machine {
     };
 }
 
-/// Most instructions that are looked at from the sampled one on.
-const MAX_INSTRUCTIONS: u16 = 64;
 /// Most bytes that are looked at before the sampled instruction, and from it on.
 const MAX_BYTES: usize = 128;
 

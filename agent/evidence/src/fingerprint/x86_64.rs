@@ -4,8 +4,7 @@ mod notes;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 
-use super::MAX_INSTRUCTIONS;
-use super::marks::Marks;
+use super::marks::{MAX_INSTRUCTIONS, Marks};
 use notes::note;
 
 /// Instructions are of different lengths, but decoding from a wrong place soon falls into step

@@ -1,87 +1,21 @@
 //! What the client says: its offer, and the messages of its second flight.
 
-use std::hash::{BuildHasher as _, Hash, RandomState};
-use std::sync::LazyLock;
-
-use tls_parser::{
-    TlsExtension, TlsExtensionType as Type, parse_tls_extension_unknown,
-    parse_tls_handshake_client_hello,
-};
+use tls_parser::{TlsExtensionType as Type, parse_tls_handshake_client_hello};
 
 use super::codes::{CipherSuite, Group, SignatureScheme, Version, is_grease, protocol};
 use super::cursor::{Cursor, numbers};
-use super::facts::Seen;
+use super::extensions::extensions;
+use super::facts::{Facts, Seen, keyed_hash};
+use super::offer::{LISTED, Offer};
 use super::records::{Message, message};
 use super::server::signature;
-use super::session::Ticket;
-use super::{Facts, GaveUp};
-
-/// Entries that are kept of one list of an offer. OpenSSL's longest list of
-/// suites has 180.
-pub const LISTED: usize = 200;
-
-/// What clients send: OpenSSL's 12, browsers' 16 to 18.
-const USUAL_EXTENSIONS: usize = 18;
+use super::ticket::Ticket;
+use super::types::GaveUp;
 
 /// Extensions by which a server may choose a certificate: `server_name`,
 /// `signature_algorithms`, ALPN, `certificate_authorities`,
 /// `signature_algorithms_cert`.
 const CHOOSE_CERTIFICATE: [u16; 5] = [0, 13, 16, 47, 50];
-
-/// A ClientHello, without anything that names a host, a user or a session.
-/// Lists are in the client's order, without GREASE (RFC 8701), and hold at
-/// most [`LISTED`] entries.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Offer {
-    /// Versions: `supported_versions`, or else the one of the hello.
-    pub versions: Vec<Version>,
-    /// Cipher suites, without signalling values.
-    pub ciphers: Vec<CipherSuite>,
-    /// Key exchange groups.
-    pub groups: Vec<Group>,
-    /// Groups for which the client has sent a key share (TLS 1.3).
-    pub key_shares: Vec<Group>,
-    /// Signature algorithms.
-    pub signatures: Vec<SignatureScheme>,
-    /// Application protocols (ALPN): well-known names, else `other`.
-    pub protocols: Vec<&'static str>,
-    /// It names the host that it wants. The name itself is never kept.
-    pub server_name: bool,
-    /// Its session id is not empty. It may stand for no session: see
-    /// [`super::Offered::SessionId`].
-    pub session_id: bool,
-    /// It can take a ticket (RFC 5077).
-    pub ticket_support: bool,
-    /// It sends a ticket (RFC 5077).
-    pub ticket: bool,
-    /// It sends pre-shared keys (TLS 1.3): earlier sessions, or external keys.
-    pub psk: bool,
-    /// It sends early data (TLS 1.3).
-    pub early_data: bool,
-}
-
-impl Offer {
-    /// Offers TLS 1.3.
-    pub fn has_13(&self) -> bool {
-        self.versions.iter().any(|version| version.is_13())
-    }
-
-    /// Accepts a certificate with an ECDSA key on P-256. In TLS 1.3 its signature
-    /// algorithm says so; before, a cipher suite and the curve must be offered too
-    /// (RFC 8422, 5.1).
-    pub fn accepts_ecdsa_p256(&self, tls13: bool) -> bool {
-        let before = || {
-            self.groups.contains(&Group::SECP256R1)
-                && self.ciphers.iter().any(|suite| suite.is_ecdhe_ecdsa())
-        };
-        self.signatures.contains(&SignatureScheme::ECDSA_P256) && (tls13 || before())
-    }
-
-    /// Offers a group that withstands a quantum computer.
-    pub fn post_quantum(&self) -> bool {
-        self.groups.iter().any(|group| group.is_post_quantum())
-    }
-}
 
 /// Notes a message from the client.
 ///
@@ -150,12 +84,6 @@ fn hello(body: &[u8]) -> Option<(Offer, Seen)> {
     Some((offer, seen))
 }
 
-/// A hash with a key that is random for each run and never leaves it.
-pub(super) fn keyed_hash(of: &impl Hash) -> u64 {
-    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-    KEY.hash_one(of)
-}
-
 /// Of the pre-shared keys (RFC 8446, 4.2.11).
 fn first_identity(content: &[u8]) -> Option<Ticket> {
     let identities = Cursor(content).vector16()?;
@@ -184,20 +112,6 @@ fn extension(offer: &mut Offer, kind: Type, content: &[u8]) -> Option<()> {
         _ => {}
     }
     Some(())
-}
-
-/// Types and contents of the extensions of a hello; None if they do not fill
-/// `bytes`.
-pub(super) fn extensions(mut bytes: &[u8]) -> Option<Vec<(Type, &[u8])>> {
-    let mut extensions = Vec::with_capacity(USUAL_EXTENSIONS);
-    while !bytes.is_empty() {
-        let (rest, extension) = parse_tls_extension_unknown(bytes).ok()?;
-        if let TlsExtension::Unknown(kind, content) = extension {
-            extensions.push((kind, content));
-        }
-        bytes = rest;
-    }
-    Some(extensions)
 }
 
 fn listed<T>(bytes: &[u8], code: impl Fn(u16) -> T) -> Vec<T> {

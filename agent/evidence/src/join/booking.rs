@@ -1,41 +1,11 @@
 //! What is booked, and compared.
 
-use std::time::Duration;
-
 use super::Joiner;
 use super::dialogue::Dialogue;
+use super::state::{Settled, Unpaired};
 use crate::hello::Facts;
 use crate::{Comparison, Evidence, Handshake};
 use tlsprof_common::{ConnectionId, Outcome, Resumption, Source};
-
-/// A connection whose handshake is booked.
-#[derive(Debug)]
-pub(super) struct Settled {
-    pub cipher: &'static str,
-    pub version: &'static str,
-    pub resumption: Resumption,
-    /// A library handshake has named it.
-    pub named: bool,
-    /// CPU time of that library handshake, while the socket's is still to come.
-    pub unpaired: Option<Unpaired>,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Unpaired {
-    began: Duration,
-    cpu: Duration,
-    completed: bool,
-}
-
-impl Unpaired {
-    pub(super) fn of(handshake: &Handshake) -> Self {
-        Self {
-            began: handshake.began,
-            cpu: handshake.cpu,
-            completed: handshake.outcome == Outcome::Completed,
-        }
-    }
-}
 
 impl Joiner {
     /// Books the handshake of a connection, with what its hellos say.

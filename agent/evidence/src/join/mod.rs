@@ -56,12 +56,14 @@
 //! the derivation of a few keys and the making of tickets, in a resumed TLS 1.2
 //! handshake next to nothing.
 
+mod agree;
 mod booking;
 mod bounded;
 mod connections;
 mod dialogue;
 mod process;
 mod sessions;
+mod state;
 #[cfg(test)]
 mod tests;
 mod twins;
@@ -72,13 +74,12 @@ use std::time::Duration;
 use std::vec::Drain;
 
 use super::Evidence;
-use booking::Settled;
 use bounded::{Bounded, NumberMap};
 use dialogue::Dialogue;
 use process::{Number, Process};
 use sessions::Sessions;
+use state::{Held, Settled};
 use tlsprof_common::{ConnectionId, Loss, Pid, ProcessEvent};
-use waits::Held;
 
 /// How long a handshake waits for its twin.
 pub const HOLD: Duration = Duration::from_secs(1);

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use super::Joiner;
-use super::booking::Unpaired;
 use super::dialogue::Dialogue;
 use super::process::Span;
-use super::waits::Why;
+use super::state::{Unpaired, Why};
 use crate::Handshake;
 use tlsprof_common::{ConnectionId, Outcome, Pid, Source};
 

@@ -4,33 +4,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Joiner;
-use super::booking::Unpaired;
 use super::dialogue::Dialogue;
 use super::process::{Alone, Number, Span};
+use super::state::{Held, Unpaired, Why};
 use crate::Handshake;
-use tlsprof_common::{Loss, Outcome, Source};
+use tlsprof_common::{Loss, Source};
 
 /// Handshakes of each source among which a twin is looked for. Those before it
 /// are gone, so that it is among the first.
 const CANDIDATES: usize = 16;
-
-/// A handshake that waits.
-#[derive(Debug)]
-pub(super) struct Held {
-    pub handshake: Box<Handshake>,
-    pub span: Span,
-    /// When it came.
-    pub since: Duration,
-    /// Its connection has ended since.
-    pub closed: bool,
-    pub why: Why,
-}
-
-impl Held {
-    pub(super) fn has_completed(&self) -> bool {
-        self.handshake.outcome == Outcome::Completed
-    }
-}
 
 /// How little two handshakes look alike: what counts most comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,15 +22,6 @@ struct Likeness {
     /// One completed, the other did not.
     other_end: bool,
     apart: Duration,
-}
-
-/// What it waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
-    /// The other source.
-    Twin,
-    /// The end of what is said in clear. True: the other source came.
-    Alerts { compared: bool },
 }
 
 impl Joiner {

@@ -24,6 +24,7 @@
 mod reconcile;
 #[cfg(test)]
 mod tests;
+mod time;
 mod window;
 
 use std::borrow::Cow;
@@ -32,13 +33,11 @@ use std::time::Duration;
 
 use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
 
-use super::Ledger;
 use reconcile::{Waiting, shares};
+pub use time::Accounted;
+use time::{Key, nanos};
 pub use window::Check;
 use window::{State, Window};
-
-/// What an account of CPU time is kept by.
-pub type Key = (Activity, Mode);
 
 /// Whether CPU samples are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,34 +74,13 @@ impl Part {
     }
 }
 
-/// CPU time of the processes of a service, as the kernel divides it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accounted {
-    /// In user mode.
-    pub user: Duration,
-    /// In kernel mode.
-    pub system: Duration,
-}
-
-impl Accounted {
-    /// Both together.
-    pub const fn total(self) -> Duration {
-        self.user.saturating_add(self.system)
-    }
-
-    const fn add(&mut self, other: Self) {
-        self.user = self.user.saturating_add(other.user);
-        self.system = self.system.saturating_add(other.system);
-    }
-}
-
 /// CPU time of one service by activity.
 #[derive(Clone, Debug, Default)]
 pub struct CpuAccount {
     parts: BTreeMap<Key, Part>,
-    unclassified: u64,
-    upkeep: BTreeMap<Upkeep, u64>,
-    cipher_alone: u64,
+    pub(super) unclassified: u64,
+    pub(super) upkeep: BTreeMap<Upkeep, u64>,
+    pub(super) cipher_alone: u64,
     unattributed: Accounted,
     waiting: Waiting,
     /// What the samples of its processes stand for, at a period each.
@@ -205,7 +183,7 @@ impl CpuAccount {
         self.parts().filter(|((_, mode), _)| *mode != Mode::Softirq)
     }
 
-    fn add_samples(&mut self, key: Key, count: u64, period: Duration) {
+    pub(super) fn add_samples(&mut self, key: Key, count: u64, period: Duration) {
         let stands_for = nanos(period).saturating_mul(count);
         let part = self.parts.entry(key).or_default();
         part.samples = part.samples.saturating_add(count);
@@ -242,7 +220,7 @@ impl CpuAccount {
 
     /// No more samples come: what waits is divided like all before it, unless it
     /// stands for so many samples that it was something else.
-    fn settle(&mut self, total: Duration, now: Duration, sampling: &Sampling) {
+    pub(super) fn settle(&mut self, total: Duration, now: Duration, sampling: &Sampling) {
         let lost = match sampling {
             Sampling::Off(_) => true,
             Sampling::Every(period) => self.waiting.stands_for_many(*period),
@@ -274,71 +252,4 @@ impl CpuAccount {
         let cpu = std::mem::take(&mut self.waiting.cpu);
         self.unattributed.add(cpu);
     }
-}
-
-impl Ledger {
-    /// Sets whether CPU samples are taken. CPU time while they are not is
-    /// unattributed.
-    pub fn set_sampling(&mut self, sampling: Sampling) {
-        if let Sampling::Every(period) = sampling {
-            self.period = period;
-        }
-        self.sampling = sampling;
-    }
-
-    /// Whether CPU samples are taken.
-    pub const fn sampling(&self) -> &Sampling {
-        &self.sampling
-    }
-
-    /// What a sample stands for on its CPU; zero before any.
-    pub const fn sample_period(&self) -> Duration {
-        self.period
-    }
-
-    /// Books samples of a service. Those of an interval are to come before its
-    /// [`add_cpu`](Self::add_cpu).
-    pub fn add_samples(&mut self, service: &str, activity: Activity, mode: Mode, count: u64) {
-        if count == 0 {
-            return;
-        }
-        let period = self.period;
-        let account = self.account_mut(service);
-        account
-            .activities
-            .add_samples((activity, mode), count, period);
-    }
-
-    /// Notes that so many of the samples that were booked are in the kernel, in
-    /// functions that are on no list.
-    pub fn note_unclassified(&mut self, service: &str, count: u64) {
-        let account = &mut self.account_mut(service).activities;
-        account.unclassified = account.unclassified.saturating_add(count);
-    }
-
-    /// Notes that so many of the samples that were booked as `application` are upkeep.
-    pub fn note_upkeep(&mut self, service: &str, what: Upkeep, count: u64) {
-        let account = &mut self.account_mut(service).activities;
-        let kept = account.upkeep.entry(what).or_default();
-        *kept = kept.saturating_add(count);
-    }
-
-    /// Notes that so many of the samples that were booked as encryption are the cipher
-    /// itself, in code of no known TLS library.
-    pub fn note_cipher_alone(&mut self, service: &str, count: u64) {
-        let account = &mut self.account_mut(service).activities;
-        account.cipher_alone = account.cipher_alone.saturating_add(count);
-    }
-
-    /// Divides what still waits for a sample: none will come.
-    pub fn settle_cpu(&mut self) {
-        for account in self.services.values_mut() {
-            let total = account.cpu();
-            account.activities.settle(total, self.now, &self.sampling);
-        }
-    }
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

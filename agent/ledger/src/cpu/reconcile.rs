@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Accounted, Key, nanos};
+use super::time::{Accounted, Key, nanos};
 
 /// Time that stands for so many samples had some, but for one case in 500 million
 /// (`e^-20`): without any, sampling failed.

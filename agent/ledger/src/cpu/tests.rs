@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Limits, ServiceAccount};
+use crate::{Ledger, Limits, ServiceAccount};
 
 const PERIOD: Duration = Duration::from_millis(10);
 const SERVICE: &str = "nginx.service";

@@ -6,7 +6,7 @@ use std::ptr::{null, null_mut};
 
 use libloading::os::unix::Library;
 
-use super::{Context, Key, Pointer, succeeded};
+use super::bindings::{Context, Key, Pointer, functions, succeeded};
 
 const NAME: &CStr = c"X25519MLKEM768";
 /// Room for the ciphertext, 1,088 + 32 bytes (draft-ietf-tls-ecdhe-mlkem).
@@ -29,7 +29,7 @@ functions! {
 /// succeeded; None if the library has no such group.
 pub(super) fn prepare<'a>(
     library: &'a Library,
-    common: &'a super::Functions,
+    common: &'a super::bindings::Functions,
 ) -> Option<Box<dyn FnMut() -> bool + 'a>> {
     let call = Functions::of(library)?;
     let public = {
@@ -39,14 +39,14 @@ pub(super) fn prepare<'a>(
     Some(Box::new(move || answer(&call, common, public).is_some()))
 }
 
-fn context<'a>(call: &Functions, common: &'a super::Functions) -> Option<Context<'a>> {
+fn context<'a>(call: &Functions, common: &'a super::bindings::Functions) -> Option<Context<'a>> {
     // SAFETY: the name ends in a zero byte; null stands for the defaults.
     Context::of(common, unsafe {
         (call.EVP_PKEY_CTX_new_from_name)(null_mut(), NAME.as_ptr(), null())
     })
 }
 
-fn generate<'a>(call: &Functions, common: &'a super::Functions) -> Option<Key<'a>> {
+fn generate<'a>(call: &Functions, common: &'a super::bindings::Functions) -> Option<Key<'a>> {
     let context = context(call, common)?;
     // SAFETY: the context is valid.
     succeeded(unsafe { (common.EVP_PKEY_keygen_init)(context.pointer) })?;
@@ -68,7 +68,7 @@ fn encoded(call: &Functions, key: &Key<'_>) -> Option<&'static [u8]> {
     Some(unsafe { std::slice::from_raw_parts(bytes, length) })
 }
 
-fn answer(call: &Functions, common: &super::Functions, public: &[u8]) -> Option<()> {
+fn answer(call: &Functions, common: &super::bindings::Functions, public: &[u8]) -> Option<()> {
     let client = {
         let context = context(call, common)?;
         // SAFETY: the context is valid, and the name ends in a zero byte.

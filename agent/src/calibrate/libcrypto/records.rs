@@ -7,7 +7,7 @@ use std::ptr::{null, null_mut};
 
 use libloading::os::unix::Library;
 
-use super::{Pointer, succeeded};
+use super::bindings::{Pointer, functions, succeeded};
 use tlsprof_advise::{Hash, Protection, Records};
 
 /// Kind of a key for HMAC (obj_mac.h).

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use super::REST;
 use tlsprof_common::Pid;
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::table::ServiceView;
 use tlsprof_kernel::sock_diag::ListeningSocket;
+
+/// Least idle time after a reading, as a multiple of how long the reading took: readings use at
+/// most half a percent of a CPU.
+pub(super) const MIN_IDLE_FACTOR: u32 = 200;
 
 /// Who has a socket open is looked up again after this time: it may be handed on.
 const OWNERS_PERIOD: Duration = Duration::from_secs(60);
@@ -68,7 +71,7 @@ impl Owners {
             })
             .collect();
         self.looked_up = Some(began);
-        self.rest = began.elapsed() * REST;
+        self.rest = began.elapsed() * MIN_IDLE_FACTOR;
     }
 }
 

@@ -1,0 +1,63 @@
+//! Handshakes that are booked, and those that wait.
+
+use std::time::Duration;
+
+use super::process::Span;
+use crate::Handshake;
+use tlsprof_common::{Outcome, Resumption};
+
+/// A connection whose handshake is booked.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub cipher: &'static str,
+    pub version: &'static str,
+    pub resumption: Resumption,
+    /// A library handshake has named it.
+    pub named: bool,
+    /// CPU time of that library handshake, while the socket's is still to come.
+    pub unpaired: Option<Unpaired>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unpaired {
+    pub began: Duration,
+    pub cpu: Duration,
+    pub completed: bool,
+}
+
+impl Unpaired {
+    pub(super) fn of(handshake: &Handshake) -> Self {
+        Self {
+            began: handshake.began,
+            cpu: handshake.cpu,
+            completed: handshake.outcome == Outcome::Completed,
+        }
+    }
+}
+
+/// A handshake that waits.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub handshake: Box<Handshake>,
+    pub span: Span,
+    /// When it came.
+    pub since: Duration,
+    /// Its connection has ended since.
+    pub closed: bool,
+    pub why: Why,
+}
+
+impl Held {
+    pub(super) fn has_completed(&self) -> bool {
+        self.handshake.outcome == Outcome::Completed
+    }
+}
+
+/// What it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// The other source.
+    Twin,
+    /// The end of what is said in clear. True: the other source came.
+    Alerts { compared: bool },
+}

@@ -1,0 +1,168 @@
+//! The loaded programs and their maps.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use aya::Ebpf;
+use aya::maps::{Array, HashMap, MapData, MapError, PerCpuArray, RingBuf};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::connections::Connections;
+use super::error::Unavailable;
+use super::hits::Hits;
+use super::object::UprobeMode;
+use super::plain::Pod;
+use super::samples::{Samples, Sampling};
+use tlsprof_common::causes::one_line;
+use tlsprof_common::contract::{
+    TLSPROF_EVENT_HANDSHAKE, TLSPROF_LOSS_COUNT, TLSPROF_OUTCOME_ABANDONED,
+    tlsprof_connection_object, tlsprof_control, tlsprof_exchange, tlsprof_handshake,
+    tlsprof_handshake_event, tlsprof_sample, tlsprof_sample_key,
+};
+
+/// What is loaded, before anything is attached to a target.
+pub struct Loaded {
+    pub(super) bpf: Ebpf,
+    /// How uprobes will be attached.
+    pub mode: UprobeMode,
+    /// What of TCP connections is followed.
+    pub connections: Connections,
+    /// Samples of the CPUs; the reason if there are none.
+    pub samples: Result<Samples, Unavailable>,
+    /// How they are taken.
+    pub sampling: Sampling,
+    /// Whether probes in TLS libraries can be placed; the kernel's reason if not.
+    pub library: Result<(), Arc<Unavailable>>,
+    /// Attached probes have cookies (Linux 5.15); else programs stand for them.
+    pub(super) has_cookies: bool,
+    pub(super) events: RingBuf<MapData>,
+    pub(super) control: Array<MapData, Pod<tlsprof_control>>,
+    pub(super) handshakes: HashMap<MapData, Pod<tlsprof_connection_object>, Pod<tlsprof_handshake>>,
+    pub(super) exchanges: HashMap<MapData, u64, Pod<tlsprof_exchange>>,
+    pub(super) given_up: HashMap<MapData, u64, u8>,
+    /// The most runs of programs that were reported as left out.
+    pub(super) skipped: AtomicU64,
+    pub(super) losses: PerCpuArray<MapData, u64>,
+    pub(super) hits: PerCpuArray<MapData, u64>,
+}
+
+impl Loaded {
+    /// Hands the waiting records of the event ring to `take`, oldest first; many
+    /// at most, so that a flood does not keep the agent from its other work. True
+    /// if none was left.
+    pub fn drain(&mut self, mut take: impl FnMut(&[u8])) -> bool {
+        for _ in 0..MAX_RECORDS {
+            let Some(record) = self.events.next() else {
+                return true;
+            };
+            take(&record);
+        }
+        false
+    }
+
+    /// Waits until much evidence is there, at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// When the ring cannot be waited for.
+    pub fn wait(&self, timeout: Duration) -> io::Result<()> {
+        let mut ring = [PollFd::new(&self.events, PollFlags::IN)];
+        let timeout = Timespec::try_from(timeout).map_err(io::Error::other)?;
+        match poll(&mut ring, Some(&timeout)) {
+            // A signal: the caller looks at what it asked for.
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Tells the programs which groups of step probes are attached everywhere
+    /// (odd) or not (even).
+    ///
+    /// # Errors
+    ///
+    /// When the map cannot be written.
+    pub fn set_generations(&mut self, steps: u32, key_derivation: u32) -> Result<(), MapError> {
+        let value = tlsprof_control {
+            steps_generation: steps,
+            key_derivation_generation: key_derivation,
+        };
+        self.control.set(0, &Pod(value), 0)
+    }
+
+    /// Takes the handshakes that were under way in processes that have ended, each
+    /// with the time of the end, and reports them as abandoned.
+    pub fn abandon(&mut self, ended: &BTreeMap<u32, u64>) -> Vec<tlsprof_handshake_event> {
+        // Bounded: a key that is deleted under the iteration makes it begin again.
+        let keys = self.handshakes.keys().take(MAX_KEYS).filter_map(Result::ok);
+        let theirs = keys.filter_map(|key| {
+            let end = ended.get(&u32::try_from(key.0.pid).ok()?)?;
+            Some((key, *end))
+        });
+        let theirs: Vec<_> = theirs.collect();
+        let mut events = Vec::new();
+        for (key, end) in theirs {
+            let Ok(Pod(handshake)) = self.handshakes.get(&key, 0) else {
+                continue;
+            };
+            if self.handshakes.remove(&key).is_ok() {
+                events.push(abandoned(handshake, end));
+            }
+        }
+        events
+    }
+
+    /// Starts the clocks of all CPUs that are on line; what came of it is in
+    /// [`samples`](Self::samples).
+    pub fn start_samples(&mut self) {
+        self.samples = Samples::start(&mut self.bpf, self.sampling);
+    }
+
+    /// Hands over the samples since the last time, and keeps the clocks of all CPUs
+    /// going; to be called about once a second.
+    pub fn take_samples(&mut self, mut take: impl FnMut(&tlsprof_sample_key, &tlsprof_sample)) {
+        let Ok(samples) = &mut self.samples else {
+            return;
+        };
+        samples.drain(&mut take);
+        if let Err(error) = samples.follow_cpus(&mut self.bpf) {
+            tracing::debug!(error = one_line(&error), "a CPU is not sampled");
+        }
+    }
+
+    /// Lost data by `enum tlsprof_loss`, since loading.
+    pub fn losses(&self) -> [u64; TLSPROF_LOSS_COUNT as usize] {
+        sums(&self.losses)
+    }
+
+    /// What ran, since loading.
+    pub fn hits(&self) -> Hits {
+        Hits::new(sums(&self.hits))
+    }
+}
+
+/// Records taken in one turn: more than the ring holds.
+const MAX_RECORDS: usize = 131_072;
+/// Handshakes under way that are looked at when processes have ended.
+pub(super) const MAX_KEYS: usize = 262_144;
+
+/// As handshake_end() in `bpf/include/handshake.h` would have it.
+fn abandoned(handshake: tlsprof_handshake, end: u64) -> tlsprof_handshake_event {
+    let mut event = handshake.event;
+    event.header.kind = TLSPROF_EVENT_HANDSHAKE;
+    event.header.time = end;
+    event.duration = end.saturating_sub(handshake.began);
+    event.outcome = u8::try_from(TLSPROF_OUTCOME_ABANDONED).unwrap_or_default();
+    event
+}
+
+/// Each element summed over CPUs; 0 where it cannot be read.
+fn sums<const N: usize>(map: &PerCpuArray<MapData, u64>) -> [u64; N] {
+    std::array::from_fn(|index| {
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        map.get(&index, 0).map_or(0, |values| values.iter().sum())
+    })
+}

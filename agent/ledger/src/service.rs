@@ -1,0 +1,130 @@
+//! The account of one service.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tlsprof_common::{Outcome, Role, Source, WaitReason};
+use tlsprof_evidence::Handshake;
+
+use super::limits::Limits;
+use super::remotes::Remotes;
+use super::{
+    AcceptQueueAccount, ConnectionAccount, CpuAccount, HandshakeKey, HandshakeSum, NetworkEvents,
+    Ports, Processes, RoleAccount,
+};
+
+/// The account of one service.
+#[derive(Clone, Debug, Default)]
+pub struct ServiceAccount {
+    /// CPU time of the service's processes in user mode.
+    pub cpu_user: Duration,
+    /// CPU time of the service's processes in kernel mode.
+    pub cpu_system: Duration,
+    /// What that CPU time was spent on, where samples are taken.
+    pub activities: CpuAccount,
+    /// Probes hit inside its handshakes.
+    pub probe_hits: u64,
+    /// Handshakes by what was negotiated and how they ended.
+    pub handshakes: BTreeMap<HandshakeKey, HandshakeSum>,
+    /// What depends on the role only.
+    pub roles: BTreeMap<Role, RoleAccount>,
+    /// TCP connections whose opening was seen, by role.
+    pub connections: BTreeMap<Role, ConnectionAccount>,
+    /// TCP connections that ended, but had been open before the watch began.
+    pub connections_from_before: u64,
+    /// What waited, and waits, to be accepted.
+    pub accept_queue: AcceptQueueAccount,
+    /// Processes that began while the service was known.
+    pub processes: Processes,
+    pub(super) remotes: Remotes,
+}
+
+impl ServiceAccount {
+    /// CPU time of the service's processes in both modes.
+    pub const fn cpu(&self) -> Duration {
+        self.cpu_user.saturating_add(self.cpu_system)
+    }
+
+    /// CPU time of all handshakes.
+    pub fn handshake_cpu(&self) -> Duration {
+        self.handshakes.values().map(|sum| sum.cpu).sum()
+    }
+
+    /// CPU time of the handshakes in a role that ended in that way.
+    pub fn cpu_of(&self, role: Role, outcome: Outcome) -> Duration {
+        let alike =
+            |(key, _): &(&HandshakeKey, &HandshakeSum)| key.role == role && key.outcome == outcome;
+        let sums = self.handshakes.iter().filter(alike);
+        sums.map(|(_, sum)| sum.cpu).sum()
+    }
+
+    /// How many handshakes ended, in any way.
+    pub fn handshake_count(&self) -> u64 {
+        self.handshakes.values().map(|sum| sum.count).sum()
+    }
+
+    /// How many TCP connections were seen, opening or ending.
+    pub fn connection_count(&self) -> u64 {
+        let opened = self.connections.values().map(|account| account.opened);
+        opened.sum::<u64>() + self.connections_from_before
+    }
+
+    /// TIME_WAIT sockets that its connections left behind, in both roles.
+    pub fn time_wait_created(&self) -> u64 {
+        let roles = self.connections.values();
+        roles.map(|account| account.time_wait_created).sum()
+    }
+
+    /// How many handshakes a source showed; those that two did count for the
+    /// library.
+    pub fn count_by(&self, source: Source) -> u64 {
+        let shown = |(key, _): &(&HandshakeKey, &HandshakeSum)| key.source == source;
+        let sums = self.handshakes.iter().filter(shown);
+        sums.map(|(_, sum)| sum.count).sum()
+    }
+
+    /// Ephemeral ports toward the remote endpoint that takes up the most of them
+    /// at a time of the monotonic clock; None if the service connects nowhere.
+    pub fn ephemeral_ports(&self, now: Duration) -> Option<Ports> {
+        self.remotes.busiest(now)
+    }
+
+    /// How many handshakes ended in that way.
+    pub fn count_of(&self, outcome: Outcome) -> u64 {
+        let ended_so = |(key, _): &(&HandshakeKey, &HandshakeSum)| key.outcome == outcome;
+        let sums = self.handshakes.iter().filter(ended_so);
+        sums.map(|(_, sum)| sum.count).sum()
+    }
+
+    /// Time off the CPU inside handshakes for that reason, over both roles.
+    pub fn wait(&self, reason: WaitReason) -> Duration {
+        let waits = self.roles.values().filter_map(|role| {
+            // The array has one entry for each reason.
+            role.waits.get(reason as usize)
+        });
+        waits.sum()
+    }
+
+    /// Events on its connections, in both roles.
+    pub fn network_events(&self) -> NetworkEvents {
+        let mut events = NetworkEvents {
+            closed: self.connections_from_before,
+            ..NetworkEvents::default()
+        };
+        for account in self.connections.values() {
+            events.add(NetworkEvents::of(account));
+        }
+        events
+    }
+
+    pub(super) fn record(&mut self, handshake: &Handshake, limits: Limits) {
+        self.probe_hits += u64::from(handshake.probe_hits);
+        let mut key = HandshakeKey::of(handshake);
+        if self.handshakes.len() >= limits.label_sets && !self.handshakes.contains_key(&key) {
+            key = key.overflow();
+        }
+        self.handshakes.entry(key).or_default().record(handshake);
+        let role = self.roles.entry(handshake.role).or_default();
+        role.record(handshake, limits);
+    }
+}

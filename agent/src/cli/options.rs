@@ -1,0 +1,116 @@
+//! What the user wants, ready for the commands.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::compare::CompareOptions;
+use super::form::{Format, LogLevel, ReportFormat};
+use tlsprof_advise::Work;
+
+/// What the user wants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Invocation {
+    /// The configuration file named by `--config`.
+    pub config: Option<PathBuf>,
+    /// Overrides `profile.btf`.
+    pub btf: Option<PathBuf>,
+    /// What is logged to standard error.
+    pub log: LogLevel,
+    /// The command.
+    pub command: Command,
+}
+
+/// A command with its options.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// `tlsprof list`
+    List(ListOptions),
+    /// `tlsprof agent`
+    Agent(AgentOptions),
+    /// `tlsprof report`
+    Report(ReportOptions),
+    /// `tlsprof compare`
+    Compare(CompareOptions),
+    /// `tlsprof top`
+    Top(TopOptions),
+    /// `tlsprof doctor`
+    Doctor(Format),
+    /// This program started by itself, to calibrate operations of the library at that path.
+    Calibrate(PathBuf, Work),
+}
+
+/// Options of `tlsprof list`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListOptions {
+    /// Show the probe sites.
+    pub verbose: bool,
+    /// Show services without a TLS library too.
+    pub all: bool,
+    /// Form of the output.
+    pub format: Format,
+}
+
+/// Options of `tlsprof agent`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentOptions {
+    /// Overrides `agent.listen`.
+    pub listen: Option<SocketAddr>,
+    /// Overrides `agent.web_config`.
+    pub web_config: Option<PathBuf>,
+    /// Profile these services only; all when empty.
+    pub services: Vec<String>,
+    /// Sets `profile.ask_certificates`.
+    pub ask_certificates: bool,
+}
+
+/// Options of `tlsprof report`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportOptions {
+    /// What is profiled.
+    pub target: Target,
+    /// How long.
+    pub until: Until,
+    /// Form of the report.
+    pub format: ReportFormat,
+    /// Where it goes; standard output when None.
+    pub output: Option<PathBuf>,
+    /// Where a flame graph of the CPU samples goes, as an SVG.
+    pub flamegraph: Option<PathBuf>,
+    /// Sets `profile.ask_certificates`.
+    pub ask_certificates: bool,
+    /// Requests that the load made.
+    pub requests: Option<u64>,
+}
+
+/// Options of `tlsprof top`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopOptions {
+    /// What is profiled.
+    pub target: Target,
+    /// How often figures are renewed.
+    pub interval: Duration,
+}
+
+/// What `report` and `top` profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// All services.
+    All,
+    /// The service of that name.
+    Service(String),
+    /// The service that this process belongs to.
+    Pid(u32),
+    /// The service that listens on this TCP port.
+    Port(u16),
+}
+
+/// When `report` ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// After this time.
+    Elapsed(Duration),
+    /// When this command, program and arguments, has ended.
+    CommandEnds(Vec<OsString>),
+}

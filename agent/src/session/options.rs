@@ -1,0 +1,42 @@
+//! How to profile.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::governor::Duty;
+use tlsprof_discover::selection::Selection;
+use tlsprof_kernel::connections::ConnectionHooks;
+use tlsprof_kernel::object::UprobeMode;
+use tlsprof_kernel::samples::Sampling;
+
+/// How to profile.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The file that describes the kernel's types, for kernels that do not show them.
+    pub btf: Option<PathBuf>,
+    /// What to profile.
+    pub selection: Selection,
+    /// Whether TLS libraries are probed.
+    pub library: bool,
+    /// When the public-key steps of handshakes are probed.
+    pub steps: Duty,
+    /// When key derivation is probed.
+    pub key_derivation: Duty,
+    /// Share of the targets' CPU time that probes may cost; None for no limit.
+    pub budget: Option<f64>,
+    /// Forces a way to attach uprobes.
+    pub uprobe_mode: Option<UprobeMode>,
+    /// Most handshakes under way at the same time.
+    pub handshakes_in_progress: u32,
+    /// How long nothing may move on a connection in a handshake.
+    pub handshake_silence: Duration,
+    /// How much of TCP connections is followed.
+    pub connections: ConnectionHooks,
+    /// How the CPUs are sampled.
+    pub sampling: Sampling,
+    /// Whether TLS ports are asked for the kind of key in their certificate,
+    /// where handshakes hide it.
+    pub ask_certificates: bool,
+    /// Whether samples are kept by the code that they hit, for a flame graph.
+    pub spots: bool,
+}
