@@ -6,9 +6,10 @@ use tlsprof_common::units::{percent, share_of_cpu};
 use tlsprof_common::{Outcome, Role};
 use tlsprof_ledger::{ConnectionAccount, HandshakeKey, HandshakeSum, RoleAccount, ServiceAccount};
 
+use super::findings::{Kind, Target};
 use super::{
-    Basis, CostSource, Costs, Evidence, Finding, Hybrid, Id, Observed, Prediction, Range, Saving,
-    Server, Setting, Severity, Thresholds, remedy,
+    Basis, CostSource, Costs, Evidence, Finding, Hybrid, Observed, Prediction, Range, Remedy,
+    Saving, Server, Setting, Severity, Thresholds,
 };
 
 /// Why nothing is predicted of a service that spent more on handshakes than in all.
@@ -164,12 +165,17 @@ impl<'a> Subject<'a> {
     /// the client role of what is no server it is low at most.
     pub fn finding(
         &self,
-        (id, role): (Id, Role),
+        (kind, role): (&'static Kind, Role),
         otherwise: Severity,
         title: String,
         evidence: Evidence,
         prediction: Prediction,
     ) -> Finding {
+        let target = Target {
+            role,
+            server: self.server,
+            hybrid: self.hybrid,
+        };
         let prediction = self.credible(prediction);
         let severity = match &prediction {
             Prediction::Saving(saving) => Severity::of_share(saving.share.likely),
@@ -179,14 +185,14 @@ impl<'a> Subject<'a> {
             _ => otherwise,
         };
         Finding {
-            id,
+            kind,
             service: self.name.to_owned(),
             role,
             severity,
             title,
             evidence,
             prediction,
-            remedy: remedy(id, role, (self.server, self.hybrid)),
+            remedy: Remedy::of(kind, target),
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::{ENOUGH, SERVICE, find, handshake, ledger, of_fixture};
-use crate::{Finding, Id, Prediction, Severity};
+use crate::{Finding, Prediction, Severity};
 use tlsprof_common::{Carries, Connection, Resumption};
 use tlsprof_evidence::{Handshake, sample};
 use tlsprof_ledger::Ledger;
 
-const ID: Id = Id::LongCertificateChain;
+const ID: &str = "long-certificate-chain";
 
 /// A connection on which a full handshake sent so many bytes, and 3,000 came after it.
 fn full(handshake: u64, round_trip: Duration) -> Connection {

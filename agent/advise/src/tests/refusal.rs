@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{SERVICE, find, handshake, ledger, of_fixture};
-use crate::{Finding, Id};
+use crate::Finding;
 use tlsprof_common::Resumption;
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::hello::{Facts, Giver, Origin};
@@ -72,7 +72,7 @@ fn of(brought: &[Brought]) -> Ledger {
 }
 
 fn finding(brought: &[Brought]) -> Finding {
-    find(of(brought), 0.1, Id::ResumptionRefused).unwrap()
+    find(of(brought), 0.1, "resumption-refused").unwrap()
 }
 
 /// The title ends so, and the directive holds that.
@@ -200,7 +200,7 @@ fn tickets_are_not_dropped_but_expire() {
         ..handshake("x25519", "none", [100, 0])
     };
     kept.record(SERVICE, &one);
-    let finding = find(kept, 0.1, Id::ResumptionRefused).unwrap();
+    let finding = find(kept, 0.1, "resumption-refused").unwrap();
     assert!(
         finding.title.ends_with("they are too old for it"),
         "{}",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{ENOUGH, SERVICE, find, handshake, ledger, likely_seconds};
-use crate::{Finding, Id, Prediction};
+use crate::{Finding, Prediction};
 use tlsprof_common::{ProcessEvent, Resumption, Role, Whole};
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
@@ -32,7 +32,7 @@ fn plain(number: u64, turns: u32, tcp: u64) -> Ledger {
 }
 
 fn closed_after_n(ledger: Ledger) -> Option<Finding> {
-    find(ledger, 10.0, Id::ConnectionsClosedAfterNTurns)
+    find(ledger, 10.0, "connections-closed-after-n-turns")
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn the_own_code_of_a_connection_is_estimated_from_resumed_handshakes() {
 fn threads_of_connections_are_saved_with_them() {
     let mut kept = plain(500, 1, 50);
     kept.note_upkeep(SERVICE, Upkeep::Process, 100);
-    let finding = find(kept.clone(), 10.0, Id::KeepAliveOff).unwrap();
+    let finding = find(kept.clone(), 10.0, "keep-alive-off").unwrap();
     assert!((likely_seconds(&finding) - 2.0 * 0.99).abs() < 1e-9);
     let text = finding.evidence.statements.join(" ");
     assert!(
@@ -96,7 +96,7 @@ fn threads_of_connections_are_saved_with_them() {
     for child in 0..50 {
         kept.record_process(SERVICE, &fork(child));
     }
-    let finding = find(kept, 10.0, Id::KeepAliveOff).unwrap();
+    let finding = find(kept, 10.0, "keep-alive-off").unwrap();
     assert!((likely_seconds(&finding) - 0.99).abs() < 1e-9);
 }
 
@@ -134,7 +134,7 @@ fn forking(number: u64, upkeep: u64) -> Ledger {
 
 #[test]
 fn processes_cost_their_upkeep_at_least() {
-    let id = Id::ProcessPerConnection;
+    let id = "process-per-connection";
     assert_eq!(find(forking(ENOUGH - 1, 500), 10.0, id), None);
     let finding = find(forking(ENOUGH, 500), 10.0, id).unwrap();
     let saving = finding.prediction.saving().unwrap();
@@ -148,7 +148,7 @@ fn processes_cost_their_upkeep_at_least() {
 fn page_faults_in_handshakes_are_upkeep_of_processes() {
     let mut kept = forking(ENOUGH, 100);
     kept.note_upkeep(SERVICE, Upkeep::HandshakeMemory, 50);
-    let finding = find(kept, 10.0, Id::ProcessPerConnection).unwrap();
+    let finding = find(kept, 10.0, "process-per-connection").unwrap();
     assert!((likely_seconds(&finding) - 1.5).abs() < 1e-9);
     assert!(matches!(finding.prediction, Prediction::Saving(_)));
 }

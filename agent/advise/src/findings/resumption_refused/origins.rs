@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cause::Cause;
+use super::cause::Cause;
 use tlsprof_common::units::{count, time};
 use tlsprof_evidence::hello::Giver;
 use tlsprof_ledger::{Brought, Distribution, Origins};

@@ -1,12 +1,23 @@
 //! A process for each connection.
 
+use super::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::upkeep::{of_processes, processes_per_connection, sampled};
-use crate::{CostSource, Evidence, Finding, Id, Observed, Prediction, Range, Severity};
+use crate::{CostSource, Evidence, Finding, Observed, Prediction, Range, Server, Severity};
 use tlsprof_common::Role;
 use tlsprof_common::units::{count, time};
 use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
 use tlsprof_ledger::ServiceAccount;
+
+pub(crate) static KIND: Kind = Kind {
+    label: "process-per-connection",
+    summary: "A process started for each connection",
+    risk: "Processes keep connections apart in memory; threads and event loops do not. What was \
+           safe for one connection a process may not be for many.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: None,
+};
 
 /// What processes cost, in samples.
 struct Cost {
@@ -45,7 +56,7 @@ impl Cost {
     }
 }
 
-pub(super) fn per_connection(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let account = subject.connections(Role::Server)?;
     if !subject.enough(account.opened) || processes_per_connection(subject.account).is_none() {
         return None;
@@ -68,7 +79,7 @@ pub(super) fn per_connection(subject: &Subject<'_>) -> Option<Finding> {
         ],
     };
     let title = "A process is started for each connection".to_owned();
-    let kind = (Id::ProcessPerConnection, Role::Server);
+    let kind = (&KIND, Role::Server);
     Some(subject.finding(kind, Severity::Medium, title, evidence, prediction))
 }
 
@@ -108,4 +119,23 @@ fn statements(subject: &Subject<'_>, opened: u64, range: Option<Range>) -> Vec<S
         )
     });
     std::iter::once(statement).chain(each).collect()
+}
+
+fn remedy(target: Target) -> Advice {
+    match target.server {
+        Server::Apache => (
+            "Let processes live on: 0 is no limit. Better, use the event MPM.",
+            "MaxConnectionsPerChild 0",
+        ),
+        Server::Stunnel => (
+            "Run stunnel as a daemon instead of from inetd or systemd's Accept=yes.",
+            "accept = 443",
+        ),
+        _ => (
+            "Serve many connections by each process: threads, an event loop or a pool of processes. \
+             Under inetd or systemd, take a daemon of its own (Accept=no). Link the TLS library \
+             in instead of starting a program for it, and let sessions be resumed.",
+            "",
+        ),
+    }
 }

@@ -1,11 +1,22 @@
 //! Certificate chains that take much of the wire.
 
+use super::{Advice, Kind, Target};
 use crate::costs::range;
 use crate::subject::Subject;
-use crate::{Evidence, Finding, Id, Observed, Prediction, Severity};
+use crate::{Evidence, Finding, Observed, Prediction, Server, Severity};
 use tlsprof_common::units::{bytes, count, counted, percent, time};
 use tlsprof_common::{Resumption, Role};
 use tlsprof_ledger::{Flights, INITIAL_WINDOW, RoleAccount};
+
+pub(crate) static KIND: Kind = Kind {
+    label: "long-certificate-chain",
+    summary: "Many bytes of certificates, perhaps a round trip, in each full handshake",
+    risk: "A client that finds no way to a root that it knows turns away: try old clients, and \
+           those that are no browsers, which do not fetch missing intermediates.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: None,
+};
 
 /// Bytes of a server's messages in a full handshake with a certificate and one or two
 /// that issued it: 4 kB of certificates and 1 kB of all else.
@@ -20,7 +31,7 @@ enum Harm {
     Bytes(f64),
 }
 
-pub(super) fn long(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let role = subject.role(Role::Server)?;
     let flights = role.flights;
     if !subject.enough(flights.count) || flights.mean() <= USUAL {
@@ -99,7 +110,7 @@ fn found(subject: &Subject<'_>, role: &RoleAccount, harm: &Harm, sent: u64) -> F
         statements,
         figures: figures(role),
     };
-    let kind = (Id::LongCertificateChain, Role::Server);
+    let kind = (&KIND, Role::Server);
     subject.finding(kind, severity, title.to_owned(), evidence, prediction)
 }
 
@@ -137,4 +148,45 @@ fn figures(role: &RoleAccount) -> Vec<(&'static str, f64)> {
 
 fn in_bytes(mean: f64) -> String {
     bytes(crate::subject::whole(mean))
+}
+
+const CHANGE: &str = "Send the server's certificate and the intermediates that lead to a root which clients \
+                      know: no root, no cross-signed copies, nothing that belongs to another chain. \
+                      If it is still long, take one with ECDSA keys.";
+
+fn remedy(target: Target) -> Advice {
+    match target.server {
+        Server::Nginx => (
+            "Send the server's certificate and the intermediates that lead to a root which clients \
+             know: no root, no cross-signed copies, nothing that belongs to another chain. If it is \
+             still long, use ECDSA keys, or let nginx 1.29.1 and later with OpenSSL 3.2 and later \
+             compress it (`ssl_certificate_compression on`, off by default).",
+            "# the server's certificate, then its intermediates, without the root\n\
+             ssl_certificate /etc/nginx/site-chain.pem;",
+        ),
+        Server::Apache => (
+            CHANGE,
+            "# the server's certificate, then its intermediates, without the root\n\
+             SSLCertificateFile /etc/apache2/site-chain.pem",
+        ),
+        Server::HaProxy => (
+            CHANGE,
+            "# key, certificate, then intermediates, without the root\n\
+             bind :443 ssl crt /etc/haproxy/site.pem",
+        ),
+        Server::NodeJs => (CHANGE, "cert: serverCertificate + intermediates"),
+        Server::Envoy => (
+            CHANGE,
+            "tls_certificates:\n\
+             - certificate_chain: { filename: site-chain.pem }\n\
+             \x20 private_key: { filename: site.key }",
+        ),
+        Server::Stunnel => (CHANGE, "cert = /etc/stunnel/site-chain.pem"),
+        Server::Domino => (
+            "Domino 12 and later: import the certificate into certstore.nsf again with the \
+             intermediates that lead to a root which clients know, and nothing else.",
+            "certstore.nsf, TLS Credentials, Import TLS Credentials",
+        ),
+        Server::Caddy | Server::Unknown => (CHANGE, ""),
+    }
 }

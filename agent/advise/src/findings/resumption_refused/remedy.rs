@@ -1,11 +1,13 @@
 //! What to change so that sessions are taken up, where it is known why they are not.
 
-use super::{Advice, Cause, Server, resumption};
+use super::super::Advice;
+use super::cause::Cause;
+use crate::Server;
 
-pub(super) const fn since(cause: Cause, server: Server) -> Advice {
+pub(crate) const fn since(cause: Cause, server: Server) -> Advice {
     match cause {
         Cause::Off => off(server),
-        Cause::OffOrTimeOut => resumption::refused(server),
+        Cause::OffOrTimeOut => refused(server),
         Cause::NotShared => not_shared(server),
         Cause::Restarted => restarted(server),
         Cause::OtherService => other_service(server),
@@ -60,7 +62,7 @@ const fn not_shared(server: Server) -> Advice {
              several processes need the same keys.",
             "",
         ),
-        other => resumption::refused(other),
+        other => refused(other),
     }
 }
 
@@ -80,14 +82,14 @@ const fn restarted(server: Server) -> Advice {
             "Keep ticket keys in a file: HAProxy makes new ones when it is started or reloaded.",
             "bind :443 ssl crt /etc/haproxy/site.pem tls-ticket-keys /etc/haproxy/ticket.keys",
         ),
-        other => resumption::refused(other),
+        other => refused(other),
     }
 }
 
 const fn other_service(server: Server) -> Advice {
     match server {
         Server::Nginx | Server::Apache | Server::HaProxy => restarted(server),
-        other => resumption::refused(other),
+        other => refused(other),
     }
 }
 
@@ -140,6 +142,59 @@ const fn too_small(server: Server) -> Advice {
             "tune.ssl.cachesize 100000",
         ),
         Server::Stunnel => ("Make the session cache larger.", "sessionCacheSize = 10000"),
-        other => resumption::refused(other),
+        other => refused(other),
+    }
+}
+
+pub(super) const fn refused(server: Server) -> Advice {
+    match server {
+        Server::Nginx => (
+            "Share the session cache among the workers, make it large enough (1 MB holds about 4,000 \
+             sessions) and keep tickets on. Several hosts need the same ticket keys.",
+            "ssl_session_cache shared:TLS:10m;\n\
+             ssl_session_timeout 1h;\n\
+             ssl_session_tickets on;\n\
+             # several hosts: ssl_session_ticket_key /etc/nginx/ticket.key;",
+        ),
+        Server::Apache => (
+            "Keep the session cache in shared memory, longer than clients stay away, and tickets \
+             on. Several hosts need the same ticket keys.",
+            "SSLSessionCache shmcb:/run/apache2/ssl_scache(2097152)\n\
+             SSLSessionCacheTimeout 3600\n\
+             SSLSessionTickets on\n\
+             # several hosts: SSLSessionTicketKeyFile /etc/apache2/ticket.key",
+        ),
+        Server::HaProxy => (
+            "Make the session cache larger and longer, and remove `no-tls-tickets`. Several hosts \
+             need the same ticket keys.",
+            "tune.ssl.cachesize 100000\n\
+             tune.ssl.lifetime 3600\n\
+             # several hosts: bind ... tls-ticket-keys /etc/haproxy/ticket.keys",
+        ),
+        Server::NodeJs => (
+            "Processes and hosts that share an address need the same ticket keys: only the workers \
+             of one cluster get them by themselves. Change them in all at once.",
+            "server.setTicketKeys(sharedKeys)  // 48 bytes, the same everywhere",
+        ),
+        Server::Envoy => (
+            "Give all hosts the same ticket keys, and do not disable resumption.",
+            "session_ticket_keys:\n\
+             \x20 keys: [{ filename: /etc/envoy/ticket.key }]\n\
+             disable_stateless_session_resumption: false",
+        ),
+        Server::Domino => (
+            "The cache holds 50 sessions by default. Enlarge it in notes.ini, then restart the HTTP \
+             task.",
+            "SSL_RESUMABLE_SESSIONS=5000",
+        ),
+        Server::Stunnel => (
+            "Make the session cache larger and longer, and resumption on.",
+            "sessionResume = yes\nsessionCacheSize = 10000\nsessionCacheTimeout = 3600",
+        ),
+        Server::Caddy | Server::Unknown => (
+            "Switch on the session cache and tickets; share cache and ticket keys among processes \
+             and hosts; let sessions live as long as clients stay away.",
+            "",
+        ),
     }
 }

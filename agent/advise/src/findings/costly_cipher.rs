@@ -2,16 +2,33 @@
 
 use std::collections::BTreeMap;
 
+use super::{Advice, Kind, Target};
 use crate::subject::{Subject, whole};
-use crate::{CostSource, Evidence, Finding, Id, Observed, Prediction, Protection, Range, Severity};
+use crate::{
+    CostSource, Evidence, Finding, Observed, Prediction, Protection, Range, Server, Severity, Work,
+};
 use tlsprof_common::Role;
 use tlsprof_common::units::{count, percent, time};
 use tlsprof_ledger::{CipherOffers, ServiceAccount, Unit, UnitCost};
 
+pub(crate) static KIND: Kind = Kind {
+    label: "costly-cipher",
+    summary: "A slow cipher, though clients offer AES-GCM",
+    risk: "Suites with CBC are no loss: they have a history of attacks by padding and timing \
+           (Lucky Thirteen), and 3DES has blocks too short for long connections (Sweet32). \
+           Clients without AES in hardware, such as old telephones, prefer ChaCha20 for a reason: \
+           let it stay in the list for those who name it first.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: Some(Work::Encryption),
+};
+
 /// From this share of the bytes on, what encryption costs is the cost of one suite.
 const DOMINANT: f64 = 0.95;
+
 /// Records of another service are taken for alike up to this factor of their length.
 const ALIKE: f64 = 2.0;
+
 /// A calibration times encryption alone, on a CPU that nothing disturbs: it is known no
 /// better than this as a share of the same work in a service.
 const MARGIN: f64 = 0.1;
@@ -81,7 +98,7 @@ fn slow_suites(subject: &Subject<'_>) -> Vec<Slow> {
 }
 
 /// Data that is encrypted by a slow cipher for clients that offer AES-GCM.
-pub(super) fn costly(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let suites = slow_suites(subject);
     let first = suites.first()?;
     let cost = megabyte(subject.account)?;
@@ -107,7 +124,7 @@ pub(super) fn costly(subject: &Subject<'_>) -> Option<Finding> {
         "Data is encrypted with {}, though clients offer AES-GCM, which is faster",
         first.by.label()
     );
-    let kind = (Id::CostlyCipher, Role::Server);
+    let kind = (&KIND, Role::Server);
     Some(subject.finding(kind, Severity::Medium, title, evidence, prediction))
 }
 
@@ -262,4 +279,61 @@ fn statement(slow: &Slow, bytes: &Bytes) -> String {
         count(slow.offers.aes_gcm),
         percent(slow.offers.aes_gcm as f64 / slow.offers.hellos as f64),
     )
+}
+
+fn remedy(target: Target) -> Advice {
+    match target.server {
+        Server::Nginx => (
+            "Take suites with AES-GCM first, and let the server's order decide, but for clients that \
+             name ChaCha20 first.",
+            "ssl_ciphers ECDHE+AESGCM:ECDHE+CHACHA20;\n\
+             ssl_prefer_server_ciphers on;\n\
+             ssl_conf_command Options PrioritizeChaCha;",
+        ),
+        Server::Apache => (
+            "Take suites with AES-GCM first, and let the server's order decide, but for clients that \
+             name ChaCha20 first.",
+            "SSLCipherSuite ECDHE+AESGCM:ECDHE+CHACHA20\n\
+             SSLHonorCipherOrder on\n\
+             SSLOpenSSLConfCmd Options PrioritizeChaCha",
+        ),
+        Server::HaProxy => (
+            "Take suites with AES-GCM first, in the global section and on bind lines with lists of \
+             their own; TLS 1.3 has ssl-default-bind-ciphersuites. Remove `prefer-client-ciphers`: \
+             clients that name ChaCha20 first get it anyway.",
+            "ssl-default-bind-ciphers ECDHE+AESGCM:ECDHE+CHACHA20",
+        ),
+        Server::NodeJs => (
+            "Take suites with AES-GCM first in the options of tls.createServer, https.createServer \
+             or http2.createSecureServer. A list without suites of TLS 1.3 would switch that off.",
+            "ciphers: 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:' +\n\
+             \x20 'TLS_CHACHA20_POLY1305_SHA256:ECDHE+AESGCM:ECDHE+CHACHA20',\n\
+             honorCipherOrder: true",
+        ),
+        Server::Envoy => (
+            "Take suites with AES-GCM in the listener's common_tls_context. In brackets, the client \
+             chooses. The suites of TLS 1.3 are not configured.",
+            "tls_params:\n\
+             \x20 cipher_suites:\n\
+             \x20 - \"[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-ECDSA-CHACHA20-POLY1305]\"\n\
+             \x20 - \"[ECDHE-RSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305]\"",
+        ),
+        Server::Domino => (
+            "From 10.0.1 on, leave the suites with AES-GCM alone in the Internet Site document, or in \
+             the Server document (Ports, Internet Ports); before that, name them in notes.ini. Then \
+             restart the HTTP task.",
+            "SSLCipherSpec=C02BC02CC02FC030",
+        ),
+        Server::Stunnel => (
+            "Take suites with AES-GCM first, in the service's section.",
+            "ciphers = ECDHE+AESGCM:ECDHE+CHACHA20\n\
+             options = CIPHER_SERVER_PREFERENCE\n\
+             options = PRIORITIZE_CHACHA",
+        ),
+        Server::Caddy | Server::Unknown => (
+            "Put suites with AES-GCM first in the server's list, and let its order decide; leave CBC \
+             and 3DES out.",
+            "",
+        ),
+    }
 }

@@ -1,13 +1,27 @@
-//! Certificates: the kind of the server's key, and verification in its handshakes.
+//! An RSA certificate where clients accept ECDSA.
 
+use super::{Advice, Kind, Target};
 use crate::costs::in_steps;
 use crate::subject::{Subject, whole};
-use crate::{CostSource, Evidence, Finding, Id, Observed, Operation, Prediction, Range, Severity};
+use crate::{
+    CostSource, Evidence, Finding, Observed, Operation, Prediction, Range, Server, Severity, Work,
+};
 use tlsprof_common::units::{count, percent, time};
-use tlsprof_common::{Outcome, Resumption, Role, Step};
+use tlsprof_common::{Outcome, Role};
 use tlsprof_ledger::Alternatives;
 
+pub(crate) static KIND: Kind = Kind {
+    label: "costly-certificate",
+    summary: "An RSA key, though clients accept ECDSA",
+    risk: "Clients of before 2014 may not know ECDSA: keep the RSA certificate beside the new \
+           one. Clients that pin the old key must learn the new one first.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: Some(Work::PublicKeys),
+};
+
 const ECDSA: &str = "ecdsa_p256";
+
 /// Kinds of keys whose signatures cost a multiple of ECDSA's on P-256.
 const RSA: [&str; 4] = ["rsa_2048", "rsa_3072", "rsa_4096", "rsa_8192"];
 
@@ -48,7 +62,7 @@ fn signed(subject: &Subject<'_>) -> Vec<Signed> {
 }
 
 /// RSA signatures for clients that accept ECDSA.
-pub(super) fn costly(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let kinds = signed(subject);
     let first = kinds.first()?;
     let affected: f64 = kinds.iter().map(Signed::affected).sum();
@@ -75,7 +89,7 @@ pub(super) fn costly(subject: &Subject<'_>) -> Option<Finding> {
         "The certificate has an {} key, though clients accept ECDSA, which is faster",
         in_words(first.key)
     );
-    let kind = (Id::CostlyCertificate, Role::Server);
+    let kind = (&KIND, Role::Server);
     Some(subject.finding(kind, Severity::Medium, title, evidence, prediction))
 }
 
@@ -141,63 +155,52 @@ fn in_words(key: &str) -> String {
     key.replace("rsa_", "RSA-")
 }
 
-/// Verification in the server's handshakes: client certificates, or its own chain.
-pub(super) fn verification(subject: &Subject<'_>) -> Option<Finding> {
-    let role = subject.role(Role::Server)?;
-    let seconds = role.steps.cpu(Step::Verification).as_secs_f64();
-    let full = subject.handshakes(|key| {
-        key.role == Role::Server
-            && key.outcome == Outcome::Completed
-            && key.resumption == Resumption::None
-    });
-    if !subject.enough(full.count) || !subject.worth(seconds) {
-        return None;
+fn remedy(target: Target) -> Advice {
+    match target.server {
+        Server::Nginx => (
+            "Add a certificate with an ECDSA key on P-256 beside the RSA one; clients get the one \
+             that they accept.",
+            "ssl_certificate     /etc/nginx/site-ecdsa.pem;\n\
+             ssl_certificate_key /etc/nginx/site-ecdsa.key;",
+        ),
+        Server::Apache => (
+            "Add a certificate with an ECDSA key on P-256 beside the RSA one; clients get the one \
+             that they accept.",
+            "SSLCertificateFile    /etc/apache2/site-ecdsa.pem\n\
+             SSLCertificateKeyFile /etc/apache2/site-ecdsa.key",
+        ),
+        Server::HaProxy => (
+            "Put a certificate with an ECDSA key beside the RSA one, in files that differ in their \
+             ending; `crt` then names the common part.",
+            "# /etc/haproxy/site.pem.rsa and /etc/haproxy/site.pem.ecdsa\n\
+             bind :443 ssl crt /etc/haproxy/site.pem",
+        ),
+        Server::NodeJs => (
+            "Give two certificates with their keys in the server's options.",
+            "cert: [ecdsaCert, rsaCert], key: [ecdsaKey, rsaKey]",
+        ),
+        Server::Envoy => (
+            "Give a second entry with an ECDSA key in the listener's common_tls_context.",
+            "tls_certificates:\n\
+             - certificate_chain: { filename: site-ecdsa.pem }\n\
+             \x20 private_key: { filename: site-ecdsa.key }\n\
+             - certificate_chain: { filename: site-rsa.pem }\n\
+             \x20 private_key: { filename: site-rsa.key }",
+        ),
+        Server::Domino => (
+            "Domino 12 and later: create TLS credentials with an ECDSA key in certstore.nsf for the \
+             same host names, and keep the RSA ones.",
+            "certstore.nsf, TLS Credentials, Key type: ECDSA, Curve: NIST P-256",
+        ),
+        Server::Stunnel => (
+            "stunnel has one certificate for a service: take one with an ECDSA key if all clients \
+             accept it.",
+            "cert = /etc/stunnel/site-ecdsa.pem",
+        ),
+        Server::Caddy | Server::Unknown => (
+            "Get a certificate with an ECDSA key on P-256 and configure it beside the RSA one, or in \
+             its place if the server can have one only.",
+            "",
+        ),
     }
-    let with_certificate = role.hellos.consequences.client_certificates;
-    let each = seconds / full.count as f64;
-    let mut statements = vec![format!(
-        "Verification takes {} of CPU in each of {} full handshakes, {} of the service's CPU.",
-        time(each),
-        count(full.count),
-        subject.share_in_words(seconds)
-    )];
-    statements.push(if with_certificate > 0 {
-        format!(
-            "{} clients were seen to sign with a certificate of their own.",
-            count(with_certificate)
-        )
-    } else {
-        "No client was seen to bring a certificate; TLS 1.3 hides that. A server that does not \
-         ask for one builds its own chain anew in each full handshake, because its intermediate \
-         certificates are not configured."
-            .to_owned()
-    });
-    let title = if with_certificate > 0 {
-        "Client certificates are verified in each full handshake"
-    } else {
-        "Certificates are verified in each full handshake, perhaps the server's own"
-    };
-    let method = "All of the verification that was measured: it falls away in resumed handshakes, \
-                  and where the server need not build its own chain.";
-    let cpu = Range::around(seconds, 0.0);
-    let saving = subject.saving(cpu, CostSource::ThisService, method.to_owned());
-    let caveat = "clients that come without a session must still be verified".to_owned();
-    let evidence = Evidence {
-        basis: subject.basis(Observed::Handshakes, full.count),
-        statements,
-        figures: vec![
-            ("full_handshakes", full.count as f64),
-            ("verification_cpu_seconds", seconds),
-            ("client_certificates", with_certificate as f64),
-        ],
-    };
-    let kind = (Id::CertificateVerification, Role::Server);
-    let prediction = Prediction::AtMost(saving, caveat);
-    Some(subject.finding(
-        kind,
-        Severity::Medium,
-        title.to_owned(),
-        evidence,
-        prediction,
-    ))
 }

@@ -2,26 +2,41 @@
 
 use std::time::Duration;
 
+use super::{Advice, Kind, Target};
 use crate::subject::Subject;
-use crate::{Evidence, Finding, Id, Observed, Prediction, Severity};
+use crate::{Evidence, Finding, Observed, Prediction, Server, Severity};
 use tlsprof_common::Role;
 use tlsprof_common::units::{count, percent, time};
 use tlsprof_ledger::AcceptQueueAccount;
 
+pub(crate) static KIND: Kind = Kind {
+    label: "accept-queue-overflow",
+    summary: "Connections dropped before they are accepted",
+    risk: "A longer queue hides that a server is too slow: clients wait in it, and may have gone \
+           when their turn comes. Each waiting connection takes kernel memory.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: None,
+};
+
 /// Drops from which it is no accident.
 const DROPS: u64 = 10;
+
 /// From this share of the connections on, many clients are turned away for a second or more.
 const MANY: f64 = 0.01;
+
 /// Taken up to this share, a queue may overflow with the next burst.
 const NEARLY_FULL: f64 = 0.8;
+
 /// So long an accepted connection may wait: a person notices a tenth of a second.
 const LONG: Duration = Duration::from_millis(100);
+
 /// Handshakes that take this share of the CPU time are what keeps a server from accepting.
 const MOST: f64 = 0.5;
 
 /// Connections that are dropped because the queue is full, or wait long in one that
 /// nearly is.
-pub(super) fn overflow(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let queue = &subject.account.accept_queue;
     let opened = subject
         .connections(Role::Server)
@@ -55,7 +70,7 @@ pub(super) fn overflow(subject: &Subject<'_>) -> Option<Finding> {
             ("wait_p99_seconds", queue.wait.quantile(0.99).as_secs_f64()),
         ],
     };
-    let kind = (Id::AcceptQueueOverflow, Role::Server);
+    let kind = (&KIND, Role::Server);
     let prediction = Prediction::Nothing;
     Some(subject.finding(kind, severity, title.to_owned(), evidence, prediction))
 }
@@ -113,4 +128,45 @@ fn cause(subject: &Subject<'_>, queue: &AcceptQueueAccount) -> String {
         "{wait}: the server does not accept fast enough, for want of workers, threads or CPU. A \
          longer queue makes clients wait longer."
     )
+}
+
+fn remedy(target: Target) -> Advice {
+    match target.server {
+        Server::Nginx => (
+            "Where connections wait long: take off work, or add workers and CPUs. Where they come in \
+             bursts: allow a longer queue, in the kernel too.",
+            "listen 443 ssl backlog=4096;\n# sysctl net.core.somaxconn=4096",
+        ),
+        Server::Apache => (
+            "Where connections wait long: take off work, or allow more workers (MaxRequestWorkers) \
+             and CPUs. Where they come in bursts: allow a longer queue, in the kernel too.",
+            "ListenBacklog 4096\n# sysctl net.core.somaxconn=4096",
+        ),
+        Server::HaProxy => (
+            "Where connections wait long: take off work, raise maxconn, or add threads and CPUs. \
+             Where they come in bursts: allow a longer queue in the frontend, in the kernel too.",
+            "backlog 4096\n# sysctl net.core.somaxconn=4096",
+        ),
+        Server::NodeJs => (
+            "Where connections wait long: take off work, or add processes (cluster) and CPUs. Where \
+             they come in bursts: allow a longer queue (511 by default), in the kernel too.",
+            "server.listen({ port: 443, backlog: 4096 })\n// sysctl net.core.somaxconn=4096",
+        ),
+        Server::Envoy => (
+            "Where connections wait long: take off work, or add workers (--concurrency) and CPUs. \
+             Where they come in bursts: allow a longer queue in the listener, in the kernel too.",
+            "tcp_backlog_size: 4096\n# sysctl net.core.somaxconn=4096",
+        ),
+        Server::Domino => (
+            "Where connections wait long: take off work, or raise the number of active threads in \
+             the Server document (Internet Protocols, HTTP) if there is CPU left. Where they come in \
+             bursts: allow longer queues in the kernel, then restart the HTTP task.",
+            "sysctl net.core.somaxconn=4096",
+        ),
+        Server::Stunnel | Server::Caddy | Server::Unknown => (
+            "Where connections wait long: take off work, or add threads, processes or CPUs. Where \
+             they come in bursts: allow a longer queue (the argument of listen(2)), in the kernel too.",
+            "sysctl net.core.somaxconn=4096",
+        ),
+    }
 }

@@ -1,10 +1,28 @@
-//! What to change about sources of random numbers, and other pipes inside handshakes.
+//! Handshakes wait for random numbers.
 
-use super::{Advice, Server};
+use super::{Advice, Kind, Target};
+use crate::subject::Subject;
+use crate::waits::wait;
+use crate::{Finding, Server};
+use tlsprof_common::{Role, WaitReason};
+
+pub(crate) static KIND: Kind = Kind {
+    label: "random-wait",
+    summary: "Handshakes wait for random numbers",
+    risk: "Only a source that the kernel seeds is safe: never one that cannot block because it \
+           has nothing to wait for.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: None,
+};
+
+fn find(subject: &Subject<'_>) -> Option<Finding> {
+    wait(subject, WaitReason::Random, &KIND)
+}
 
 /// Random numbers come late.
-pub(super) const fn blocking(server: Server) -> Advice {
-    match server {
+fn remedy(target: Target) -> Advice {
+    match target.server {
         Server::Apache => (
             "Seed from a source that does not block once the kernel is up.",
             "SSLRandomSeed startup file:/dev/urandom 512\nSSLRandomSeed connect builtin",
@@ -46,15 +64,4 @@ pub(super) const fn blocking(server: Server) -> Advice {
             "",
         ),
     }
-}
-
-/// What comes or goes through the pipe is not known.
-pub(super) const fn pipe(_server: Server) -> Advice {
-    (
-        "See what the pipe is, and who is at its other end: `ls -l /proc/PID/fd`, `lsof -E`. A random \
-         source: let the TLS library seed itself from the kernel instead, see random-wait. A log: \
-         write it to a file, or log less in handshakes. A daemon for keys or sessions: find out why \
-         it is late.",
-        "",
-    )
 }

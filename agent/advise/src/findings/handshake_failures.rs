@@ -3,25 +3,39 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::{Advice, Kind, Target};
 use crate::subject::Subject;
-use crate::{Evidence, Finding, Id, Observed, Prediction, Severity};
+use crate::{Evidence, Finding, Observed, Prediction, Server, Severity};
 use tlsprof_common::units::{count, percent, times};
 use tlsprof_common::{Outcome, Role};
 use tlsprof_evidence::reasons;
 use tlsprof_ledger::{Counts, TurnedAway};
 
+pub(crate) static KIND: Kind = Kind {
+    label: "handshake-failures",
+    summary: "Handshakes fail, by cause",
+    risk: "To let old clients in may weaken what the server accepts from all: weigh who they are.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: None,
+};
+
 /// Share of the handshakes that must fail, and how many at least: on the Internet
 /// something always knocks with rubbish.
 const SHARE: f64 = 0.01;
+
 const AT_LEAST: u64 = 10;
+
 /// From this share on, many clients are turned away.
 const MANY: f64 = 0.1;
+
 /// Causes that are told.
 const CAUSES: usize = 3;
+
 /// Names that are told of a list.
 const NAMES: usize = 3;
 
-pub(super) fn handshakes(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let server = subject.handshakes(|key| key.role == Role::Server);
     let failed =
         subject.handshakes(|key| key.role == Role::Server && key.outcome == Outcome::Failed);
@@ -58,7 +72,7 @@ pub(super) fn handshakes(subject: &Subject<'_>) -> Option<Finding> {
     } else {
         Severity::High
     };
-    let kind = (Id::HandshakeFailures, Role::Server);
+    let kind = (&KIND, Role::Server);
     Some(subject.finding(kind, severity, title, evidence, Prediction::Nothing))
 }
 
@@ -151,4 +165,25 @@ fn by_reason(subject: &Subject<'_>) -> Option<String> {
         reasons::name(reason),
         times(number)
     ))
+}
+
+fn remedy(target: Target) -> Advice {
+    match target.server {
+        Server::Nginx => (
+            "First say whether these clients matter. If they do: allow what they offer, or give the \
+             chain of certificates in full.",
+            "ssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate /etc/nginx/site-fullchain.pem;",
+        ),
+        Server::Apache => (
+            "First say whether these clients matter. If they do: allow what they offer, or give the \
+             chain of certificates in full.",
+            "SSLProtocol -all +TLSv1.2 +TLSv1.3\n\
+             SSLCertificateFile /etc/apache2/site-fullchain.pem",
+        ),
+        _ => (
+            "First say whether these clients matter. If they do: allow a version, suite or group \
+             that they offer; for alerts about the certificate, give the chain in full and in time.",
+            "",
+        ),
+    }
 }
