@@ -112,7 +112,7 @@ pub(crate) fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option
     saving.variants = limits
         .iter()
         .map(|&limit| Variant {
-            change: format!("{} requests a connection", count(limit.into())),
+            change: format!("{} requests per connection", count(limit.into())),
             share: subject.share(at(limit)),
         })
         .collect();
@@ -136,23 +136,22 @@ fn handshakes(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<(Range
 fn method(limit: u32, [has_tls, has_own]: [bool; 2], has_samples: bool) -> String {
     let what = match (has_tls, has_samples) {
         (true, true) => {
-            "TLS handshakes of the connections that would not be opened, and what the kernel takes in \
-             the service's processes to open and close these, threads and processes for them \
-             included"
+            "Estimate: TLS handshakes of the avoided connections, plus kernel CPU in the service's \
+             processes to open and close them, including their threads and processes"
         }
-        (true, false) => "TLS handshakes of the connections that would not be opened",
+        (true, false) => "Estimate: TLS handshakes of the avoided connections",
         (false, _) => {
-            "What the kernel takes in the service's processes to open and close the connections that \
-             would not be opened, threads and processes for them included"
+            "Estimate: kernel CPU in the service's processes to open and close the avoided \
+             connections, including their threads and processes"
         }
     };
     let own = if has_own {
-        "What the service's own code does for each connection is estimated from its handshakes."
+        "The service's own CPU per connection is estimated from its handshakes."
     } else {
-        "At least: what the service's own code does for each connection cannot be told apart."
+        "This is a lower bound: the service's own CPU per connection is unknown."
     };
     format!(
-        "{what}, at {} requests a connection, if the clients go on so long. {own}",
+        "{what}, at {} requests per connection, if clients send as many. {own}",
         count(limit.into())
     )
 }
@@ -207,20 +206,17 @@ pub(crate) fn evidence(
 
 fn opening_in_words(each: &PerConnection, role: Role) -> String {
     let mut text = format!(
-        "To open and close a connection takes {} of CPU in the service's processes",
+        "CPU to open and close a connection: {} in the service's processes",
         time(each.cpu(role).likely)
     );
     if role == Role::Server && each.threads.likely > 0.0 {
         text.push_str(&format!(
-            ", {} of it to start and end threads or processes",
+            ", including {} to start and end threads or processes",
             time(each.threads.likely)
         ));
     }
     if each.softirq > 0.0 {
-        text.push_str(&format!(
-            "; about {} more outside of them, in the kernel's softirqs",
-            time(each.softirq)
-        ));
+        text.push_str(&format!(", plus about {} in softirq", time(each.softirq)));
     }
     text.push('.');
     text

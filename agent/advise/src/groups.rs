@@ -57,7 +57,7 @@ macro_rules! openssl {
                 concat!(
                     $change,
                     " Keep X25519MLKEM768 first: it protects against future quantum computers, and \
-                     costs far less than SecP384r1MLKEM1024."
+                     is far less expensive than SecP384r1MLKEM1024."
                 ),
                 $hybrid,
             ),

@@ -9,7 +9,7 @@ use tlsprof_ledger::{Class, HandshakeKey, Moments, RoleAccount};
 
 /// Why no saving is known.
 pub(crate) const NO_COST: &str =
-    "no resumed handshake of this service was measured, nor the steps of full ones";
+    "neither resumed handshakes of this service nor the steps of full ones were measured";
 
 /// Two protocols in one: a resumed handshake of TLS 1.3 still exchanges keys.
 #[derive(Clone, Copy, PartialEq)]
@@ -88,14 +88,14 @@ fn spared(subject: &Subject<'_>, role: Role, era: Era) -> Option<(Range, &'stati
     if let Some(resumed) = range(costs(subject, resumed)) {
         return Some((
             whole?.minus(resumed),
-            "A full handshake of this service, less a resumed one of it",
+            "Estimate: (full handshake - resumed handshake of this service)",
         ));
     }
     by_steps(subject.role(role)?, era, whole?).map(|range| {
         (
             range,
-            "The steps of a full handshake of this service that a resumed one has not, and an \
-             estimated share of the rest",
+            "Estimate: (steps of this service's full handshakes that resumption avoids + an \
+             estimated share of the rest)",
         )
     })
 }
@@ -122,7 +122,7 @@ pub(crate) fn saved(subject: &Subject<'_>, role: Role, numbers: [u64; 2]) -> Opt
             method = how;
         }
     }
-    let method = format!("{method}, times the handshakes that could have been resumed.");
+    let method = format!("{method} x handshakes that could have been resumed.");
     Some(subject.saving(cpu, CostSource::ThisService, method))
 }
 

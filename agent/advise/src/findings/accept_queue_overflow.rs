@@ -11,9 +11,9 @@ use tlsprof_ledger::AcceptQueueAccount;
 
 pub(crate) static KIND: Kind = Kind {
     label: "accept-queue-overflow",
-    summary: "Connections dropped before they are accepted",
-    risk: "A longer queue hides that a server is too slow: clients wait in it, and may have gone \
-           when their turn comes. Each waiting connection takes kernel memory.",
+    summary: "Connections are dropped because the accept queue is full",
+    risk: "A longer queue hides that a server is too slow: clients wait in it, and may have given \
+           up before they are served. Each waiting connection uses kernel memory.",
     rules: &[(Role::Server, find)],
     remedy,
     calibration: None,
@@ -88,14 +88,14 @@ fn statements(subject: &Subject<'_>, queue: &AcceptQueueAccount, share: f64) -> 
     let mut all = Vec::new();
     if queue.overflows > 0 {
         all.push(format!(
-            "The kernel dropped {} packets that would have opened connections ({} of these and of \
-             the connections that were opened): such a client tries again after a second or more.",
+            "The kernel dropped {} packets that would have opened connections ({} of all attempts). \
+             Each such client retries after a second or more.",
             count(queue.overflows),
             percent(share)
         ));
     }
     all.push(format!(
-        "At most {} connections were seen to wait in a queue for {}.",
+        "Peak queue length: {} (limit {}).",
         count(queue.peak.length.into()),
         count(queue.peak.limit.into())
     ));
@@ -113,59 +113,62 @@ fn cause(subject: &Subject<'_>, queue: &AcceptQueueAccount) -> String {
         time(queue.wait.quantile(0.99).as_secs_f64())
     );
     if !waits_long(queue) {
-        return format!("{wait}: the queue is too short for bursts, the server is fast enough.");
+        return format!(
+            "{wait}: the server is fast enough, but the queue is too short for bursts."
+        );
     }
     let handshakes = subject.account.handshake_cpu().as_secs_f64();
     let cpu = subject.cpu();
     if cpu > 0.0 && handshakes / cpu >= MOST {
         return format!(
-            "{wait}: the server does not keep up, and TLS handshakes take {} of its CPU. Make these \
-             cheaper or fewer first; a longer queue makes clients wait longer.",
+            "{wait}: the server does not keep up, and TLS handshakes use {} of its CPU. Reduce \
+             their cost or their number first: a longer queue only makes clients wait longer.",
             subject.share_in_words(handshakes)
         );
     }
     format!(
-        "{wait}: the server does not accept fast enough, for want of workers, threads or CPU. A \
-         longer queue makes clients wait longer."
+        "{wait}: the server does not accept fast enough, because it lacks workers, threads or CPU. \
+         A longer queue only makes clients wait longer."
     )
 }
 
 fn remedy(target: Target) -> Advice {
     match target.server {
         Server::Nginx => (
-            "Where connections wait long: take off work, or add workers and CPUs. Where they come in \
-             bursts: allow a longer queue, in the kernel too.",
+            "If connections wait long: reduce the load, or add workers and CPUs. If they arrive in \
+             bursts: raise the queue limit, also in the kernel.",
             "listen 443 ssl backlog=4096;\n# sysctl net.core.somaxconn=4096",
         ),
         Server::Apache => (
-            "Where connections wait long: take off work, or allow more workers (MaxRequestWorkers) \
-             and CPUs. Where they come in bursts: allow a longer queue, in the kernel too.",
+            "If connections wait long: reduce the load, or add workers (MaxRequestWorkers) and \
+             CPUs. If they arrive in bursts: raise the queue limit, also in the kernel.",
             "ListenBacklog 4096\n# sysctl net.core.somaxconn=4096",
         ),
         Server::HaProxy => (
-            "Where connections wait long: take off work, raise maxconn, or add threads and CPUs. \
-             Where they come in bursts: allow a longer queue in the frontend, in the kernel too.",
+            "If connections wait long: reduce the load, raise maxconn, or add threads and CPUs. If \
+             they arrive in bursts: raise the queue limit in the frontend, also in the kernel.",
             "backlog 4096\n# sysctl net.core.somaxconn=4096",
         ),
         Server::NodeJs => (
-            "Where connections wait long: take off work, or add processes (cluster) and CPUs. Where \
-             they come in bursts: allow a longer queue (511 by default), in the kernel too.",
+            "If connections wait long: reduce the load, or add processes (cluster) and CPUs. If \
+             they arrive in bursts: raise the queue limit (511 by default), also in the kernel.",
             "server.listen({ port: 443, backlog: 4096 })\n// sysctl net.core.somaxconn=4096",
         ),
         Server::Envoy => (
-            "Where connections wait long: take off work, or add workers (--concurrency) and CPUs. \
-             Where they come in bursts: allow a longer queue in the listener, in the kernel too.",
+            "If connections wait long: reduce the load, or add workers (--concurrency) and CPUs. If \
+             they arrive in bursts: raise the queue limit in the listener, also in the kernel.",
             "tcp_backlog_size: 4096\n# sysctl net.core.somaxconn=4096",
         ),
         Server::Domino => (
-            "Where connections wait long: take off work, or raise the number of active threads in \
-             the Server document (Internet Protocols, HTTP) if there is CPU left. Where they come in \
-             bursts: allow longer queues in the kernel, then restart the HTTP task.",
+            "If connections wait long: reduce the load, or raise the number of active threads in \
+             the Server document (Internet Protocols, HTTP) if there is CPU left. If they arrive in \
+             bursts: raise the kernel's limit, then restart the HTTP task.",
             "sysctl net.core.somaxconn=4096",
         ),
         Server::Stunnel | Server::Caddy | Server::Unknown => (
-            "Where connections wait long: take off work, or add threads, processes or CPUs. Where \
-             they come in bursts: allow a longer queue (the argument of listen(2)), in the kernel too.",
+            "If connections wait long: reduce the load, or add threads, processes or CPUs. If they \
+             arrive in bursts: raise the queue limit (the backlog of listen(2)), also in the \
+             kernel.",
             "sysctl net.core.somaxconn=4096",
         ),
     }

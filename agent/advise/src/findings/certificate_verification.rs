@@ -8,9 +8,10 @@ use tlsprof_common::{Outcome, Resumption, Role, Step};
 
 pub(crate) static KIND: Kind = Kind {
     label: "certificate-verification",
-    summary: "Client certificates, or the server's own chain, verified in each full handshake",
-    risk: "Resumed sessions are not verified again: a certificate revoked meanwhile is noticed \
-           when its session ends.",
+    summary: "Certificates are verified in each full handshake: those of clients, or the server's \
+              own chain",
+    risk: "Certificates are not verified again on resumption: a certificate that is revoked in the \
+           meantime stays accepted until its session expires.",
     rules: &[(Role::Server, find)],
     remedy,
     calibration: None,
@@ -31,20 +32,20 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
     let with_certificate = role.hellos.consequences.client_certificates;
     let each = seconds / full.count as f64;
     let mut statements = vec![format!(
-        "Verification takes {} of CPU in each of {} full handshakes, {} of the service's CPU.",
+        "Verification costs {} of CPU in each of {} full handshakes, {} of the service's CPU.",
         time(each),
         count(full.count),
         subject.share_in_words(seconds)
     )];
     statements.push(if with_certificate > 0 {
         format!(
-            "{} clients were seen to sign with a certificate of their own.",
+            "{} clients signed with a certificate of their own.",
             count(with_certificate)
         )
     } else {
-        "No client was seen to bring a certificate; TLS 1.3 hides that. A server that does not \
-         ask for one builds its own chain anew in each full handshake, because its intermediate \
-         certificates are not configured."
+        "No client certificate was seen; TLS 1.3 encrypts them. If the server does not request one, \
+         it builds its own chain in each full handshake, because its intermediate certificates are \
+         not configured."
             .to_owned()
     });
     let title = if with_certificate > 0 {
@@ -52,11 +53,11 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
     } else {
         "Certificates are verified in each full handshake, perhaps the server's own"
     };
-    let method = "All of the verification that was measured: it falls away in resumed handshakes, \
-                  and where the server need not build its own chain.";
+    let method = "Upper bound: all measured verification. Resumed handshakes need none, nor does a \
+                  server with its chain configured.";
     let cpu = Range::around(seconds, 0.0);
     let saving = subject.saving(cpu, CostSource::ThisService, method.to_owned());
-    let caveat = "clients that come without a session must still be verified".to_owned();
+    let caveat = "clients without a session must still be verified".to_owned();
     let evidence = Evidence {
         basis: subject.basis(Observed::Handshakes, full.count),
         statements,
@@ -80,30 +81,31 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
 fn remedy(target: Target) -> Advice {
     match target.server {
         Server::Nginx => (
-            "With client certificates: let sessions be resumed, which are not verified again, and \
-             keep the chain of issuers short.",
+            "With client certificates: let sessions be resumed, so that certificates are not \
+             verified again, and keep the issuers' chain short.",
             "ssl_session_cache shared:TLS:10m;\nssl_session_timeout 1h;",
         ),
         Server::Apache => (
             "Without client certificates: append the intermediate certificates to the file, so that \
-             OpenSSL does not search them in each handshake. With: let sessions be resumed.",
+             OpenSSL does not search for them in each handshake. With client certificates: let \
+             sessions be resumed.",
             "# the server's certificate, then its intermediates\n\
              SSLCertificateFile /etc/apache2/site-fullchain.pem",
         ),
         Server::HaProxy => (
-            "With client certificates: let sessions be resumed, which are not verified again. \
-             Without: put the intermediate certificates into the crt file.",
+            "With client certificates: let sessions be resumed, so that certificates are not \
+             verified again. Without: put the intermediate certificates into the crt file.",
             "tune.ssl.cachesize 100000\ntune.ssl.lifetime 3600",
         ),
         Server::NodeJs => (
-            "Put the intermediate certificates behind the server's in `cert`. With client \
+            "Append the intermediate certificates to the server's in `cert`. With client \
              certificates: let sessions be resumed, with the same ticket keys in all workers.",
             "cert: serverCertificate + intermediates, ticketKeys: sharedKeys",
         ),
         Server::Envoy | Server::Domino | Server::Stunnel | Server::Caddy | Server::Unknown => (
-            "Configure the server's chain in full, so that it need not be built. Where clients have \
-             certificates, let sessions be resumed, which are not verified again, and keep the \
-             chain of issuers short.",
+            "Configure the server's complete chain, so that it is not built in each handshake. With \
+             client certificates: let sessions be resumed, so that certificates are not verified \
+             again, and keep the issuers' chain short.",
             "",
         ),
     }

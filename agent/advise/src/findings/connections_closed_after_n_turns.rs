@@ -40,19 +40,19 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
 pub(super) fn remedy(target: Target) -> Advice {
     match target.server {
         Server::Nginx => (
-            "Raise the number of requests that a connection may carry.",
+            "Raise the number of requests per connection.",
             "keepalive_requests 1000;",
         ),
         Server::Apache => (
-            "Raise the number of requests that a connection may carry.",
+            "Raise the number of requests per connection.",
             "MaxKeepAliveRequests 1000",
         ),
         Server::HaProxy => (
-            "HAProxy has no such limit for HTTP/1: it passes on what the server behind it says. \
-             Raise the limit there, or let HAProxy keep the client's connection.",
+            "HAProxy has no such limit for HTTP/1: it forwards the close of the server behind it. \
+             Raise the limit there, or let HAProxy keep the client's connection open.",
             "option http-keep-alive",
         ),
-        Server::NodeJs => ("Take the limit off.", "server.maxRequestsPerSocket = 0"),
+        Server::NodeJs => ("Remove the limit.", "server.maxRequestsPerSocket = 0"),
         Server::Envoy => (
             "Raise or remove the limit in the connection manager's common_http_protocol_options.",
             "max_requests_per_connection: 1000",
@@ -63,12 +63,11 @@ pub(super) fn remedy(target: Target) -> Advice {
              Maximum requests over a single connection: 100",
         ),
         Server::Stunnel => (
-            "stunnel passes connections on: raise the limit in the server behind it.",
+            "stunnel forwards connections: raise the limit in the server behind it.",
             "",
         ),
         Server::Caddy | Server::Unknown => (
-            "Raise the number of requests that the server takes on a persistent connection to 100 \
-             or more.",
+            "Raise the number of requests per persistent connection to 100 or more.",
             "",
         ),
     }

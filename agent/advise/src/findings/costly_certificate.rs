@@ -2,19 +2,19 @@
 
 use super::{Advice, Kind, Target};
 use crate::costs::in_steps;
-use crate::subject::{Subject, whole};
+use crate::subject::{Subject, clients, whole};
 use crate::{
     CostSource, Evidence, Finding, Observed, Operation, Prediction, Range, Server, Severity, Work,
 };
-use tlsprof_common::units::{count, percent, time};
+use tlsprof_common::units::{count, time};
 use tlsprof_common::{Outcome, Role};
 use tlsprof_ledger::Alternatives;
 
 pub(crate) static KIND: Kind = Kind {
     label: "costly-certificate",
-    summary: "An RSA key, though clients accept ECDSA",
-    risk: "Clients of before 2014 may not know ECDSA: keep the RSA certificate beside the new \
-           one. Clients that pin the old key must learn the new one first.",
+    summary: "RSA key, although clients accept ECDSA",
+    risk: "Clients from before 2014 may not support ECDSA: keep the RSA certificate beside the new \
+           one. Clients that pin the old key need the new pin first.",
     rules: &[(Role::Server, find)],
     remedy,
     calibration: Some(Work::PublicKeys),
@@ -86,7 +86,7 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
         ],
     };
     let title = format!(
-        "The certificate has an {} key, though clients accept ECDSA, which is faster",
+        "The certificate has an {} key, although clients accept ECDSA, which is faster",
         in_words(first.key)
     );
     let kind = (&KIND, Role::Server);
@@ -111,8 +111,8 @@ fn predict(subject: &Subject<'_>, kinds: &[Signed]) -> Option<Prediction> {
     if known {
         let (cpu, source) = sum;
         let method = format!(
-            "The signature as it is now, less one with ECDSA on P-256, measured in {}, times the \
-             full handshakes whose clients accept it.",
+            "Estimate: (current cost - cost with ECDSA P-256) x full handshakes whose clients \
+             accept it; ECDSA was measured in {}.",
             source.words()
         );
         return subject
@@ -121,7 +121,7 @@ fn predict(subject: &Subject<'_>, kinds: &[Signed]) -> Option<Prediction> {
     }
     subject.worth(bound).then(|| {
         Prediction::Unknown(format!(
-            "no signature with ECDSA was measured on this host, and {}",
+            "no ECDSA signature was measured on this host, and {}",
             subject.costs.no_calibration(subject.name)
         ))
     })
@@ -129,21 +129,18 @@ fn predict(subject: &Subject<'_>, kinds: &[Signed]) -> Option<Prediction> {
 
 fn statement(subject: &Subject<'_>, kind: &Signed) -> String {
     let mut text = format!(
-        "{} full handshakes were signed with {}; of the {} clients whose hello was read {} ({}) \
-         accept ECDSA on P-256.",
+        "{} full handshakes were signed with {}; {} accept ECDSA P-256.",
         count(kind.count),
         in_words(kind.key),
-        count(kind.offers.hellos),
-        count(kind.offers.ecdsa),
-        percent(kind.offers.ecdsa as f64 / kind.offers.hellos as f64),
+        clients(kind.offers.ecdsa, kind.offers.hellos),
     );
     match in_steps(subject.account, Operation::Signing(kind.key)) {
         Some(step) => text.push_str(&format!(
-            " The signature takes {} of CPU in each.",
+            " Cost of the signature: {} of CPU per handshake.",
             time(step.likely)
         )),
         None if kind.each > 0.0 => text.push_str(&format!(
-            " One such handshake takes {} of CPU.",
+            " Cost of such a handshake: {} of CPU.",
             time(kind.each)
         )),
         None => {}
@@ -158,29 +155,29 @@ fn in_words(key: &str) -> String {
 fn remedy(target: Target) -> Advice {
     match target.server {
         Server::Nginx => (
-            "Add a certificate with an ECDSA key on P-256 beside the RSA one; clients get the one \
-             that they accept.",
+            "Add a certificate with an ECDSA key on P-256 beside the RSA one; each client gets one \
+             that it accepts.",
             "ssl_certificate     /etc/nginx/site-ecdsa.pem;\n\
              ssl_certificate_key /etc/nginx/site-ecdsa.key;",
         ),
         Server::Apache => (
-            "Add a certificate with an ECDSA key on P-256 beside the RSA one; clients get the one \
-             that they accept.",
+            "Add a certificate with an ECDSA key on P-256 beside the RSA one; each client gets one \
+             that it accepts.",
             "SSLCertificateFile    /etc/apache2/site-ecdsa.pem\n\
              SSLCertificateKeyFile /etc/apache2/site-ecdsa.key",
         ),
         Server::HaProxy => (
-            "Put a certificate with an ECDSA key beside the RSA one, in files that differ in their \
-             ending; `crt` then names the common part.",
+            "Add a certificate with an ECDSA key beside the RSA one, in files that differ only in \
+             their suffix; `crt` then names the common part.",
             "# /etc/haproxy/site.pem.rsa and /etc/haproxy/site.pem.ecdsa\n\
              bind :443 ssl crt /etc/haproxy/site.pem",
         ),
         Server::NodeJs => (
-            "Give two certificates with their keys in the server's options.",
+            "Pass two certificates with their keys in the server's options.",
             "cert: [ecdsaCert, rsaCert], key: [ecdsaKey, rsaKey]",
         ),
         Server::Envoy => (
-            "Give a second entry with an ECDSA key in the listener's common_tls_context.",
+            "Add a second entry with an ECDSA key to the listener's common_tls_context.",
             "tls_certificates:\n\
              - certificate_chain: { filename: site-ecdsa.pem }\n\
              \x20 private_key: { filename: site-ecdsa.key }\n\
@@ -193,7 +190,7 @@ fn remedy(target: Target) -> Advice {
             "certstore.nsf, TLS Credentials, Key type: ECDSA, Curve: NIST P-256",
         ),
         Server::Stunnel => (
-            "stunnel has one certificate for a service: take one with an ECDSA key if all clients \
+            "stunnel has one certificate per service: use one with an ECDSA key if all clients \
              accept it.",
             "cert = /etc/stunnel/site-ecdsa.pem",
         ),

@@ -22,17 +22,17 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
 fn remedy(target: Target) -> Advice {
     match target.server {
         Server::Apache => (
-            "Keep the session cache in shared memory instead of a DBM file, and locks off the disk.",
+            "Keep the session cache in shared memory instead of a DBM file, and locks in memory.",
             "SSLSessionCache shmcb:/run/apache2/ssl_scache(2097152)\n\
              Mutex pthread ssl-cache",
         ),
         Server::Domino => (
-            "See that the server does not log each handshake or debug TLS, in notes.ini.",
+            "Make sure in notes.ini that the server does not log each handshake or TLS debug output.",
             "SSL_LOG_SUCCESS=0",
         ),
         _ => (
-            "Keep the session cache in memory, and do not read keys or certificates, write logs or \
-             swap inside handshakes.",
+            "Keep the session cache in memory, and avoid reading keys or certificates, writing logs \
+             and swapping during handshakes.",
             "",
         ),
     }

@@ -8,7 +8,7 @@ use tlsprof_common::units::{count, percent};
 
 pub(crate) static KIND: Kind = Kind {
     label: "ephemeral-ports",
-    summary: "Ports toward a server behind run out",
+    summary: "Ephemeral ports toward an upstream server are running out",
     risk: upstream_keep_alive_off::KIND.risk,
     rules: &[(Role::Client, find)],
     remedy,
@@ -36,8 +36,8 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
     let evidence = Evidence {
         basis: subject.basis(Observed::Connections, ports.used),
         statements: vec![format!(
-            "Toward its busiest remote endpoint the service takes up {} of {} ephemeral ports \
-             ({}), those in TIME_WAIT included. When there is none left, connecting fails.",
+            "Toward its busiest remote endpoint the service uses {} of {} ephemeral ports ({}), \
+             including those in TIME_WAIT. Once none is left, connecting fails.",
             count(ports.used),
             count(ports.available.into()),
             percent(share)
@@ -55,8 +55,8 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
 fn remedy(target: Target) -> Advice {
     let (_, directive) = upstream_keep_alive_off::remedy(target);
     (
-        "Keep connections to the other server open, so that fewer ports wait in TIME_WAIT. Until \
-         then: widen net.ipv4.ip_local_port_range, set net.ipv4.tcp_tw_reuse=1, or spread the \
+        "Keep connections to the upstream server open, so that fewer ports are in TIME_WAIT. As a \
+         stopgap: widen net.ipv4.ip_local_port_range, set net.ipv4.tcp_tw_reuse=1, or spread the \
          connections over several addresses.",
         directive,
     )

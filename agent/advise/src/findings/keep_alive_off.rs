@@ -8,9 +8,9 @@ use tlsprof_common::Role;
 
 pub(crate) static KIND: Kind = Kind {
     label: "keep-alive-off",
-    summary: "A connection for each request",
-    risk: "Each idle connection keeps memory, and in servers with a thread or process for each \
-           connection one of these: bound the idle time.",
+    summary: "Connections carry one request each",
+    risk: "Each idle connection uses memory, and ties up a thread or process in servers that have \
+           one per connection: set an idle timeout.",
     rules: &[(Role::Server, find)],
     remedy,
     calibration: None,
@@ -20,7 +20,7 @@ pub(crate) static KIND: Kind = Kind {
 fn find(subject: &Subject<'_>) -> Option<Finding> {
     let ended = closed_by_server(subject).filter(|ended| ended.turns == 1)?;
     let mut evidence = ended.evidence;
-    let caveat = "clients that ask for the close (Connection: close, HTTP/1.0) get it anyway, and \
+    let caveat = "clients that request the close (Connection: close, HTTP/1.0) still get it, and \
                   others may not send more requests"
         .to_owned();
     let title = if subject.account.turns_are_requests(Role::Server) {
@@ -32,7 +32,7 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
     let severity = of_bound(&prediction);
     let kind = (&KIND, Role::Server);
     if let Some(asked) = subject.setting.client_closes {
-        let first = format!("The client asked for this: {asked}.");
+        let first = format!("The client requested this: {asked}.");
         evidence.statements.insert(0, first);
     }
     let mut finding = subject.finding(kind, severity, title.to_owned(), evidence, prediction);
@@ -45,19 +45,19 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
 pub(super) fn remedy(target: Target) -> Advice {
     match target.server {
         Server::Nginx => (
-            "Let connections stay open between requests: 0 switches that off.",
+            "Keep connections open between requests; a timeout of 0 disables keep-alive.",
             "keepalive_timeout 75s;\nkeepalive_requests 1000;",
         ),
         Server::Apache => (
-            "Let connections stay open between requests.",
+            "Keep connections open between requests.",
             "KeepAlive On\nKeepAliveTimeout 5\nMaxKeepAliveRequests 1000",
         ),
         Server::HaProxy => (
-            "Remove `option httpclose`, and let connections stay open between requests.",
+            "Remove `option httpclose`, and keep connections open between requests.",
             "option http-keep-alive\ntimeout http-keep-alive 10s",
         ),
         Server::NodeJs => (
-            "Do not answer with `Connection: close`, and let connections stay open.",
+            "Do not send `Connection: close`, and keep connections open.",
             "server.keepAliveTimeout = 5000\nserver.maxRequestsPerSocket = 0",
         ),
         Server::Envoy => (
@@ -70,12 +70,12 @@ pub(super) fn remedy(target: Target) -> Advice {
              Maximum requests over a single connection: 100",
         ),
         Server::Stunnel => (
-            "stunnel passes connections on: switch keep-alive on in the server behind it.",
+            "stunnel forwards connections: enable keep-alive in the server behind it.",
             "",
         ),
         Server::Caddy | Server::Unknown => (
-            "Switch HTTP keep-alive on, in the server and in what stands before it; see that \
-             clients do not ask to close.",
+            "Enable HTTP keep-alive in the server and in any proxy in front of it; make sure that \
+             clients do not request the close.",
             "",
         ),
     }

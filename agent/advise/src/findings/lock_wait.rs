@@ -9,7 +9,7 @@ use tlsprof_common::{Role, WaitReason};
 pub(crate) static KIND: Kind = Kind {
     label: "lock-wait",
     summary: "Handshakes wait for locks that other threads hold",
-    risk: "Sessions in the memory of one process cannot be resumed in another: look at refused \
+    risk: "Sessions in the memory of one process cannot be resumed in another: check for refused \
            sessions afterwards.",
     rules: &[(Role::Server, find)],
     remedy,
@@ -23,20 +23,20 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
 fn remedy(target: Target) -> Advice {
     match target.server {
         Server::Nginx => (
-            "The shared session cache has one lock: do with tickets alone.",
+            "Use session tickets only: the shared cache has a single lock.",
             "ssl_session_cache off;\nssl_session_tickets on;",
         ),
         Server::Apache => (
-            "Take a mutex that needs no file for the session cache, or do with tickets alone.",
+            "Use a mutex without a file for the session cache, or session tickets only.",
             "Mutex pthread ssl-cache",
         ),
         Server::HaProxy => (
-            "The session cache has one lock for all threads: do with tickets alone, or with fewer \
-             threads.",
+            "Use session tickets only, or fewer threads: the session cache has a single lock for \
+             all threads.",
             "tune.ssl.cachesize 0",
         ),
         _ => (
-            "Find the lock with `perf trace` or `perf lock` on the service. Usual ones: a session \
+            "Find the lock with `perf trace` or `perf lock` on the service. Common ones: a session \
              cache with a single lock (tickets need none), and the memory allocator.",
             "",
         ),

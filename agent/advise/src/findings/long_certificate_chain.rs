@@ -10,9 +10,9 @@ use tlsprof_ledger::{Flights, INITIAL_WINDOW, RoleAccount};
 
 pub(crate) static KIND: Kind = Kind {
     label: "long-certificate-chain",
-    summary: "Many bytes of certificates, perhaps a round trip, in each full handshake",
-    risk: "A client that finds no way to a root that it knows turns away: try old clients, and \
-           those that are no browsers, which do not fetch missing intermediates.",
+    summary: "The certificate chain is long, and may cost a round trip in each full handshake",
+    risk: "Clients that cannot build a chain to a trusted root fail: test with old clients and with \
+           clients other than browsers, which do not fetch missing intermediates.",
     rules: &[(Role::Server, find)],
     remedy,
     calibration: None,
@@ -68,8 +68,8 @@ fn found(subject: &Subject<'_>, role: &RoleAccount, harm: &Harm, sent: u64) -> F
     let flights = role.flights;
     let mut statements = vec![
         format!(
-            "In {} full handshakes on connections that have ended the server sent {} each: {} of \
-             all bytes that it sent.",
+            "The server sent {2} of all its bytes in {0} full handshakes on connections that ended, \
+             {1} in each.",
             count(flights.count),
             in_bytes(flights.mean()),
             percent(flights.bytes as f64 / sent.max(1) as f64)
@@ -79,9 +79,8 @@ fn found(subject: &Subject<'_>, role: &RoleAccount, harm: &Harm, sent: u64) -> F
     let (title, severity, prediction) = match harm {
         Harm::RoundTrips(share) => {
             statements.push(format!(
-                "{} of them did not fit into the first {INITIAL_WINDOW} segments of their \
-                 connection and waited for a round trip, {} at least: {} of the time that full \
-                 handshakes take.",
+                "{} of them did not fit into the initial window of {INITIAL_WINDOW} segments and \
+                 waited for a round trip, at least {}: {} of the duration of full handshakes.",
                 count(flights.beyond),
                 time(flights.round_trips.mean()),
                 percent(*share)
@@ -94,8 +93,8 @@ fn found(subject: &Subject<'_>, role: &RoleAccount, harm: &Harm, sent: u64) -> F
         }
         Harm::Bytes(share) => {
             statements.push(format!(
-                "{} of all bytes are beyond what a chain of usual length takes. What sending and \
-                 hashing them costs in CPU is part of the handshake and not known apart.",
+                "{} of all bytes exceed a chain of usual length. The CPU cost of sending and \
+                 hashing them is part of the handshake and not measured separately.",
                 percent(*share)
             ));
             (
@@ -118,13 +117,13 @@ fn found(subject: &Subject<'_>, role: &RoleAccount, harm: &Harm, sent: u64) -> F
 fn certificates(role: &RoleAccount) -> String {
     let chains = role.hellos.chains;
     if chains.count == 0 {
-        return "Nearly all of it are certificates, unless the server asks for certificates of \
-                clients and names many issuers: TLS 1.3 encrypts which."
+        return "Nearly all of these bytes are certificates, unless the server requests client \
+                certificates and names many issuers: TLS 1.3 encrypts both."
             .to_owned();
     }
     let each = |sum: u64| sum as f64 / chains.count as f64;
     format!(
-        "{} up to TLS 1.2 showed {:.1} certificates on average, {} together.",
+        "{} up to TLS 1.2 carried {:.1} certificates on average, {} in total.",
         counted(chains.count, "handshake", "handshakes"),
         each(chains.certificates),
         in_bytes(each(chains.bytes))
@@ -150,17 +149,17 @@ fn in_bytes(mean: f64) -> String {
     bytes(crate::subject::whole(mean))
 }
 
-const CHANGE: &str = "Send the server's certificate and the intermediates that lead to a root which clients \
-                      know: no root, no cross-signed copies, nothing that belongs to another chain. \
-                      If it is still long, take one with ECDSA keys.";
+const CHANGE: &str = "Send the server's certificate and the intermediates up to a root that clients \
+                      trust: no root, no cross-signed copies, nothing from another chain. If it is \
+                      still long, use a chain with ECDSA keys.";
 
 fn remedy(target: Target) -> Advice {
     match target.server {
         Server::Nginx => (
-            "Send the server's certificate and the intermediates that lead to a root which clients \
-             know: no root, no cross-signed copies, nothing that belongs to another chain. If it is \
-             still long, use ECDSA keys, or let nginx 1.29.1 and later with OpenSSL 3.2 and later \
-             compress it (`ssl_certificate_compression on`, off by default).",
+            "Send the server's certificate and the intermediates up to a root that clients trust: \
+             no root, no cross-signed copies, nothing from another chain. If it is still long, use \
+             ECDSA keys, or compress it with nginx 1.29.1 and OpenSSL 3.2 or later \
+             (`ssl_certificate_compression on`, off by default).",
             "# the server's certificate, then its intermediates, without the root\n\
              ssl_certificate /etc/nginx/site-chain.pem;",
         ),
@@ -184,7 +183,7 @@ fn remedy(target: Target) -> Advice {
         Server::Stunnel => (CHANGE, "cert = /etc/stunnel/site-chain.pem"),
         Server::Domino => (
             "Domino 12 and later: import the certificate into certstore.nsf again with the \
-             intermediates that lead to a root which clients know, and nothing else.",
+             intermediates up to a root that clients trust, and nothing else.",
             "certstore.nsf, TLS Credentials, Import TLS Credentials",
         ),
         Server::Caddy | Server::Unknown => (CHANGE, ""),

@@ -9,8 +9,8 @@ use tlsprof_common::{Role, WaitReason};
 pub(crate) static KIND: Kind = Kind {
     label: "pipe-wait",
     summary: "Handshakes wait for another process, through a pipe",
-    risk: "Random numbers must come from a source that the kernel seeds. What else came through \
-           the pipe, keys or a log, must be as safe where it goes then.",
+    risk: "Random numbers must come from a source that the kernel seeds. Anything else that went \
+           through the pipe, such as keys or a log, must be as well protected in its new place.",
     rules: &[(Role::Server, find)],
     remedy,
     calibration: None,
@@ -23,10 +23,10 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
 /// What comes or goes through the pipe is not known.
 fn remedy(_: Target) -> Advice {
     (
-        "See what the pipe is, and who is at its other end: `ls -l /proc/PID/fd`, `lsof -E`. A random \
-         source: let the TLS library seed itself from the kernel instead, see random-wait. A log: \
-         write it to a file, or log less in handshakes. A daemon for keys or sessions: find out why \
-         it is late.",
+        "Identify the pipe and the process at its other end: `ls -l /proc/PID/fd`, `lsof -E`. \
+         Random source: let the TLS library seed itself from the kernel, see random-wait. Log: \
+         write it to a file, or log less during handshakes. Daemon for keys or sessions: find out \
+         why it is slow.",
         "",
     )
 }

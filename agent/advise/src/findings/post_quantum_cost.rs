@@ -11,9 +11,9 @@ use tlsprof_common::units::{count, time};
 
 pub(crate) static KIND: Kind = Kind {
     label: "post-quantum-cost",
-    summary: "Nothing: a figure to decide by",
-    risk: "None for keeping it. Without it, traffic that is recorded today can be decrypted once \
-           a large enough quantum computer exists.",
+    summary: "Nothing: the CPU cost of post-quantum key exchange",
+    risk: "None from keeping it. Without it, traffic recorded today can be decrypted once a large \
+           enough quantum computer exists.",
     rules: &[(Role::Server, find)],
     remedy,
     calibration: Some(Work::PublicKeys),
@@ -39,12 +39,12 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
     let (from, to) = (Operation::KeyExchange(group), Operation::KeyExchange(plain));
     let present = in_steps(subject.account, from);
     let mut statements = vec![format!(
-        "{} handshakes used {group}, which withstands a quantum computer.",
+        "{} handshakes used {group}, which resists quantum computers.",
         count(tally.count)
     )];
     if let Some(present) = present {
         statements.push(format!(
-            "Cost of its key exchange: {} of CPU per handshake, {} of the service's CPU in all.",
+            "Cost of its key exchange: {} of CPU per handshake, {} of the service's CPU in total.",
             time(present.likely),
             subject.share_in_words(present.likely * tally.count as f64)
         ));
@@ -52,8 +52,8 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
     let prediction = match subject.costs.saved(subject.name, from, to) {
         Some((each, source)) => {
             let method = format!(
-                "This is what that protection costs beyond {} alone, measured in {}: no advice to do \
-                 without, it is worth it.",
+                "This is the cost of the protection compared with {} alone, measured in {}. It is \
+                 worth it: keep the group.",
                 in_words(plain),
                 source.words()
             );
@@ -85,10 +85,9 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
 }
 
 fn remedy(target: Target) -> Advice {
-    let change = "Keep it: it protects traffic that is recorded today against future quantum \
-                  computers, and is worth this cost. Keep X25519MLKEM768 first, \
-                  SecP384r1MLKEM1024 costs far more. To save CPU, let clients resume sessions and \
-                  keep connections open.";
+    let change = "Keep it: it protects traffic recorded today against future quantum computers, and \
+                  is worth this cost. Keep X25519MLKEM768 first: SecP384r1MLKEM1024 is far more \
+                  expensive. To save CPU, let clients resume sessions and keep connections open.";
     let (_, directive) = fast_first(Target {
         hybrid: Hybrid::Has,
         ..target

@@ -11,9 +11,9 @@ use tlsprof_ledger::ServiceAccount;
 
 pub(crate) static KIND: Kind = Kind {
     label: "process-per-connection",
-    summary: "A process started for each connection",
-    risk: "Processes keep connections apart in memory; threads and event loops do not. What was \
-           safe for one connection a process may not be for many.",
+    summary: "A process is started for each connection",
+    risk: "Processes isolate connections from each other; threads and event loops do not. Code that \
+           is safe with one connection per process may not be safe with many.",
     rules: &[(Role::Server, find)],
     remedy,
     calibration: None,
@@ -86,12 +86,12 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
 fn predict(subject: &Subject<'_>, range: Option<Range>) -> Option<Prediction> {
     let Some(range) = range else {
         return Some(Prediction::Unknown(
-            "what a process costs is known by CPU samples, and there are none".to_owned(),
+            "the cost of a process is known from CPU samples, and there are none".to_owned(),
         ));
     };
-    let method = "What it takes to fork, execute and end processes, to link programs and to map \
-                  their memory, and all that processes do before their first handshake, by samples. \
-                  At most, all that is no handshake and no socket call.";
+    let method = "Estimate from samples: CPU to fork, execute and end processes, to link programs \
+                  and map their memory, and of all work before their first handshake. Upper bound: \
+                  all CPU outside handshakes and socket calls.";
     subject.worth(range.likely).then(|| {
         Prediction::Saving(subject.saving(range, CostSource::ThisService, method.to_owned()))
     })
@@ -106,14 +106,14 @@ fn statements(subject: &Subject<'_>, opened: u64, range: Option<Range>) -> Vec<S
     );
     if processes.executed > 0 {
         statement.push_str(&format!(
-            ", of which {} loaded a program anew",
+            ", {} of which executed a new program",
             count(processes.executed.min(processes.forked))
         ));
     }
     statement.push('.');
     let each = range.map(|range| {
         format!(
-            "To have a process takes {} of CPU, {} of the service's CPU in all.",
+            "CPU per process: {}, {} of the service's CPU in total.",
             time(range.likely / processes.forked.max(1) as f64),
             subject.share_in_words(range.likely)
         )
@@ -124,7 +124,7 @@ fn statements(subject: &Subject<'_>, opened: u64, range: Option<Range>) -> Vec<S
 fn remedy(target: Target) -> Advice {
     match target.server {
         Server::Apache => (
-            "Let processes live on: 0 is no limit. Better, use the event MPM.",
+            "Keep processes alive (0 means no limit). Better: use the event MPM.",
             "MaxConnectionsPerChild 0",
         ),
         Server::Stunnel => (
@@ -132,9 +132,9 @@ fn remedy(target: Target) -> Advice {
             "accept = 443",
         ),
         _ => (
-            "Serve many connections by each process: threads, an event loop or a pool of processes. \
-             Under inetd or systemd, take a daemon of its own (Accept=no). Link the TLS library \
-             in instead of starting a program for it, and let sessions be resumed.",
+            "Serve many connections per process: with threads, an event loop or a pool of \
+             processes. Under inetd or systemd, run a daemon (Accept=no). Link the TLS library \
+             instead of starting a program for it, and let sessions be resumed.",
             "",
         ),
     }

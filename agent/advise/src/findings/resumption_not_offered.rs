@@ -10,8 +10,8 @@ use tlsprof_evidence::hello::Attempt;
 
 pub(crate) static KIND: Kind = Kind {
     label: "resumption-not-offered",
-    summary: "Nobody brings a session",
-    risk: "A resumed session lets a server, or who sees ticket reuse in TLS 1.2, link a client's \
+    summary: "Clients never offer a session for resumption",
+    risk: "Resumption lets the server (and, with TLS 1.2 tickets, an observer) link a client's \
            connections.",
     rules: &[(Role::Server, by_clients), (Role::Client, by_service)],
     remedy,
@@ -44,8 +44,8 @@ fn not_offered(subject: &Subject<'_>, role: Role) -> Option<Finding> {
     let saving = saved(subject, role, full);
     let bound = subject.worth(all_full(subject, role).cpu);
     let caveat = match role {
-        Role::Server => "a client that comes for the first time has no session to bring",
-        Role::Client => "a server that is connected to for the first time has given no session",
+        Role::Server => "new clients have no session to offer",
+        Role::Client => "a server has issued no session before the first connection",
     };
     let prediction = match saving {
         Some(saving) if subject.worth(saving.cpu.likely) => {
@@ -55,15 +55,15 @@ fn not_offered(subject: &Subject<'_>, role: Role) -> Option<Finding> {
         _ => return None,
     };
     let (who, title) = match role {
-        Role::Server => ("clients", "No client brings a session to resume"),
+        Role::Server => ("clients", "Clients never offer a session for resumption"),
         Role::Client => (
-            "of its own hellos",
-            "The service brings no session when it connects to other servers",
+            "of its own ClientHellos",
+            "The service never offers a session when it connects to other servers",
         ),
     };
     let statements = vec![format!(
-        "{} of {} {who} ({}) brought no session. Either the server gives none, or the clients \
-         come once, or drop it.",
+        "{} of {} {who} ({}) offered no session. Either the server issues none, or the clients \
+         connect once or discard it.",
         count(number),
         count(account.hellos.hellos),
         percent(share)
@@ -90,35 +90,36 @@ fn remedy(target: Target) -> Advice {
 const fn for_clients(server: Server) -> Advice {
     match server {
         Server::Nginx => (
-            "See that the server gives sessions. If it does, look at the clients: load generators, \
-             scripts and pools without a session cache never resume.",
+            "Make sure that the server issues sessions. If it does, check the clients: load \
+             generators, scripts and pools without a session cache never resume.",
             "ssl_session_cache shared:TLS:10m;\nssl_session_tickets on;",
         ),
         Server::Apache => (
-            "See that the server gives sessions. If it does, look at the clients: load generators, \
-             scripts and pools without a session cache never resume.",
+            "Make sure that the server issues sessions. If it does, check the clients: load \
+             generators, scripts and pools without a session cache never resume.",
             "SSLSessionCache shmcb:/run/apache2/ssl_scache(2097152)\nSSLSessionTickets on",
         ),
         Server::HaProxy => (
-            "Remove `no-tls-tickets` from bind lines, and see that the cache is not 0. Then look at \
-             the clients.",
+            "Remove `no-tls-tickets` from bind lines, and make sure that the cache size is not 0. \
+             Then check the clients.",
             "tune.ssl.cachesize 100000",
         ),
         Server::Envoy => (
-            "Do not disable resumption. Then look at the clients.",
+            "Do not disable resumption. Then check the clients.",
             "disable_stateless_session_resumption: false",
         ),
         Server::Domino => (
-            "See that the session cache is not 0 in notes.ini. Then look at the clients.",
+            "Make sure that the session cache is not 0 in notes.ini. Then check the clients.",
             "SSL_RESUMABLE_SESSIONS=5000",
         ),
         Server::Stunnel => (
-            "See that resumption is on. Then look at the clients.",
+            "Make sure that resumption is enabled. Then check the clients.",
             "sessionResume = yes",
         ),
         Server::NodeJs | Server::Caddy | Server::Unknown => (
-            "See that the server gives sessions: tickets or a session cache. If it does, look at \
-             the clients: load generators, scripts and pools without a session cache never resume.",
+            "Make sure that the server issues sessions: tickets or a session cache. If it does, \
+             check the clients: load generators, scripts and pools without a session cache never \
+             resume.",
             "",
         ),
     }
@@ -127,16 +128,16 @@ const fn for_clients(server: Server) -> Advice {
 const fn as_client(server: Server) -> Advice {
     match server {
         Server::Nginx => (
-            "Let nginx keep sessions of upstream servers, and better still their connections.",
+            "Let nginx keep upstream sessions or, better, upstream connections.",
             "proxy_ssl_session_reuse on;",
         ),
         Server::Apache => (
-            "mod_proxy keeps no sessions: keep its connections instead.",
+            "mod_proxy keeps no sessions: keep its connections open instead.",
             "ProxyPass \"/\" \"https://backend.example/\" enablereuse=on",
         ),
         Server::HaProxy => ("Remove `no-ssl-reuse` from the server line.", ""),
         Server::NodeJs => (
-            "Make all requests with one agent, which keeps connections and sessions.",
+            "Make all requests with one agent that keeps connections and sessions.",
             "new https.Agent({ keepAlive: true, maxCachedSessions: 100 })",
         ),
         Server::Envoy => (
@@ -144,12 +145,12 @@ const fn as_client(server: Server) -> Advice {
             "max_session_keys: 10",
         ),
         Server::Stunnel => (
-            "See that resumption is on in the client's section.",
+            "Make sure that resumption is enabled in the client's section.",
             "sessionResume = yes",
         ),
         Server::Domino | Server::Caddy | Server::Unknown => (
-            "Keep sessions of the servers that the service connects to, and better still the \
-             connections: most TLS libraries do so only for who sets a session before connecting.",
+            "Keep the sessions of upstream servers or, better, the connections: with most TLS \
+             libraries the application must set the session before it connects.",
             "",
         ),
     }

@@ -6,21 +6,20 @@ use super::Kind;
 use crate::costs::in_steps;
 use crate::groups::{P256, SLOW_HYBRID, X25519, fast_first, in_words, with_group};
 use crate::hybrid::X25519MLKEM768;
-use crate::subject::{Subject, Tally, whole};
+use crate::subject::{Subject, Tally, clients, whole};
 use crate::{
     CostSource, Evidence, Finding, Hybrid, Observed, Operation, Prediction, Range, Severity, Work,
 };
 use tlsprof_common::Role;
-use tlsprof_common::units::{count, percent, time};
+use tlsprof_common::units::{count, time};
 use tlsprof_ledger::Alternatives;
 
 pub(crate) static KIND: Kind = Kind {
     label: "slow-key-exchange",
-    summary: "A slow group, though clients offer a faster one",
-    risk: "None for security as long as X25519MLKEM768 stays in the list: without it, clients \
-           lose protection against future quantum computers. X25519 and P-256 give 128-bit \
-           security, like AES-128. Without the slow group, clients that offer nothing else are \
-           turned away.",
+    summary: "Slow group, although clients offer a faster one",
+    risk: "None for security as long as X25519MLKEM768 stays in the list: without it, clients lose \
+           protection against future quantum computers. X25519 and P-256 give 128-bit security, \
+           like AES-128. Without the slow group, clients that offer no other cannot connect.",
     rules: &[(Role::Server, find)],
     remedy: fast_first,
     calibration: Some(Work::PublicKeys),
@@ -151,7 +150,7 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
     }
     let prediction = predict(subject, &groups)?;
     let title = format!(
-        "Key exchange uses {}, though clients offer {}, which is faster",
+        "Key exchange uses {}, although clients offer {}, which is faster",
         in_words(first.group),
         in_words(first.faster())
     );
@@ -209,16 +208,7 @@ fn statement(subject: &Subject<'_>, slow: &Slow) -> String {
         .filter(|(number, _)| *number > 0)
         .map(|(_, group)| in_words(group))
         .collect();
-    let who = if offered == slow.offers.hellos {
-        format!("all {} clients whose ClientHello was read", count(offered))
-    } else {
-        format!(
-            "{} of {} clients whose ClientHello was read ({})",
-            count(offered),
-            count(slow.offers.hellos),
-            percent(offered as f64 / slow.offers.hellos as f64)
-        )
-    };
+    let who = clients(offered, slow.offers.hellos);
     let mut text = format!(
         "{} handshakes used {}; {who} offered {}.",
         count(slow.all.count),

@@ -8,9 +8,9 @@ use tlsprof_common::units::{count, rate};
 
 pub(crate) static KIND: Kind = Kind {
     label: "time-wait-build-up",
-    summary: "Many sockets in TIME_WAIT",
-    risk: "Never shorten TIME_WAIT by resets (SO_LINGER 0): late segments could end in another \
-           connection.",
+    summary: "Many sockets are in TIME_WAIT",
+    risk: "Never avoid TIME_WAIT by resetting connections (SO_LINGER 0): delayed segments could \
+           reach another connection.",
     rules: &[(Role::Server, find)],
     remedy,
     calibration: None,
@@ -30,12 +30,12 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
     }
     let per_second = rate(created, subject.setting.elapsed.as_secs_f64());
     let asked = subject.setting.client_closes;
-    let asked = asked.map(|asked| format!("The client asked for the close: {asked}."));
+    let asked = asked.map(|asked| format!("The client requested the close: {asked}."));
     let severity = asked.as_ref().map_or(Severity::Low, |_| Severity::Info);
     let mut statements: Vec<String> = asked.into_iter().collect();
     statements.push(format!(
-        "{} sockets stand in TIME_WAIT; {} were created ({per_second}), because the service \
-             closes first.",
+        "{} sockets are in TIME_WAIT; {} were created ({per_second}), because the service closes \
+         first.",
         count(standing),
         count(created),
     ));
@@ -57,8 +57,8 @@ fn remedy(target: Target) -> Advice {
     let (_, directive) = keep_alive_off::remedy(target);
     let (_, limit) = connections_closed_after_n_turns::remedy(target);
     (
-        "Let connections carry more requests, so that fewer are closed. TIME_WAIT itself is no \
-         fault: it is what a closed connection leaves for a minute with who closes first.",
+        "Let connections carry more requests, so that fewer are closed. TIME_WAIT itself is normal: \
+         the side that closes first keeps it for a minute.",
         if directive.is_empty() {
             limit
         } else {

@@ -8,7 +8,7 @@ use tlsprof_common::units::{count, percent, time};
 
 pub(crate) static KIND: Kind = Kind {
     label: "tls-is-not-the-bottleneck",
-    summary: "Nothing, as far as handshakes go",
+    summary: "Nothing: TLS handshakes use little CPU",
     risk: "None.",
     rules: &[(Role::Server, find)],
     remedy,
@@ -40,8 +40,8 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
     let evidence = Evidence {
         basis: subject.basis(Observed::Handshakes, completed.count),
         statements: vec![format!(
-            "{} handshakes took {} of {} of CPU ({}). No change to certificate, key exchange or \
-             resumption can save more than that. Encryption of data is not part of this figure.",
+            "{} handshakes used {} of {} of CPU ({}). No change to certificate, key exchange or \
+             resumption can save more. Encryption of data is not included.",
             count(completed.count),
             time(seconds),
             time(cpu),
@@ -63,8 +63,8 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
 
 fn remedy(_: Target) -> Advice {
     (
-        "Leave TLS as it is. Look at the application, at the encryption of data and at socket \
-         calls; `perf top` on the service shows where its CPU goes.",
+        "Leave TLS as it is. Look at the application, the encryption of data and socket calls; \
+         `perf top` on the service shows where its CPU goes.",
         "",
     )
 }

@@ -8,9 +8,9 @@ use tlsprof_common::Role;
 
 pub(crate) static KIND: Kind = Kind {
     label: "upstream-keep-alive-off",
-    summary: "The same toward a server behind",
-    risk: "The other server must allow as many idle connections, and must not close them just \
-           when a request comes: its idle time must be longer than the service's.",
+    summary: "The service opens a connection to an upstream server for each request",
+    risk: "The other server must allow as many idle connections, and its idle timeout must be \
+           longer than the service's: otherwise it closes connections just as requests arrive.",
     rules: &[(Role::Client, find)],
     remedy,
     calibration: None,
@@ -32,7 +32,7 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
     if !subject.worth(saving.cpu.likely) {
         return None;
     }
-    let caveat = "connections to many servers can be shared less".to_owned();
+    let caveat = "connections to many servers are harder to share".to_owned();
     let evidence = evidence(subject, (account, Role::Client), &spike, "one side");
     let title = "The service opens a connection to another server for each request".to_owned();
     let prediction = Prediction::AtMost(saving, caveat);
@@ -52,15 +52,15 @@ pub(super) fn remedy(target: Target) -> Advice {
              proxy_set_header Connection \"\";",
         ),
         Server::Apache => (
-            "Let mod_proxy keep its connections, and do not set proxy-nokeepalive.",
+            "Let mod_proxy reuse connections, and do not set proxy-nokeepalive.",
             "ProxyPass \"/\" \"https://backend.example/\" enablereuse=on",
         ),
         Server::HaProxy => (
-            "Remove `option http-server-close`, and let connections to servers be shared.",
+            "Remove `option http-server-close`, and let requests share connections to servers.",
             "option http-keep-alive\nhttp-reuse safe",
         ),
         Server::NodeJs => (
-            "Make all requests with one agent that keeps connections.",
+            "Make all requests with one agent that keeps connections open.",
             "new https.Agent({ keepAlive: true })",
         ),
         Server::Envoy => (
@@ -68,7 +68,7 @@ pub(super) fn remedy(target: Target) -> Advice {
             "",
         ),
         Server::Domino | Server::Stunnel | Server::Caddy | Server::Unknown => (
-            "Keep a pool of open connections to the other server instead of opening one for each \
+            "Use a pool of open connections to the upstream server instead of one connection per \
              request.",
             "",
         ),

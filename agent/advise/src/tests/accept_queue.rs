@@ -103,5 +103,5 @@ fn the_cause_is_the_queue_the_server_or_its_handshakes() {
     for _ in 0..500 {
         busy.record(SERVICE, &handshake("x25519", "rsa_2048", [100, 700]));
     }
-    assert!(said(busy).contains("TLS handshakes take 50.0% of its CPU"));
+    assert!(said(busy).contains("TLS handshakes use 50.0% of its CPU"));
 }

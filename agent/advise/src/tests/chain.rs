@@ -134,7 +134,7 @@ fn certificates_in_clear_are_counted() {
     assert!(finding.evidence.figures.contains(&("certificates", 1.0)));
     let text = finding.evidence.statements.join(" ");
     assert!(
-        text.contains("1 handshake up to TLS 1.2 showed 1.0 certificates"),
+        text.contains("1 handshake up to TLS 1.2 carried 1.0 certificates"),
         "{text}"
     );
 }

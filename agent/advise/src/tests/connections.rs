@@ -58,9 +58,9 @@ fn connections_closed_after_n_turns_predicts_for_each_limit() {
         .map(|variant| (variant.change.as_str(), variant.share.likely))
         .collect();
     let expected = [
-        ("10 requests a connection", 0.25),
-        ("40 requests a connection", 0.4375),
-        ("100 requests a connection", 0.475),
+        ("10 requests per connection", 0.25),
+        ("40 requests per connection", 0.4375),
+        ("100 requests per connection", 0.475),
     ];
     assert_eq!(shares.len(), expected.len());
     for ((change, share), (expected, value)) in shares.iter().zip(expected) {
@@ -152,7 +152,7 @@ fn a_server_is_not_blamed_for_what_the_load_tool_asked() {
     assert_eq!(finding.severity, Severity::Info);
     assert_eq!(finding.title, "Connections carry one request each");
     let first = &finding.evidence.statements[0];
-    assert_eq!(first, "The client asked for this: `ab` asks for the close.");
+    assert_eq!(first, "The client requested this: `ab` asks for the close.");
     assert_ne!(of(None).severity, Severity::Info);
 }
 

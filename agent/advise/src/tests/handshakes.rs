@@ -248,7 +248,7 @@ fn resumption_refused_takes_resumed_handshakes_where_there_are_some() {
     // 1,300 us less 300 us.
     assert!((likely_seconds(&finding) - 0.1).abs() < 1e-9);
     let method = &finding.prediction.saving().unwrap().method;
-    assert!(method.contains("less a resumed one"), "{method}");
+    assert!(method.contains("- resumed handshake"), "{method}");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn connections_without_tls_save_their_opening_and_closing() {
     let finding = closed_after_n(plain(500, 5, 100)).unwrap();
     assert!((likely_seconds(&finding) - 1.9).abs() < 1e-9);
     let saving = finding.prediction.saving().unwrap();
-    assert!(saving.method.starts_with("What the kernel takes"));
+    assert!(saving.method.starts_with("Estimate: kernel CPU"));
     assert!(saving.cpu.low < 1.9 && saving.cpu.high > 1.9);
     let shares: Vec<f64> = saving.variants.iter().map(|one| one.share.likely).collect();
     for (share, expected) in shares.iter().zip([0.1, 0.175, 0.19]) {
@@ -89,7 +89,7 @@ fn threads_of_connections_are_saved_with_them() {
     assert!((likely_seconds(&finding) - 2.0 * 0.99).abs() < 1e-9);
     let text = finding.evidence.statements.join(" ");
     assert!(
-        text.contains("4.00 ms of CPU") && text.contains("2.00 ms of it"),
+        text.contains(": 4.00 ms in") && text.contains("including 2.00 ms"),
         "{text}"
     );
     // One process for ten connections: nobody knows what for.
@@ -107,10 +107,7 @@ fn softirqs_are_named_and_not_in_the_saving() {
     let finding = closed_after_n(kept).unwrap();
     assert!((likely_seconds(&finding) - 1.9).abs() < 1e-9);
     let text = finding.evidence.statements.join(" ");
-    assert!(
-        text.contains("about 1.00 ms more outside of them"),
-        "{text}"
-    );
+    assert!(text.contains("about 1.00 ms in softirq"), "{text}");
 }
 
 fn fork(child: u32) -> ProcessEvent {

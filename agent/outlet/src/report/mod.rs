@@ -165,9 +165,9 @@ fn foot(report: &Report) -> Block {
         .any(|one| one.handshake_cpu_seconds() > 0.0)
     {
         notes.push(
-            "Source of handshakes, unless stated otherwise: probes in the TLS library. CPU time is \
-             measured, not sampled: off-CPU time is excluded, interrupts that hit the thread and the \
-             overhead of probes in handshakes are included."
+            "Handshakes come from probes in the TLS library, unless stated otherwise. CPU time is \
+             measured, not sampled: it excludes off-CPU time, and includes interrupts that hit the \
+             thread and the overhead of probes."
                 .to_owned(),
         );
     }

@@ -17,22 +17,22 @@ const PROPERTIES: [Property; 5] = [
     (
         "hosts",
         |report| report.host.hostname.clone(),
-        "a difference may be the machine's",
+        "the machine may cause a difference",
     ),
     (
         "numbers of CPUs",
         |report| report.host.cpus.to_string(),
-        "a difference may be the machine's",
+        "the machine may cause a difference",
     ),
     (
         "kernels",
         |report| report.host.kernel.clone(),
-        "a difference may be the kernel's",
+        "the kernel may cause a difference",
     ),
     (
         "versions of tlsprof",
         |report| report.tlsprof_version.clone(),
-        "they may count differently",
+        "versions may count differently",
     ),
     (
         "rates of CPU samples",
@@ -40,7 +40,7 @@ const PROPERTIES: [Property; 5] = [
             Some(period) => format!("one each {}", time(period)),
             None => "none".to_owned(),
         },
-        "their activities are not equally sure",
+        "the precision of activities differs",
     ),
 ];
 
@@ -50,8 +50,7 @@ pub fn of(groups: &[LabelledRuns]) -> Vec<String> {
     let differ = PROPERTIES.iter().filter_map(|(what, of, so)| {
         let values: BTreeSet<String> = runs().map(|run| of(&run.report)).collect();
         let list = || values.iter().cloned().collect::<Vec<_>>().join(", ");
-        (values.len() > 1)
-            .then(|| format!("The reports are of different {what} ({}): {so}.", list()))
+        (values.len() > 1).then(|| format!("The reports have different {what} ({}): {so}.", list()))
     });
     let failed = runs().filter_map(|run| {
         let status = run.report.command.as_ref()?.exit_status;
@@ -71,8 +70,7 @@ fn short(groups: &[LabelledRuns]) -> Option<String> {
         .collect();
     (!short.is_empty()).then(|| {
         format!(
-            "Less than {} were profiled for {}: what happens at the beginning and the end of a \
-             load weighs much.",
+            "Profiles shorter than {}: {}. The start and end of the load weigh heavily.",
             time(SHORT_SECONDS),
             short.join(", ")
         )
@@ -89,7 +87,7 @@ pub fn of_service(found: &[Vec<(&Report, &Service)>], labels: &[&str]) -> Vec<St
             .collect();
         for reason in reasons {
             all.push(format!(
-                "{label}: figures by request are not known: {reason}."
+                "{label}: figures per request are unknown: {reason}."
             ));
         }
     }
@@ -98,7 +96,8 @@ pub fn of_service(found: &[Vec<(&Report, &Service)>], labels: &[&str]) -> Vec<St
     if sources.len() > 1 {
         let sources: Vec<&str> = sources.into_iter().collect();
         all.push(format!(
-            "Its handshakes were seen by different means ({}): their CPU time may differ by a few percent for that.",
+            "Its handshakes come from different sources ({}): their CPU time may differ by a few \
+             percent for that reason alone.",
             sources.join(", ")
         ));
     }

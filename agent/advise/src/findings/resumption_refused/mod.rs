@@ -18,9 +18,10 @@ use tlsprof_evidence::hello::Attempt;
 
 pub(crate) static KIND: Kind = Kind {
     label: "resumption-refused",
-    summary: "Clients bring sessions, the server refuses them",
-    risk: "Who gets a ticket key can read the sessions of TLS 1.2 that it protects: change keys \
-           every day, keep them out of backups. Sessions take memory, about 1 KB each.",
+    summary: "Clients offer sessions, but the server refuses them",
+    risk: "Anyone who obtains a ticket key can decrypt the TLS 1.2 sessions that it protects: \
+           rotate keys daily and keep them out of backups. A cached session needs about 1 KB of \
+           memory.",
     rules: &[(Role::Server, find)],
     remedy: |target| remedy::refused(target.server),
     calibration: None,
@@ -59,7 +60,7 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
         statements,
         figures,
     };
-    let mut title = "Clients bring sessions to resume, and the server refuses them".to_owned();
+    let mut title = "Clients offer sessions for resumption, but the server refuses them".to_owned();
     if let Some(cause) = cause {
         title.push_str(": ");
         title.push_str(cause.words());
@@ -93,14 +94,14 @@ fn statements(by_means: &[(&str, u64)], offered: u64, full: Tally) -> Vec<String
         .collect();
     vec![
         format!(
-            "{} clients brought a session, and {} ({}) were refused: {}.",
+            "{} clients offered a session; {} ({}) were refused: {}.",
             count(offered),
             count(refused),
             percent(refused as f64 / offered as f64),
             means.join(", ")
         ),
         format!(
-            "Each paid for a full handshake, {} of CPU.",
+            "Each needed a full handshake, {} of CPU.",
             time(full.each())
         ),
     ]
@@ -108,7 +109,7 @@ fn statements(by_means: &[(&str, u64)], offered: u64, full: Tally) -> Vec<String
 
 fn means_in_words(means: &str) -> &str {
     match means {
-        "session_id" => "session id",
+        "session_id" => "session ID",
         "psk" => "TLS 1.3 ticket",
         "ticket" => "TLS 1.2 ticket",
         other => other,

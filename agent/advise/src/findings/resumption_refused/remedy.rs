@@ -19,16 +19,16 @@ pub(crate) const fn since(cause: Cause, server: Server) -> Advice {
 const fn off(server: Server) -> Advice {
     match server {
         Server::Nginx => (
-            "Switch the session cache and tickets on. Without a cache, which is the default, nginx \
-             gives session ids that it does not keep.",
+            "Enable the session cache and tickets. Without a cache, the default, nginx issues \
+             session IDs that it does not store.",
             "ssl_session_cache shared:TLS:10m;\nssl_session_tickets on;",
         ),
         Server::Apache => (
-            "Switch the session cache and tickets on.",
+            "Enable the session cache and tickets.",
             "SSLSessionCache shmcb:/run/apache2/ssl_scache(2097152)\nSSLSessionTickets on",
         ),
         Server::HaProxy => (
-            "Remove `no-tls-tickets` from bind lines, and see that the cache is not 0.",
+            "Remove `no-tls-tickets` from bind lines, and make sure that the cache size is not 0.",
             "tune.ssl.cachesize 100000",
         ),
         Server::Envoy => (
@@ -37,12 +37,12 @@ const fn off(server: Server) -> Advice {
              disable_stateful_session_resumption: false",
         ),
         Server::Domino => (
-            "See that the session cache is not 0 in notes.ini, then restart the HTTP task.",
+            "Make sure that the session cache is not 0 in notes.ini, then restart the HTTP task.",
             "SSL_RESUMABLE_SESSIONS=5000",
         ),
-        Server::Stunnel => ("Switch resumption on.", "sessionResume = yes"),
+        Server::Stunnel => ("Enable resumption.", "sessionResume = yes"),
         Server::NodeJs | Server::Caddy | Server::Unknown => {
-            ("Switch on the session cache and tickets.", "")
+            ("Enable the session cache and tickets.", "")
         }
     }
 }
@@ -50,11 +50,11 @@ const fn off(server: Server) -> Advice {
 const fn not_shared(server: Server) -> Advice {
     match server {
         Server::Nginx => (
-            "Share the session cache among the workers: `builtin` is one for each.",
+            "Share the session cache among the workers: `builtin` is one cache per worker.",
             "ssl_session_cache shared:TLS:10m;",
         ),
         Server::Apache => (
-            "Keep the session cache in memory that all processes share.",
+            "Keep the session cache in shared memory.",
             "SSLSessionCache shmcb:/run/apache2/ssl_scache(2097152)",
         ),
         Server::HaProxy => (
@@ -69,17 +69,17 @@ const fn not_shared(server: Server) -> Advice {
 const fn restarted(server: Server) -> Advice {
     match server {
         Server::Nginx => (
-            "Keep ticket keys in a file (`openssl rand 80`): nginx makes new ones when it is started \
-             or reloaded. A shared cache outlives a reload.",
+            "Keep ticket keys in a file (`openssl rand 80`): nginx generates new ones on start and \
+             reload. A shared cache survives a reload.",
             "ssl_session_ticket_key /etc/nginx/ticket.key;\nssl_session_cache shared:TLS:10m;",
         ),
         Server::Apache => (
-            "Keep ticket keys in a file (`openssl rand 48`): Apache makes new ones when it is started \
-             or reloaded.",
+            "Keep ticket keys in a file (`openssl rand 48`): Apache generates new ones on start and \
+             reload.",
             "SSLSessionTicketKeyFile /etc/apache2/ticket.key",
         ),
         Server::HaProxy => (
-            "Keep ticket keys in a file: HAProxy makes new ones when it is started or reloaded.",
+            "Keep ticket keys in a file: HAProxy generates new ones on start and reload.",
             "bind :443 ssl crt /etc/haproxy/site.pem tls-ticket-keys /etc/haproxy/ticket.keys",
         ),
         other => refused(other),
@@ -96,32 +96,31 @@ const fn other_service(server: Server) -> Advice {
 const fn time_out(server: Server) -> Advice {
     match server {
         Server::Nginx => (
-            "Let sessions live as long as clients stay away; the default is 5 minutes.",
+            "Let sessions live until clients return; the default is 5 minutes.",
             "ssl_session_timeout 1h;",
         ),
         Server::Apache => (
-            "Let sessions live as long as clients stay away; the default is 5 minutes.",
+            "Let sessions live until clients return; the default is 5 minutes.",
             "SSLSessionCacheTimeout 3600",
         ),
         Server::HaProxy => (
-            "Let sessions live as long as clients stay away; the default is 5 minutes.",
+            "Let sessions live until clients return; the default is 5 minutes.",
             "tune.ssl.lifetime 3600",
         ),
         Server::NodeJs => (
-            "Let sessions live as long as clients stay away; the default is 5 minutes.",
+            "Let sessions live until clients return; the default is 5 minutes.",
             "sessionTimeout: 3600",
         ),
         Server::Envoy => (
-            "Let sessions live as long as clients stay away, in the listener's \
-             DownstreamTlsContext.",
+            "Let sessions live until clients return, in the listener's DownstreamTlsContext.",
             "session_timeout: 3600s",
         ),
         Server::Stunnel => (
-            "Let sessions live as long as clients stay away; the default is 5 minutes.",
+            "Let sessions live until clients return; the default is 5 minutes.",
             "sessionCacheTimeout = 3600",
         ),
         Server::Domino | Server::Caddy | Server::Unknown => {
-            ("Let sessions live as long as clients stay away.", "")
+            ("Let sessions live until clients return.", "")
         }
     }
 }
@@ -129,19 +128,19 @@ const fn time_out(server: Server) -> Advice {
 const fn too_small(server: Server) -> Advice {
     match server {
         Server::Nginx => (
-            "Make the session cache larger: 1 MB holds about 4,000 sessions. With tickets the server \
-             need not keep any.",
+            "Enlarge the session cache: 1 MB holds about 4,000 sessions. With tickets the server \
+             does not store any.",
             "ssl_session_cache shared:TLS:50m;\nssl_session_tickets on;",
         ),
         Server::Apache => (
-            "Make the session cache larger. With tickets the server need not keep any.",
+            "Enlarge the session cache. With tickets the server does not store any.",
             "SSLSessionCache shmcb:/run/apache2/ssl_scache(8388608)\nSSLSessionTickets on",
         ),
         Server::HaProxy => (
-            "Make the session cache larger. With tickets the server need not keep any.",
+            "Enlarge the session cache. With tickets the server does not store any.",
             "tune.ssl.cachesize 100000",
         ),
-        Server::Stunnel => ("Make the session cache larger.", "sessionCacheSize = 10000"),
+        Server::Stunnel => ("Enlarge the session cache.", "sessionCacheSize = 10000"),
         other => refused(other),
     }
 }
@@ -149,31 +148,31 @@ const fn too_small(server: Server) -> Advice {
 pub(super) const fn refused(server: Server) -> Advice {
     match server {
         Server::Nginx => (
-            "Share the session cache among the workers, make it large enough (1 MB holds about 4,000 \
-             sessions) and keep tickets on. Several hosts need the same ticket keys.",
+            "Share the session cache among the workers, make it large enough (1 MB holds about \
+             4,000 sessions) and keep tickets enabled. Several hosts need the same ticket keys.",
             "ssl_session_cache shared:TLS:10m;\n\
              ssl_session_timeout 1h;\n\
              ssl_session_tickets on;\n\
              # several hosts: ssl_session_ticket_key /etc/nginx/ticket.key;",
         ),
         Server::Apache => (
-            "Keep the session cache in shared memory, longer than clients stay away, and tickets \
-             on. Several hosts need the same ticket keys.",
+            "Keep the session cache in shared memory, with a timeout longer than clients stay away, \
+             and enable tickets. Several hosts need the same ticket keys.",
             "SSLSessionCache shmcb:/run/apache2/ssl_scache(2097152)\n\
              SSLSessionCacheTimeout 3600\n\
              SSLSessionTickets on\n\
              # several hosts: SSLSessionTicketKeyFile /etc/apache2/ticket.key",
         ),
         Server::HaProxy => (
-            "Make the session cache larger and longer, and remove `no-tls-tickets`. Several hosts \
-             need the same ticket keys.",
+            "Raise the size and lifetime of the session cache, and remove `no-tls-tickets`. Several \
+             hosts need the same ticket keys.",
             "tune.ssl.cachesize 100000\n\
              tune.ssl.lifetime 3600\n\
              # several hosts: bind ... tls-ticket-keys /etc/haproxy/ticket.keys",
         ),
         Server::NodeJs => (
-            "Processes and hosts that share an address need the same ticket keys: only the workers \
-             of one cluster get them by themselves. Change them in all at once.",
+            "Processes and hosts behind one address need the same ticket keys: only the workers of \
+             one cluster share them automatically. Rotate them everywhere at once.",
             "server.setTicketKeys(sharedKeys)  // 48 bytes, the same everywhere",
         ),
         Server::Envoy => (
@@ -188,12 +187,12 @@ pub(super) const fn refused(server: Server) -> Advice {
             "SSL_RESUMABLE_SESSIONS=5000",
         ),
         Server::Stunnel => (
-            "Make the session cache larger and longer, and resumption on.",
+            "Raise the size and timeout of the session cache, and enable resumption.",
             "sessionResume = yes\nsessionCacheSize = 10000\nsessionCacheTimeout = 3600",
         ),
         Server::Caddy | Server::Unknown => (
-            "Switch on the session cache and tickets; share cache and ticket keys among processes \
-             and hosts; let sessions live as long as clients stay away.",
+            "Enable the session cache and tickets; share cache and ticket keys among processes and \
+             hosts; let sessions live until clients return.",
             "",
         ),
     }
