@@ -155,8 +155,8 @@ fn matrix(
     let table = Table::new(caption)
         .words("report")
         .number(headline.title.clone())
-        .interval("95% range")
-        .titled("95% range, from zero")
+        .interval("95% CI")
+        .titled("95% CI, from zero")
         .optional()
         .number("against first");
     let table = beside

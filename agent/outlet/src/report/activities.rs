@@ -39,9 +39,9 @@ pub(super) fn activities(service: &Service) -> Option<Block> {
     let mut table = Table::new(format!("CPU time by activity, from {number}"))
         .words("activity")
         .number("share")
-        .bar("share, drawn; line: 95% range")
+        .bar("share, drawn; line: 95% CI")
         .numbers(["CPU", "user", "system"])
-        .number("95% range")
+        .number("95% CI")
         .optional();
     for row in &rows {
         let shade = shade(row.activity);
@@ -184,7 +184,7 @@ pub(super) fn unit_costs(service: &Service) -> Option<Block> {
     let mut table = Table::new("CPU time from samples, divided by exact counts")
         .words("one")
         .number("CPU")
-        .interval("95% range")
+        .interval("95% CI")
         .number("samples")
         .number("of");
     for cost in &service.unit_costs {

@@ -212,7 +212,7 @@ pub(super) fn mix(service: &Service, caption: &'static str, completed: bool) -> 
         .words("key exchange")
         .words("signature")
         .words("resumption")
-        .numbers(["count", "CPU each", "share"])
+        .numbers(["count", "CPU mean", "share"])
         .words("version")
         .optional()
         .words("cipher")

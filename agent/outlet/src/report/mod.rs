@@ -135,7 +135,7 @@ fn overview(report: &Report) -> Block {
     }
     let mut table = Table::new("Handshakes of each service, and their share of its CPU")
         .words("service")
-        .numbers(["CPU", "handshakes", "their CPU", "share"])
+        .numbers(["CPU", "handshakes", "handshake CPU", "share"])
         .bar("share, drawn")
         .fold(OVERVIEW);
     let mut shown = 0..;

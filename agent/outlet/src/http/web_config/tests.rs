@@ -246,7 +246,7 @@ fn tls_that_cannot_be_is_refused_by_name() {
     );
     let only_13 = "max_version: TLS12\n  cipher_suites: [TLS_AES_128_GCM_SHA256]";
     let said = error(&format!("{PAIR}  {only_13}\n"));
-    let begin = "web.yml:1: tls_server_config: these settings do not go together";
+    let begin = "web.yml:1: tls_server_config: these settings conflict";
     assert!(said.starts_with(begin), "{said}");
 }
 

@@ -169,7 +169,7 @@ impl Page<'_> {
                 Paint::Bold,
             ),
             self.with_past(
-                "  their CPU",
+                "  CPU time",
                 &format!("{:.2} cores", rates.handshake_cores),
                 &self.past.rates(&cost),
             ),
