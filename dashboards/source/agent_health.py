@@ -15,7 +15,8 @@ NO_AGENT = (
     " says what does not work."
 )
 NO_SAMPLES = (
-    "No service used CPU time, or no samples are taken: `tlsprof doctor` on the host says why (cpu_samples)."
+    "No service used CPU time, or CPU samples are unavailable: run `tlsprof doctor` on the host"
+    " (cpu_samples)."
 )
 
 
@@ -30,7 +31,7 @@ def _summary() -> Row:
             figure(
                 "Agents up",
                 Text(
-                    "Agents that the last scrape reached.", "All of them.", "See the table below.", NO_AGENT
+                    "Agents reached by the last scrape.", "All of them.", "See the table below.", NO_AGENT
                 ),
                 NUMBER,
                 Query(f"sum({up})", "Agents up"),
@@ -39,7 +40,7 @@ def _summary() -> Row:
             figure(
                 "Agents down",
                 Text(
-                    "Agents that the last scrape did not reach.",
+                    "Agents not reached by the last scrape.",
                     "0.",
                     "docs/alerts/TlsprofAgentDown.md.",
                     NO_AGENT,
@@ -50,21 +51,21 @@ def _summary() -> Row:
                 decimals=0,
             ),
             figure(
-                "Cost on the services",
+                "Overhead on the services",
                 Text(
-                    "Estimated share of the profiled services' CPU time that profiling takes, all hosts.",
+                    "Estimated overhead as a share of the profiled services' CPU time, all hosts.",
                     "Below 1%.",
                     "docs/alerts/TlsprofOverBudget.md.",
                     NO_AGENT,
                 ),
                 SHARE,
-                Query(cost, "Cost on the services"),
+                Query(cost, "Overhead on the services"),
                 limits=thresholds.TARGET_COST,
             ),
             figure(
                 "Lost",
                 Text(
-                    "Records and calls lost a second, all hosts, without what leaves counts whole.",
+                    "Records and calls lost per second, all hosts, except losses that do not affect counts.",
                     "0.",
                     "docs/alerts/TlsprofLosesData.md.",
                     NO_AGENT,
@@ -78,7 +79,7 @@ def _summary() -> Row:
                 Text(
                     "Capabilities that work only in part, summed over hosts.",
                     "0. A host with an older kernel has some for good.",
-                    "`tlsprof doctor` on the host gives the reason.",
+                    "`tlsprof doctor` on the host shows the reason.",
                     NO_AGENT,
                 ),
                 NUMBER,
@@ -89,7 +90,7 @@ def _summary() -> Row:
             figure(
                 "Services",
                 Text(
-                    "Running services that the agents know, all hosts.",
+                    "Running services known to the agents, all hosts.",
                     "As many as you run.",
                     "`tlsprof list` on the host shows them. Beyond limits.services (200) they count as"
                     " `other`.",
@@ -109,10 +110,10 @@ def _cost() -> Row:
         "What profiling costs",
         [
             course(
-                "Estimated cost on the services",
+                "Estimated overhead on the services",
                 Text(
-                    "Share of the services' CPU time: hits of probes times the cost of one hit on this"
-                    " machine, and the time in BPF programs.",
+                    "Share of the services' CPU time: probe hits x the cost of one hit on this machine,"
+                    " plus the time in BPF programs.",
                     "Below 1%. The agent takes step probes off before it goes above agent.budget.",
                     'profile.steps = "off", or profile.library = "off" for hosts with very many handshakes.',
                     NO_AGENT,
@@ -122,11 +123,11 @@ def _cost() -> Row:
                 limits=thresholds.TARGET_COST,
             ),
             course(
-                "CPU of the agent itself",
+                "CPU of the agent",
                 Text(
                     "CPU time of the agent's process, as a share of one core.",
                     "Below 5%.",
-                    "Grows with handshakes and with processes that start and end. A rise without those is a"
+                    "Grows with handshakes and with process starts and exits. A rise without those is a"
                     " defect: report it.",
                     NO_AGENT,
                 ),
@@ -137,9 +138,9 @@ def _cost() -> Row:
             course(
                 "Time in BPF programs",
                 Text(
-                    "Time inside the agent's BPF programs, spent by the profiled services, as a share of one"
+                    "Time that the profiled services spend in the agent's BPF programs, as a share of one"
                     " core.",
-                    "Small beside the CPU time of the services, and in step with their load.",
+                    "Small compared with the CPU time of the services, and proportional to their load.",
                     "See runs beside: dearer runs or more of them.",
                     NO_AGENT,
                 ),
@@ -150,9 +151,9 @@ def _cost() -> Row:
             course(
                 "Runs and probe hits",
                 Text(
-                    "Runs of BPF programs, and hits of probes in services, a second.",
+                    "BPF program runs and probe hits in services, per second.",
                     "Follows handshakes and socket calls.",
-                    "Many more runs than socket calls: the way to see socket calls is the dearest"
+                    "Many more runs than socket calls: the hook on socket calls is the most expensive"
                     " (raw_syscalls); see capabilities.",
                     NO_AGENT,
                 ),
@@ -166,8 +167,7 @@ def _cost() -> Row:
                 Text(
                     "Resident memory of the agent's process.",
                     "Flat after the first minutes, some tens of MB.",
-                    "limits.services and limits.label_sets bound it. Growth without end is a defect:"
-                    " report it.",
+                    "limits.services and limits.label_sets bound it. Unbounded growth is a bug: report it.",
                     NO_AGENT,
                 ),
                 BYTES,
@@ -177,10 +177,10 @@ def _cost() -> Row:
             course(
                 "Step probes attached",
                 Text(
-                    "Share of the time in which the probes of public-key steps are attached.",
+                    "Share of time in which the probes of public-key steps are attached.",
                     "1.",
-                    "Below 1 the budget was passed: steps and kinds of resumption are told for that share of"
-                    " handshakes only. Raise agent.budget if that matters.",
+                    "Below 1 the budget was exceeded: steps and kinds of resumption are reported for that"
+                    " share of handshakes only. Raise agent.budget if that matters.",
                     NO_AGENT,
                 ),
                 SHARE,
@@ -195,8 +195,9 @@ def _cost() -> Row:
                 "Profiled images",
                 Text(
                     "Executable files, programs and libraries, that have probes.",
-                    "At least one where a known TLS library is in use.",
-                    "0 on a host with TLS servers: figures come from socket calls. `tlsprof list` says why.",
+                    "At least one if a supported TLS library is in use.",
+                    "0 on a host with TLS servers: figures come from socket calls. `tlsprof list` shows"
+                    " why.",
                     NO_AGENT,
                 ),
                 NUMBER,
@@ -216,9 +217,8 @@ def _losses() -> Row:
             course(
                 "Lost, by reason",
                 Text(
-                    "Records and calls lost a second. began_before_attach and hello_*"
-                    " leave counts whole.",
-                    "All zero, but for a moment after the agent's start.",
+                    "Records and calls lost per second. began_before_attach and hello_* leave counts whole.",
+                    "All zero, except briefly after the agent's start.",
                     "handshake_table_full: raise limits.handshakes_in_progress. event_ring_full: the agent"
                     " gets too little CPU.",
                     NO_AGENT,
@@ -229,11 +229,11 @@ def _losses() -> Row:
                 size=(8, 8),
             ),
             course(
-                "Time of a scrape",
+                "Scrape duration",
                 Text(
-                    "How long Prometheus took to scrape the agent.",
+                    "Time that Prometheus needed to scrape the agent.",
                     "Below 0.1 s.",
-                    "Above that the host is full, or there are very many services.",
+                    "Above that, the host is overloaded, or there are very many services.",
                     NO_AGENT,
                 ),
                 SECONDS,
@@ -243,8 +243,8 @@ def _losses() -> Row:
             course(
                 "Series of an agent",
                 Text(
-                    "Samples that a scrape of the agent brings; a native histogram counts as one.",
-                    "Some hundred for each service. docs/fleet.md works out what that means for a fleet.",
+                    "Samples per scrape of the agent; a native histogram counts as one.",
+                    "Some hundred per service. docs/fleet.md has the numbers for a fleet.",
                     "limits.label_sets and limits.services bound it.",
                     NO_AGENT,
                 ),
@@ -264,10 +264,10 @@ def _samples() -> Row:
             course(
                 "CPU time without a sample",
                 Text(
-                    "How far the activities are from what the kernel accounts, over the last minute; mean"
-                    " of the host's services, weighted by their CPU time.",
+                    "Deviation of the sum of activities from the kernel's accounting over the last minute;"
+                    " mean of the host's services, weighted by CPU time.",
                     "Below 5%.",
-                    "`tlsprof doctor` on the host (cpu_samples). Shares by activity are off by as much.",
+                    "`tlsprof doctor` on the host (cpu_samples). Shares by activity are off by that much.",
                     NO_SAMPLES,
                 ),
                 SHARE,
@@ -278,8 +278,8 @@ def _samples() -> Row:
             course(
                 "Sampled",
                 Text(
-                    "What samples stand for, as a share of what the kernel accounts, over the last minute;"
-                    " mean of the host's services, weighted by their CPU time.",
+                    "CPU time covered by samples, as a share of the kernel's accounting over the last"
+                    " minute; mean of the host's services, weighted by CPU time.",
                     "Around 100%.",
                     "Below: samples are lost, see losses. Above: services with very short processes, of which"
                     " the kernel does not account all.",
@@ -304,8 +304,8 @@ def _hosts() -> Row:
                 "Agents",
                 Text(
                     "Agents that are or were scraped, with their version.",
-                    "One version, 1 in the column Up.",
-                    "An old version: update it. Not in the list at all: Prometheus does not know the host.",
+                    "One version, and 1 in the column Up.",
+                    "Old version: update it. Missing row: Prometheus does not scrape the host.",
                     NO_AGENT,
                 ),
                 {"cluster": "Cluster", "instance": "Host", "version": "Version"},
@@ -318,8 +318,8 @@ def _hosts() -> Row:
                 "Capabilities",
                 Text(
                     "What works on which host: each capability in its present state.",
-                    "available. Of the three ways to see socket calls (socket_calls_*) one is enough.",
-                    "`tlsprof doctor` on the host gives the reason, and what helps.",
+                    "available. One of the three hooks on socket calls (socket_calls_*) is enough.",
+                    "`tlsprof doctor` on the host shows the reason and the remedy.",
                     NO_AGENT,
                 ),
                 {"instance": "Host", "capability": "Capability", "state": "State"},
@@ -336,6 +336,6 @@ def make() -> Dashboard:
     return build(
         UID,
         "Agent health",
-        "What the agents cost, what they lose, and what works on which host.",
+        "Overhead, lost data and capabilities of the agents.",
         [_summary(), _cost(), _losses(), _samples(), _hosts()],
     )

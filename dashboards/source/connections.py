@@ -22,13 +22,19 @@ from .queries import Source, or_zero, ratio, total
 UID = "tlsprof-connections"
 ALL = Source()
 
-NO_CONNECTION = "No connection of these services ended in this time: turns and bytes are counted at the end."
-NO_TRAFFIC = "No connection of these services was opened or closed in this time."
+NO_CONNECTION = (
+    "No connection of these services ended in this time range: turns and bytes are counted at"
+    " the end."
+)
+NO_TRAFFIC = "No connection of these services was opened or closed in this time range."
 NO_TIME_WAIT = "None of these services has closed a connection since its agent started."
-NO_PORTS = "None of these services connects to anything: ephemeral ports are those of clients and proxies."
-NO_QUEUE = "None of these services listens, or its host does not let queues be read: see `tlsprof doctor`."
+NO_PORTS = "None of these services opens connections: only clients and proxies use ephemeral ports."
+NO_QUEUE = (
+    "None of these services listens, or its host does not allow reading queues: run `tlsprof"
+    " doctor`."
+)
 NO_ACCEPT = (
-    "No connection was accepted, or the kernel does not let accept be seen: `tlsprof doctor` says why"
+    "No connection was accepted, or the kernel does not allow observing accept: run `tlsprof doctor`"
     " (accept_wait)."
 )
 ACCEPT_WAIT = "tlsprof_accept_wait_seconds"
@@ -46,11 +52,11 @@ def _turns() -> Row:
             course(
                 "Requests per connection by service",
                 Text(
-                    "Mean turns (a request and its answer) on connections of servers that ended.",
-                    "Above 5, and as many as clients like to send.",
+                    "Mean turns (a request and its answer) per server connection that ended.",
+                    "Above 5, limited only by clients.",
                     "Exactly N for most connections: the server closes after N requests; raise its limit"
-                    " (nginx keepalive_requests, Apache MaxKeepAliveRequests, Domino maximum requests over a"
-                    " single connection). 1: keep-alive is off, or clients do not use it.",
+                    " (nginx keepalive_requests, Apache MaxKeepAliveRequests, Domino maximum requests over"
+                    " a single connection). 1: keep-alive is disabled, or clients do not use it.",
                     NO_CONNECTION,
                 ),
                 NUMBER,
@@ -60,9 +66,9 @@ def _turns() -> Row:
             heat_map(
                 "Distribution of requests per connection",
                 Text(
-                    "How many connections ended with how many turns, as server.",
-                    "Spread out: clients decide when to leave.",
-                    "One sharp line: a limit of the server ends connections. Read its value at the line.",
+                    "Number of connections by turns when they ended, as server.",
+                    "Spread out: clients decide when to close.",
+                    "A sharp line: a server limit ends connections. The line shows its value.",
                     NO_CONNECTION,
                 ),
                 NUMBER,
@@ -84,10 +90,10 @@ def _life() -> Row:
             course(
                 "Opened",
                 Text(
-                    "Connections opened a second, as server and as client.",
-                    "Far below the requests a second.",
-                    "As client near the server's requests: a proxy opens one to its upstream for each"
-                    " request; turn on keep-alive there (nginx: keepalive in upstream).",
+                    "Connections opened per second, as server and as client.",
+                    "Far below the request rate.",
+                    "As client near the server's request rate: a proxy opens an upstream connection for"
+                    " each request; enable keep-alive there (nginx: keepalive in upstream).",
                     NO_TRAFFIC,
                 ),
                 PER_SECOND,
@@ -96,11 +102,11 @@ def _life() -> Row:
             course(
                 "Closed, by who closed first",
                 Text(
-                    "Connections closed a second. `local`: the service closed first, and mostly keeps the"
-                    " TIME_WAIT socket.",
-                    "For servers mostly `remote`: the client leaves when it is done.",
-                    "Servers with `local`: limits or time-outs of keep-alive are low. `timeout`: peers"
-                    " vanished.",
+                    "Connections closed per second. `local`: the service closed first, and usually keeps"
+                    " the TIME_WAIT socket.",
+                    "Mostly `remote` for servers: clients close when they are done.",
+                    "Servers with `local`: keep-alive limits or timeouts are low. `timeout`: peers"
+                    " disappeared.",
                     NO_TRAFFIC,
                 ),
                 PER_SECOND,
@@ -109,10 +115,10 @@ def _life() -> Row:
             course(
                 "Ended by reset",
                 Text(
-                    "Connections that ended by RST, by who closed first, a second.",
-                    "Few. Load generators and clients that close with unread data make some.",
+                    "Connections that ended with an RST per second, by the side that closed first.",
+                    "Few. Load generators and clients that close with unread data cause some.",
                     "Many from `local`: the server closes with unread requests, and clients may lose"
-                    " answers.",
+                    " responses.",
                     NO_TRAFFIC,
                 ),
                 PER_SECOND,
@@ -120,12 +126,12 @@ def _life() -> Row:
                 size=(8, 8),
             ),
             course(
-                "Life of a connection",
+                "Lifetime of connections",
                 Text(
-                    "Time from the TCP handshake to the end of the socket, of connections of servers that"
+                    "Time from the TCP handshake to the end of the socket, for server connections that"
                     " ended.",
                     "Much longer than a request.",
-                    "Near the keep-alive time-out: raise it if clients come back later than that.",
+                    "Near the keep-alive timeout: raise it if clients return later than that.",
                     NO_CONNECTION,
                 ),
                 SECONDS,
@@ -136,11 +142,10 @@ def _life() -> Row:
             course(
                 "Payload",
                 Text(
-                    "Bytes a second of connections that ended, as TCP carried them. Those of a long"
-                    " connection come all at its end.",
-                    "Follows the requests.",
-                    "Many connections with few bytes each: what is spent on them is mostly opening and"
-                    " closing.",
+                    "Bytes per second of connections that ended, as carried by TCP. The bytes of a long"
+                    " connection appear at its end.",
+                    "Follows the request rate.",
+                    "Many connections with few bytes each: most of their cost is opening and closing.",
                     NO_CONNECTION,
                 ),
                 BYTES_PER_SECOND,
@@ -161,11 +166,10 @@ def _time_wait() -> Row:
             course(
                 "TIME_WAIT created",
                 Text(
-                    "TIME_WAIT sockets that connections left on this side, a second: on the side that closes"
-                    " first.",
-                    "A small part of the connections of a server.",
+                    "TIME_WAIT sockets created per second, on the side that closes first.",
+                    "A small fraction of a server's connections.",
                     "As server: let clients close (longer keep-alive). As client: keep connections to the"
-                    " upstream.",
+                    " upstream open.",
                     NO_TIME_WAIT,
                 ),
                 PER_SECOND,
@@ -173,12 +177,12 @@ def _time_wait() -> Row:
                 size=(8, 8),
             ),
             course(
-                "TIME_WAIT standing by service",
+                "TIME_WAIT sockets by service",
                 Text(
-                    "TIME_WAIT sockets that stand; each does so for 60 s, a constant of Linux.",
-                    "Some thousands do not matter to a server. TlsprofTimeWaitPilesUp fires at 20,000.",
-                    "Do not shorten or recycle them (tcp_tw_recycle broke clients behind NAT and is gone):"
-                    " make fewer.",
+                    "TIME_WAIT sockets present; each lasts 60 s, a constant of Linux.",
+                    "Some thousands are harmless for a server. TlsprofTimeWaitPilesUp fires at 20,000.",
+                    "Do not shorten or recycle TIME_WAIT (tcp_tw_recycle broke clients behind NAT and was"
+                    " removed): close fewer connections.",
                     NO_TIME_WAIT,
                 ),
                 NUMBER,
@@ -188,10 +192,10 @@ def _time_wait() -> Row:
             course(
                 "Ephemeral ports to the busiest endpoint",
                 Text(
-                    "Share of the ephemeral ports that connections to one remote endpoint take up, open or in"
-                    " TIME_WAIT; the largest by service.",
+                    "Highest share of ephemeral ports used by connections to one remote endpoint, including"
+                    " TIME_WAIT, by service.",
                     "Below 50%.",
-                    "Keep connections to the upstream, add upstream addresses, or widen"
+                    "Keep connections to the upstream open, add upstream addresses, or widen"
                     " net.ipv4.ip_local_port_range.",
                     NO_PORTS,
                 ),
@@ -214,11 +218,11 @@ def _queue() -> Row:
             course(
                 "Accept-queue overflows",
                 Text(
-                    "Packets of clients a second that the kernel dropped because the service did not accept"
-                    " fast enough. A client makes several: it tries again.",
+                    "Client packets dropped by the kernel per second, because the service did not accept"
+                    " fast enough. A client that retries causes several.",
                     "Zero.",
-                    "The service is out of CPU or its workers block; a longer backlog (nginx: listen backlog,"
-                    " net.core.somaxconn) helps with bursts only.",
+                    "The service lacks CPU or its workers block; a longer backlog (nginx: listen backlog,"
+                    " net.core.somaxconn) helps only with bursts.",
                     NO_QUEUE,
                 ),
                 PER_SECOND,
@@ -227,11 +231,11 @@ def _queue() -> Row:
                 size=(8, 8),
             ),
             course(
-                "Accept queue, how full",
+                "Accept queue utilization",
                 Text(
-                    "Connections that wait in the fullest queue of a service, as a share of how many may.",
-                    "Near zero: they are accepted at once.",
-                    "Above half, bursts overflow it: more workers, or a longer backlog.",
+                    "Length of a service's fullest accept queue, as a share of its limit.",
+                    "Near zero: connections are accepted at once.",
+                    "Above half, bursts overflow it: add workers, or raise the backlog.",
                     NO_QUEUE,
                 ),
                 SHARE,
@@ -239,12 +243,11 @@ def _queue() -> Row:
                 size=(8, 8),
             ),
             course(
-                "Wait to be accepted",
+                "Accept wait",
                 Text(
-                    "Time of a connection from its opening to accept, 99% quantile by service. Clients feel"
-                    " it on top of all else.",
+                    "Time from opening to accept, p99 by service. It adds to the latency of clients.",
                     "Below a millisecond.",
-                    "As for a queue that fills: CPU and workers first, then the backlog.",
+                    "As for queue utilization: CPU and workers first, then the backlog.",
                     NO_ACCEPT,
                 ),
                 SECONDS,
@@ -264,7 +267,7 @@ def _summary() -> Row:
             figure(
                 "Requests per connection",
                 Text(
-                    "Mean over all connections of servers that ended.",
+                    "Mean over all server connections that ended.",
                     "Above 5.",
                     "See who closes, and the distribution below.",
                     NO_CONNECTION,
@@ -277,9 +280,9 @@ def _summary() -> Row:
             figure(
                 "Closed by the server",
                 Text(
-                    "Share of the connections of servers that the server closed first.",
+                    "Share of server connections that the server closed first.",
                     "Low: clients close when they are done.",
-                    "High with few requests per connection: raise the limits of keep-alive.",
+                    "High with few requests per connection: raise the keep-alive limits.",
                     NO_TRAFFIC,
                 ),
                 SHARE,
@@ -287,9 +290,9 @@ def _summary() -> Row:
                 size=(6, 4),
             ),
             figure(
-                "TIME_WAIT standing",
+                "TIME_WAIT sockets",
                 Text(
-                    "TIME_WAIT sockets of the selected services now.",
+                    "Current TIME_WAIT sockets of the selected services.",
                     "Some thousands on a busy host.",
                     "See by service below.",
                     NO_TIME_WAIT,
@@ -299,12 +302,11 @@ def _summary() -> Row:
                 size=(6, 4),
             ),
             figure(
-                "Ephemeral ports, largest use",
+                "Ephemeral ports, highest use",
                 Text(
-                    "The largest share of ephemeral ports that any selected service takes toward one"
-                    " endpoint.",
+                    "Highest share of ephemeral ports that any selected service uses toward one endpoint.",
                     "Below 50%.",
-                    "Keep connections to that upstream.",
+                    "Keep connections to that upstream open.",
                     NO_PORTS,
                 ),
                 SHARE,

@@ -73,7 +73,7 @@ def service_variable() -> dashboard.QueryVariable:
 
 
 def _service() -> dashboard.QueryVariable:
-    text = "Services that the agents know, by systemd unit, container or executable."
+    text = "Services known to the agents, by systemd unit, container or executable."
     return _variable("service_name", "Service", SERVICES, ", ".join(HOSTS), text)
 
 

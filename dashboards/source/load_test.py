@@ -27,8 +27,8 @@ THEN = NOW.before(BEFORE)
 WHOLE = Source(window="$__range")
 WHOLE_THEN = WHOLE.before(BEFORE)
 
-NO_LOAD = "No request was answered in this time: requests are counted when their connection ends."
-NO_HANDSHAKE = "No handshake was completed in this time."
+NO_LOAD = "No request was answered in this time range: requests are counted when their connection ends."
+NO_HANDSHAKE = "No handshake was completed in this time range."
 OFFSETS = ["1m", "5m", "10m", "15m", "30m", "1h", "2h", "6h", "12h", "1d", "7d"]
 
 
@@ -36,7 +36,7 @@ def _before_variable() -> dashboard.CustomVariable:
     return (
         dashboard.CustomVariable("before")
         .label("Compare with")
-        .description("How much earlier the window lies that the selected one is compared with.")
+        .description("Offset of the earlier window that the selected one is compared with.")
         .values(", ".join(OFFSETS))
         .current(VariableOption(selected=True, text="1h", value="1h"))
         .options([VariableOption(selected=name == "1h", text=name, value=name) for name in OFFSETS])
@@ -56,9 +56,9 @@ def _totals() -> Row:
             _both(
                 "CPU per request",
                 Text(
-                    "CPU time of the selected services for each request: what a load test is about.",
+                    "CPU time of the selected services per request: the main result of a load test.",
                     "Lower than before.",
-                    "Select the services under test only, and a window that holds nothing but the load.",
+                    "Select only the services under test, and a window that contains only the load.",
                     NO_LOAD,
                 ),
                 SECONDS,
@@ -67,7 +67,7 @@ def _totals() -> Row:
             _both(
                 "Requests",
                 Text(
-                    "Requests answered a second (turns of connections that ended).",
+                    "Requests answered per second (turns of connections that ended).",
                     "Higher than before, at the same CPU.",
                     "Compare CPU per request, not requests, if the load generator set the pace.",
                     NO_LOAD,
@@ -90,9 +90,10 @@ def _totals() -> Row:
             _both(
                 "CPU per handshake",
                 Text(
-                    "Mean CPU time of a completed handshake of a server.",
+                    "Mean CPU time per completed server handshake.",
                     "Lower than before after a change of group or certificate.",
-                    "A change of resumption shifts it, too: see the Service dashboard for full ones alone.",
+                    "A change in resumption also shifts it: see the Service dashboard for full handshakes"
+                    " only.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
@@ -101,9 +102,9 @@ def _totals() -> Row:
             _both(
                 "Handshakes",
                 Text(
-                    "Completed handshakes of servers a second.",
+                    "Completed server handshakes per second.",
                     "Fewer than requests.",
-                    "As many as requests: the load generator, or the server, keeps no connection.",
+                    "As many as requests: the load generator or the server does not use keep-alive.",
                     NO_HANDSHAKE,
                 ),
                 PER_SECOND,
@@ -113,9 +114,8 @@ def _totals() -> Row:
                 "Requests per connection",
                 Text(
                     "Mean turns on connections of servers that ended.",
-                    "As production has it: a load test with one request for each connection tests"
-                    " handshakes.",
-                    "Set keep-alive in the load generator (ab -k, h2load by itself).",
+                    "As in production: a load test with one request per connection tests handshakes.",
+                    "Enable keep-alive in the load generator (ab -k; h2load by default).",
                     NO_LOAD,
                 ),
                 NUMBER,
@@ -124,7 +124,7 @@ def _totals() -> Row:
             _both(
                 "Resumed",
                 Text(
-                    "Share of completed handshakes that took up an earlier session.",
+                    "Share of completed handshakes that resumed a session.",
                     "As production has it. ab and wrk do not resume.",
                     "Read CPU per handshake with it in mind.",
                     NO_HANDSHAKE,
@@ -135,10 +135,10 @@ def _totals() -> Row:
             _both(
                 "Failed",
                 Text(
-                    "Share of handshakes that an error or a fatal alert ended.",
-                    "Zero: a load test that fails measures failing.",
+                    "Share of handshakes that ended with an error or a fatal alert.",
+                    "Zero: a failing load test measures failures.",
                     "See failures on the Service dashboard.",
-                    "No handshake at all in this time.",
+                    "No handshake in this time range.",
                 ),
                 SHARE,
                 figures.failed_share,
@@ -160,10 +160,9 @@ def _courses() -> Row:
             _pair(
                 "Requests over time",
                 Text(
-                    "Requests answered a second, in both windows on top of each other.",
+                    "Requests answered per second, both windows superimposed.",
                     "Both flat, after the same start.",
-                    "Windows that do not lie on each other: choose the time so that both begin with the"
-                    " load.",
+                    "Windows that are not aligned: choose the time so that both begin with the load.",
                     NO_LOAD,
                 ),
                 PER_SECOND,
@@ -173,7 +172,7 @@ def _courses() -> Row:
                 "CPU per request over time",
                 Text(
                     "CPU time for each request, in both windows.",
-                    "Two flat lines with a gap between them that is larger than their ripples.",
+                    "Two flat lines, with a gap larger than their variation.",
                     "Lines that cross: no difference beyond noise. `tlsprof compare` gives the confidence.",
                     NO_LOAD,
                 ),
@@ -184,7 +183,7 @@ def _courses() -> Row:
                 "CPU over time",
                 Text(
                     "CPU time of the selected services in cores, in both windows.",
-                    "Below the number of cores: a full host measures its queue.",
+                    "Below the number of cores: on an overloaded host you measure the queue.",
                     "At the limit: lower the load, or compare CPU per request only.",
                     "The selected services used no CPU time.",
                 ),
@@ -230,10 +229,10 @@ def _by_service() -> Row:
             listing(
                 "Services, now and before",
                 Text(
-                    "Whole window of each service, with the same window earlier beside it.",
+                    "The whole window for each service, next to the earlier window.",
                     "CPU per request lower than before.",
-                    "The load generator is a service, too, if it runs on the same host: its row shows whether"
-                    " it was the limit.",
+                    "A load generator on the same host is also a service: its row shows whether it was the"
+                    " bottleneck.",
                     NO_LOAD,
                 ),
                 {"service_name": "Service"},
@@ -243,10 +242,10 @@ def _by_service() -> Row:
             listing(
                 "CPU per request by activity",
                 Text(
-                    "CPU time for each request by activity, from the CPU ledger: where a change paid.",
-                    "Lower in the activity that you meant to change, the same in the others.",
-                    "Lower everywhere: the host or the load differed, not the setting.",
-                    "This agent does not serve tlsprof_cpu_seconds_total, or no request was answered.",
+                    "CPU time per request by activity: shows where a change had an effect.",
+                    "Lower in the activity that you intended to change, unchanged in the others.",
+                    "Lower everywhere: the host or the load differed, not only the setting.",
+                    "This agent does not export tlsprof_cpu_seconds_total, or no request was answered.",
                 ),
                 {"activity": "Activity"},
                 Column("now", by_activity(WHOLE), SECONDS),
@@ -277,7 +276,7 @@ def make() -> Dashboard:
     return build(
         UID,
         "Load test",
-        "A load test beside an earlier one: select the time of the one, and how much earlier the other ran.",
+        "Compare a load test with an earlier one: select its time range, and the offset of the earlier one.",
         [_totals(), _courses(), _by_service()],
         services_variable(),
         _before_variable(),

@@ -9,13 +9,13 @@ from .panels import PER_SECOND, SHARE, Query, Text, course
 from .queries import SERVICE, Source, or_none, total
 
 ONE = Source(SERVICE)
-NO_HANDSHAKE = "The service completed no TLS handshake in this time."
+NO_HANDSHAKE = "The service completed no TLS handshake in this time range."
 
 
 def _mix(title: str, label: str, good: str, remedy: str, condition: str = "") -> Any:
     matchers = [SERVER, COMPLETED] + ([condition] if condition else [])
     query = total(ONE.rate(HANDSHAKES, *matchers), label)
-    shows = f"Completed handshakes a second as server, by {title.lower()}."
+    shows = f"Completed handshakes per second as server, by {title.lower()}."
     return course(
         title,
         Text(shows, good, remedy, NO_HANDSHAKE),
@@ -28,32 +28,32 @@ def _mix(title: str, label: str, good: str, remedy: str, condition: str = "") ->
 
 def negotiated() -> Row:
     return Row(
-        "What is negotiated",
+        "Negotiated parameters",
         [
             _mix(
                 "Version",
                 "version",
                 "TLS1.3.",
-                "TLS 1.2 takes one more trip to the client and back. Enable TLS 1.3 if clients offer it.",
+                "TLS 1.2 needs one more round trip to the client. Enable TLS 1.3 if clients offer it.",
             ),
             _mix(
                 "Key exchange group",
                 "group",
-                "x25519, or X25519MLKEM768 where post-quantum security is wanted; `none` is a resumption"
-                " without key exchange.",
+                "x25519, or X25519MLKEM768 for post-quantum security; `none` is a resumption without key"
+                " exchange.",
                 "secp384r1, secp521r1 and ffdhe cost more: put X25519 first (nginx: ssl_ecdh_curve).",
             ),
             _mix(
                 "Signature",
                 "signature",
                 "ecdsa_p256 or ed25519; `none` in resumed handshakes.",
-                "An RSA signature costs a multiple of an ECDSA one, the more so the longer its key."
-                " Offer an ECDSA certificate beside the RSA one.",
+                "RSA signatures cost a multiple of ECDSA, growing with the key length. Offer an ECDSA"
+                " certificate beside the RSA one.",
             ),
             _mix(
                 "Cipher suite",
                 "cipher",
-                "AES-GCM where the processor has AES, else ChaCha20-Poly1305.",
+                "AES-GCM if the CPU has AES instructions, otherwise ChaCha20-Poly1305.",
                 "CBC suites with HMAC cost more for each byte: take them off, or put them last.",
             ),
         ],
@@ -69,16 +69,16 @@ def resumption() -> Row:
                 "Resumption",
                 "resumption",
                 "psk (TLS 1.3), ticket or session_id make most of them.",
-                "Much `none` from clients that come back: see the attempts beside.",
+                "Much `none` from returning clients: see the attempts in the next panel.",
             ),
             course(
                 "Attempts to resume",
                 Text(
-                    "ClientHellos a second, by what became of the attempt to take up an earlier session.",
+                    "ClientHellos per second, by result of the resumption attempt.",
                     "accepted is large, refused near zero.",
-                    "refused: the cache is too small or short-lived, or ticket keys differ between workers or"
-                    " hosts. not_offered: clients have no session to offer; are tickets on?",
-                    "No ClientHello was read in this time.",
+                    "refused: the cache is too small, its timeout too short, or ticket keys differ between"
+                    " workers or hosts. not_offered: clients have no session to offer; are tickets on?",
+                    "No ClientHello was read in this time range.",
                 ),
                 PER_SECOND,
                 Query(attempts, "{{attempt}}"),
@@ -88,12 +88,12 @@ def resumption() -> Row:
             course(
                 "Refused sessions",
                 Text(
-                    "Share of the ClientHellos that offered an earlier session in vain: each is a full"
-                    " handshake that need not be.",
+                    "Share of ClientHellos whose session was refused: each is a full handshake that need"
+                    " not be.",
                     "Below 5%.",
                     "Enlarge and share the session cache (nginx: ssl_session_cache shared), or share ticket"
                     " keys between hosts.",
-                    "No ClientHello was read in this time.",
+                    "No ClientHello was read in this time range.",
                 ),
                 SHARE,
                 Query(figures.refused_share(ONE), "refused"),
@@ -113,11 +113,11 @@ def failures() -> Row:
             course(
                 "Handshakes that did not complete",
                 Text(
-                    "Failed: an error or a fatal alert. Abandoned: the client or the process went away.",
+                    "Failed: an error or a fatal alert. Abandoned: the client or the process disappeared.",
                     "Next to none; scanners and health checks without TLS leave some.",
                     "failed: see the alerts. abandoned: clients give up, or a health check only opens the"
                     " port.",
-                    "No handshake at all in this time.",
+                    "No handshake in this time range.",
                 ),
                 PER_SECOND,
                 Query(or_none(ended, witness, "outcome"), "{{outcome}}"),
@@ -126,11 +126,11 @@ def failures() -> Row:
             course(
                 "Alerts",
                 Text(
-                    "TLS alerts that travelled in clear, a second, by direction and description.",
+                    "Cleartext TLS alerts per second, by direction and description.",
                     "None.",
                     "sent handshake_failure, protocol_version: no common cipher or version. received"
                     " unknown_ca, certificate_expired: the chain or the certificate is wrong.",
-                    "No handshake at all in this time.",
+                    "No handshake in this time range.",
                 ),
                 PER_SECOND,
                 Query(or_none(alerts, witness, "description"), "{{direction}} {{description}}"),

@@ -13,14 +13,14 @@ ALL = Source()
 AGENTS = Source(HOSTS)
 
 NO_HANDSHAKE = (
-    "No completed TLS handshake of a server in this time. Does the service do TLS, and has it had clients?"
+    "No completed server handshake in this time range. Does the service use TLS, and did it have clients?"
 )
 NO_SAMPLES = (
-    "No selected service used CPU time, or none is sampled: `tlsprof doctor` on the host says why"
+    "No selected service used CPU time, or CPU samples are unavailable: run `tlsprof doctor` on the host"
     " (cpu_samples)."
 )
 NO_SERVICE = (
-    "No service is known for this selection. Is the agent up (see Agent health), and a server running?"
+    "No service matches this selection. Is the agent up (see Agent health), and is a server running?"
 )
 
 
@@ -31,11 +31,11 @@ def _summary() -> Row:
             figure(
                 "CPU in handshakes",
                 Text(
-                    "Share of the CPU time of the selected services that TLS handshakes take, as server and"
+                    "Share of the selected services' CPU time spent on TLS handshakes, as server and"
                     " client.",
-                    "Below 20%; a server that keeps connections and resumes sessions is at a few percent.",
-                    "Open the Service dashboard of the service with the largest share: its steps and mixes"
-                    " name the cause.",
+                    "Below 20%; a few percent for a server with long connections and resumed sessions.",
+                    "Open the Service dashboard of the service with the largest share: its steps and"
+                    " negotiated parameters show the cause.",
                     NO_SERVICE,
                 ),
                 SHARE,
@@ -45,7 +45,7 @@ def _summary() -> Row:
             figure(
                 "Handshakes",
                 Text(
-                    "Completed handshakes of servers a second.",
+                    "Completed server handshakes per second.",
                     "Far fewer than requests: each connection serves several.",
                     "If it is near the request rate, look at requests per connection in Connections and"
                     " TIME_WAIT.",
@@ -57,10 +57,9 @@ def _summary() -> Row:
             figure(
                 "CPU per handshake",
                 Text(
-                    "Mean CPU time of a completed handshake of a server, full and resumed together.",
-                    "What it was yesterday, and like that of services with the same certificate and clients.",
-                    "Compare by service below. A rise comes from less resumption, a slower group or a larger"
-                    " key.",
+                    "Mean CPU time per completed server handshake, full and resumed.",
+                    "Same as yesterday, and similar to services with the same certificate and clients.",
+                    "Compare services below. Less resumption, a slower group or a larger key raise it.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
@@ -69,10 +68,10 @@ def _summary() -> Row:
             figure(
                 "Resumed",
                 Text(
-                    "Share of completed handshakes of servers that took up an earlier session.",
-                    "Above 50% where clients come back.",
-                    "Look at refused sessions on the Service dashboard: the cache is off, too small, or not"
-                    " shared.",
+                    "Share of completed server handshakes that resumed a session.",
+                    "Above 50% if clients return.",
+                    "Check refused sessions on the Service dashboard: the cache may be disabled, too small"
+                    " or not shared.",
                     NO_HANDSHAKE,
                 ),
                 SHARE,
@@ -82,11 +81,11 @@ def _summary() -> Row:
             figure(
                 "Failed",
                 Text(
-                    "Share of handshakes of servers that an error or a fatal alert ended. Those that the peer"
-                    " left are not in it.",
+                    "Share of server handshakes that ended with an error or a fatal alert. Handshakes"
+                    " abandoned by the peer are not included.",
                     "Below 1%.",
-                    "Failures by alert on the Service dashboard say who refused what.",
-                    "No TLS handshake of a server in this time, failed or not.",
+                    "Failures by alert on the Service dashboard show which side refused what.",
+                    "No server handshake in this time range, failed or not.",
                 ),
                 SHARE,
                 Query(figures.failed_share(ALL), "Failed"),
@@ -95,9 +94,9 @@ def _summary() -> Row:
             figure(
                 "Hosts",
                 Text(
-                    "Agents that were scraped.",
+                    "Agents that Prometheus scrapes.",
                     "As many as there are hosts with an agent.",
-                    "Agent health lists those that cannot be scraped.",
+                    "Agent health lists agents that cannot be scraped.",
                     "No agent is scraped: see docs/fleet.md for the scrape job.",
                 ),
                 NUMBER,
@@ -115,11 +114,11 @@ def _courses() -> Row:
             course(
                 "CPU by activity",
                 Text(
-                    "CPU time of the selected services by activity, in cores: samples, scaled to what the"
-                    " kernel accounts. User and system together, without softirqs.",
-                    "application has most of it.",
-                    "handshake: see steps and mixes on the Service dashboard. tcp_open and tcp_close: keep"
-                    " connections. encryption: look at the cipher.",
+                    "CPU time of the selected services by activity, in cores, from samples scaled to the"
+                    " kernel's accounting. User and system together, without softirq.",
+                    "application dominates.",
+                    "handshake: see steps and negotiated parameters on the Service dashboard. tcp_open and"
+                    " tcp_close: keep connections open. encryption: check the cipher.",
                     NO_SAMPLES,
                 ),
                 NUMBER,
@@ -130,10 +129,9 @@ def _courses() -> Row:
             course(
                 "CPU in handshakes by service",
                 Text(
-                    "Share of each service's CPU time in handshakes, over all selected hosts; the 15"
-                    " largest.",
+                    "Share of each service's CPU time in handshakes, over all selected hosts; top 15.",
                     "Below 20%.",
-                    "Open the service. A rise without more handshakes is a change of cost, not of load.",
+                    "Open the service. A rise without more handshakes means higher cost, not higher load.",
                     NO_SERVICE,
                 ),
                 SHARE,
@@ -143,9 +141,9 @@ def _courses() -> Row:
             course(
                 "Handshakes by service",
                 Text(
-                    "Completed handshakes of servers a second, over all selected hosts; the 15 largest.",
-                    "Follows the number of clients, not that of requests.",
-                    "A step up with the same load means that connections or sessions are kept less: see"
+                    "Completed server handshakes per second, over all selected hosts; top 15.",
+                    "Follows the number of clients, not of requests.",
+                    "A step up at the same load means shorter connections or fewer resumed sessions: see"
                     " Connections and TIME_WAIT.",
                     NO_HANDSHAKE,
                 ),
@@ -155,9 +153,10 @@ def _courses() -> Row:
             course(
                 "CPU per handshake by service",
                 Text(
-                    "Mean CPU time of a completed handshake of a server, by service; the 15 dearest.",
-                    "Flat. Services with the same certificate and clients are alike.",
-                    "Compare group, signature and resumption of the dear service with those of a cheap one.",
+                    "Mean CPU time per completed server handshake, by service; the 15 most expensive.",
+                    "Flat. Services with the same certificate and clients are similar.",
+                    "Compare group, signature and resumption of an expensive service with those of an"
+                    " inexpensive one.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
@@ -185,10 +184,10 @@ def _tables() -> Row:
             listing(
                 "Services by host",
                 Text(
-                    "Each service on each host: its CPU, what of it goes into handshakes, and what they do. A"
-                    " click on a service opens it.",
+                    "Each service on each host: CPU, share of handshakes, and activity. Click a service to"
+                    " open it.",
                     "No red cell.",
-                    "Sort by CPU in handshakes, and begin with the service that has both a large share and"
+                    "Sort by CPU in handshakes, and start with services that have both a large share and"
                     " much CPU.",
                     NO_SERVICE,
                 ),
@@ -211,9 +210,9 @@ def _tables() -> Row:
             listing(
                 "Activities by host and service",
                 Text(
-                    "Shares of a service's CPU time in encryption and in opening and closing TCP connections,"
-                    " from the CPU ledger.",
-                    "A few percent each; encryption more where large answers are sent.",
+                    "Shares of a service's CPU time spent on encryption and on opening and closing TCP"
+                    " connections.",
+                    "A few percent each; more encryption with large responses.",
                     "Much encryption: AES-GCM instead of CBC or, where AES is in hardware, ChaCha20. Much"
                     " TCP: keep connections longer.",
                     NO_SAMPLES,
@@ -229,11 +228,11 @@ def _tables() -> Row:
             listing(
                 "Findings",
                 Text(
-                    "What tlsprof finds in the last 5 to 10 minutes, by service, with the number of hosts.",
-                    "No row, or only such as have the severity info: facts to know.",
-                    "docs/findings has a page for each: evidence, remedy, and what to expect of it. `tlsprof"
+                    "Findings of the last 5 to 10 minutes by service, with the number of hosts.",
+                    "No rows, or only severity info.",
+                    "docs/findings has a page for each: evidence, remedy and expected effect. `tlsprof"
                     " report` on the host predicts the saving.",
-                    "No finding stands. A finding needs 100 handshakes or connections in the last minutes.",
+                    "No finding. A finding needs 100 handshakes or connections in the last minutes.",
                 ),
                 {"service_name": "Service", "role": "Role", "finding": "Finding", "severity": "Severity"},
                 Column("Hosts", findings),
@@ -248,14 +247,14 @@ def _agents() -> Row:
     lost = figures.lost(AGENTS, "instance")
     hosts = f"count by (instance) ({AGENTS.value('tlsprof_agent_build_info')})"
     return Row(
-        "May these figures be trusted?",
+        "Data quality",
         [
             course(
-                "Cost of profiling",
+                "Profiling overhead",
                 Text(
-                    "Estimated share of the services' CPU time that profiling takes, by host.",
+                    "Estimated overhead as a share of the services' CPU time, by host.",
                     "Below 1%.",
-                    "Agent health says what costs; agent.budget and profile.steps limit it.",
+                    "Agent health shows what causes it; agent.budget and profile.steps limit it.",
                     NO_SERVICE,
                 ),
                 SHARE,
@@ -266,9 +265,9 @@ def _agents() -> Row:
             course(
                 "Lost records",
                 Text(
-                    "Records and calls that the agents lost, a second.",
+                    "Records and calls lost by the agents, per second.",
                     "Zero.",
-                    "Agent health has them by reason; docs/alerts/TlsprofLosesData.md says what helps.",
+                    "Agent health shows the reasons; docs/alerts/TlsprofLosesData.md has the remedies.",
                     "No agent is scraped.",
                 ),
                 PER_SECOND,
@@ -285,7 +284,7 @@ def make() -> Dashboard:
     return build(
         UID,
         "TLS cost overview",
-        "What TLS costs across hosts and services, and which service to look at first.",
+        "The cost of TLS across hosts and services, and which service to look at first.",
         [_summary(), _courses(), _tables(), _agents()],
         services_variable(),
     )

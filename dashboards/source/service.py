@@ -12,9 +12,10 @@ from .queries import SERVICE, Source, each_of, ratio, total
 UID = "tlsprof-service"
 ONE = Source(SERVICE)
 
-NO_CPU = "The service used no CPU time, or is not known on the selected hosts."
+NO_CPU = "The service used no CPU time, or does not exist on the selected hosts."
 NO_SAMPLES = (
-    "The service used no CPU time, or is not sampled: `tlsprof doctor` on the host says why (cpu_samples)."
+    "The service used no CPU time, or CPU samples are unavailable: run `tlsprof doctor` on the host"
+    " (cpu_samples)."
 )
 DURATION = "tlsprof_handshake_duration_seconds"
 
@@ -24,9 +25,9 @@ def _summary() -> Row:
         (
             "CPU",
             Text(
-                "CPU time of the service's processes in cores, as the kernel accounts it.",
-                "What you planned for.",
-                "The stack below says what it is spent on.",
+                "CPU time of the service's processes in cores, as accounted by the kernel.",
+                "As planned.",
+                "The stacked chart below shows the activities.",
                 NO_CPU,
             ),
             NUMBER,
@@ -36,9 +37,10 @@ def _summary() -> Row:
         (
             "CPU in handshakes",
             Text(
-                "Share of the service's CPU time in TLS handshakes.",
+                "Share of the service's CPU time spent on TLS handshakes.",
                 "Below 20%.",
-                "Fewer handshakes (keep connections), cheaper ones (resume sessions, X25519, ECDSA).",
+                "Make fewer handshakes (keep connections open) and less expensive ones (resume sessions,"
+                " X25519, ECDSA).",
                 NO_CPU,
             ),
             SHARE,
@@ -48,7 +50,7 @@ def _summary() -> Row:
         (
             "Handshakes",
             Text(
-                "Completed handshakes a second, as server.",
+                "Completed handshakes per second, as server.",
                 "Follows clients, not requests.",
                 "If near the request rate, raise the keep-alive limits.",
                 NO_HANDSHAKE,
@@ -60,9 +62,9 @@ def _summary() -> Row:
         (
             "CPU per handshake",
             Text(
-                "Mean CPU time of a completed handshake, as server.",
-                "What it was yesterday.",
-                "Steps and mixes below say what makes it dear.",
+                "Mean CPU time per completed handshake, as server.",
+                "Same as yesterday.",
+                "Steps and negotiated parameters below show why it is expensive.",
                 NO_HANDSHAKE,
             ),
             SECONDS,
@@ -72,8 +74,8 @@ def _summary() -> Row:
         (
             "Resumed",
             Text(
-                "Share of completed handshakes that took up an earlier session.",
-                "Above 50% where clients come back.",
+                "Share of completed handshakes that resumed a session.",
+                "Above 50% if clients return.",
                 "See resumption and refused sessions below.",
                 NO_HANDSHAKE,
             ),
@@ -84,10 +86,10 @@ def _summary() -> Row:
         (
             "Failed",
             Text(
-                "Share of handshakes that an error or a fatal alert ended.",
+                "Share of handshakes that ended with an error or a fatal alert.",
                 "Below 1%.",
                 "See failures and alerts below.",
-                "No handshake, failed or not, in this time.",
+                "No handshake in this time range, failed or not.",
             ),
             SHARE,
             figures.failed_share(ONE),
@@ -110,10 +112,10 @@ def _cpu() -> Row:
             course(
                 "CPU by activity",
                 Text(
-                    "CPU time by activity in cores; the areas add up to all that the kernel accounts to the"
-                    " service. `unattributed`: no sample speaks for it.",
-                    "application has most of it.",
-                    "Begin with the largest area that is not application.",
+                    "CPU time by activity in cores; the areas add up to the CPU time accounted by the"
+                    " kernel. `unattributed`: not covered by samples.",
+                    "application dominates.",
+                    "Start with the largest area other than application.",
                     NO_SAMPLES,
                 ),
                 NUMBER,
@@ -125,8 +127,8 @@ def _cpu() -> Row:
             course(
                 "User and system",
                 Text(
-                    "CPU time of the service's processes by mode, as the kernel accounts it.",
-                    "For TLS, mostly user. System time comes with connections and with what is sent.",
+                    "CPU time of the service's processes by mode, as accounted by the kernel.",
+                    "Mostly user for TLS. System time grows with connections and bytes sent.",
                     "Much system time with few bytes: short connections, or small writes.",
                     NO_CPU,
                 ),
@@ -137,12 +139,12 @@ def _cpu() -> Row:
                 size=(7, 8),
             ),
             course(
-                "Softirqs for its connections",
+                "Softirq for its connections",
                 Text(
-                    "Work of the kernel for the service's connections outside its processes' time, in cores,"
-                    " by activity. It is in no other figure.",
-                    "Small beside the CPU time of the service.",
-                    "tcp_open and tcp_close: keep connections longer. socket_io follows what is sent and"
+                    "Kernel time for the service's connections outside of its processes, in cores, by"
+                    " activity. Not included in other figures.",
+                    "Small compared with the CPU time of the service.",
+                    "tcp_open and tcp_close: keep connections open longer. socket_io follows bytes sent and"
                     " received.",
                     NO_SAMPLES,
                 ),
@@ -169,24 +171,23 @@ def _cost() -> Row:
             course(
                 "CPU per handshake, quantiles",
                 Text(
-                    "CPU time of a completed handshake by kind of resumption, `none` being a full one. From"
-                    " native histograms where they are scraped, else from classic buckets, which are"
-                    " coarser.",
-                    "Resumed ones far below full ones, 99% within twice the median.",
-                    "A full one is dear by its group and signature. A wide spread comes from other work in"
-                    " the same call, or several keys.",
+                    "CPU time per completed handshake by resumption; `none` is a full handshake. From"
+                    " native histograms if scraped, otherwise from the coarser classic buckets.",
+                    "Resumed far below full, p99 within twice the median.",
+                    "Group and signature determine the cost of full handshakes. A wide spread comes from"
+                    " other work in the same call, or from several keys.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
                 *quantiles,
             ),
             heat_map(
-                "CPU per handshake, all",
+                "CPU per handshake, distribution",
                 Text(
-                    "How many handshakes took how much CPU time, as server.",
-                    "Two narrow bands: resumed ones below, full ones above.",
-                    "A band that moved up tells when the cost changed: look for a deployment, a new"
-                    " certificate, a changed cipher list.",
+                    "Number of handshakes by CPU time, as server.",
+                    "Two narrow bands: resumed below, full above.",
+                    "A band that moves up shows when the cost changed: look for a deployment, a new"
+                    " certificate or a changed cipher list.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
@@ -195,9 +196,9 @@ def _cost() -> Row:
             course(
                 "CPU per handshake by step",
                 Text(
-                    "Mean CPU time of each step of a handshake, over all handshakes as server. `unmeasured`:"
-                    " the step probes were detached and none alike had been measured, or only socket"
-                    " calls showed the handshake.",
+                    "Mean CPU time per handshake and step, as server. `unmeasured`: the step probes were"
+                    " detached and no similar handshake had been measured, or only socket calls showed the"
+                    " handshake.",
                     "signing and key_exchange are small, as in resumed handshakes or with ECDSA and X25519.",
                     "signing large: ECDSA certificate, resumption. key_exchange large: X25519."
                     " rsa_decryption: drop RSA key transport.",
@@ -208,26 +209,26 @@ def _cost() -> Row:
                 stacked=True,
             ),
             course(
-                "Time off the CPU in handshakes",
+                "Off-CPU time in handshakes",
                 Text(
-                    "Seconds a second that handshakes wait, by reason. `between_calls`: for the client, in a"
-                    " server that does not block.",
-                    "between_calls and network only: the way to the client and back.",
-                    "run_queue: the host is full. lock, disk: the session cache (shared memory, not files)."
-                    " random: a random source that blocks. pipe: another process.",
+                    "Waiting time of handshakes in seconds per second, by reason. `between_calls`: waiting"
+                    " for the client, in a non-blocking server.",
+                    "Only between_calls and network: round trips to the client.",
+                    "run_queue: the host has no free CPU. lock, disk: session cache (use shared memory, not"
+                    " files). random: a blocking random source. pipe: another process.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
                 Query(waits, "{{reason}}"),
-                axis="seconds a second",
+                axis="seconds per second",
             ),
             course(
                 "Wall time of handshakes",
                 Text(
                     "Time from the first call into the TLS library to the end of the handshake, as server.",
-                    "The time to the client and back, once for TLS 1.3, twice before.",
-                    "Above that: see the waits. CPU per handshake tells cost, this tells what the client"
-                    " feels.",
+                    "One round trip to the client for TLS 1.3, two before.",
+                    "Above that: see off-CPU time. CPU per handshake is the cost, this is the latency for"
+                    " the client.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
@@ -255,17 +256,17 @@ def _trust() -> Row:
         total(ONE.rate("tlsprof_cpu_samples_total")),
     )
     return Row(
-        "Where these figures come from",
+        "Sources of these figures",
         [
             course(
                 "Handshakes by source",
                 Text(
-                    "Handshakes a second by what measured them: probes in the TLS library, or socket calls."
-                    " `offloaded`: another thread answered than the one that read, and further threads may have"
-                    " worked in between, so that their CPU time is a lower bound.",
-                    "library, which also knows steps; socket where the library has no symbols.",
-                    "`tlsprof list` says why a service is not probed. Offloaded ones may make CPU in"
-                    " handshakes too low.",
+                    "Handshakes per second by source: probes in the TLS library, or socket calls."
+                    " `offloaded`: a different thread answered than the one that read, and other threads"
+                    " may have worked in between, so their CPU time is a lower bound.",
+                    "library, which also measures steps; socket if the library has no symbols.",
+                    "`tlsprof list` shows why a service is not probed. With offloaded handshakes, CPU in"
+                    " handshakes may be too low.",
                     NO_HANDSHAKE,
                 ),
                 PER_SECOND,
@@ -276,13 +277,12 @@ def _trust() -> Row:
             course(
                 "Agreement of the sources",
                 Text(
-                    "CPU time of the same handshakes as socket calls measured it, relative to library"
-                    " probes.",
+                    "CPU time of the same handshakes from socket calls, relative to library probes.",
                     "0.9 to 1.1.",
                     "Far from 1: the service reads from other sockets during a handshake, or hands it to"
-                    " other threads. Trust the library then.",
-                    "No handshake was seen by both sources: the service has no library that is probed, or"
-                    " made no handshake.",
+                    " other threads. In that case trust the library.",
+                    "No handshake was measured by both sources: the service has no probed library, or made"
+                    " no handshake.",
                 ),
                 SHARE,
                 Query(agreement, "socket / library"),
@@ -291,10 +291,11 @@ def _trust() -> Row:
             course(
                 "CPU time without a sample",
                 Text(
-                    "How far the activities of the last minute are from what the kernel accounts, by host.",
-                    "Below 5%. More if the service uses next to no CPU: its time waits for the next sample.",
-                    "Trust shares by activity as far as this is small. `tlsprof doctor` tells whether samples"
-                    " are taken.",
+                    "Deviation of the sum of activities from the kernel's accounting in the last minute, by"
+                    " host.",
+                    "Below 5%. More if the service uses hardly any CPU, until the next sample.",
+                    "If large, do not rely on shares by activity. `tlsprof doctor` shows whether sampling"
+                    " works.",
                     NO_SAMPLES,
                 ),
                 SHARE,
@@ -305,11 +306,11 @@ def _trust() -> Row:
             course(
                 "Sampled",
                 Text(
-                    "What the samples of the last minute stand for, as a share of what the kernel accounts,"
+                    "CPU time covered by samples in the last minute, as a share of the kernel's accounting,"
                     " by host.",
-                    "Around 100%; with n samples it scatters by 1 / sqrt(n).",
-                    "Below: samples are lost. Above: processes so short that the kernel does not account all"
-                    " of their time; shares are right then, sums too low.",
+                    "Around 100%; the scatter with n samples is 1 / sqrt(n).",
+                    "Below: samples are lost. Above: processes are so short that the kernel does not"
+                    " account all of their time; shares are right, but sums too low.",
                     NO_SAMPLES,
                 ),
                 SHARE,
@@ -319,11 +320,11 @@ def _trust() -> Row:
             course(
                 "Unclassified samples",
                 Text(
-                    "Share of the samples in kernel functions that are on none of tlsprof's lists. They are"
-                    " in application.",
+                    "Share of samples in kernel functions that tlsprof does not know. They count as"
+                    " application.",
                     "Below 5%.",
-                    "Above, application holds work of the kernel that may belong elsewhere: report the"
-                    " kernel's version.",
+                    "Above: application includes kernel work that may belong elsewhere. Please report the"
+                    " kernel version.",
                     NO_SAMPLES,
                 ),
                 SHARE,
@@ -348,7 +349,7 @@ def make() -> Dashboard:
     return build(
         UID,
         "Service",
-        "One service: its CPU by activity, the cost of its handshakes, what it negotiates, and why.",
+        "One service: CPU by activity, cost of handshakes, and negotiated parameters.",
         rows,
         service_variable(),
     )

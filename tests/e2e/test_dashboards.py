@@ -36,7 +36,7 @@ EMPTY = {
 """Queries that give nothing under this load, by the begin of their name, and why."""
 
 NEEDS = {
-    "tlsprof-connections / Wait to be accepted": "accept_wait",
+    "tlsprof-connections / Accept wait": "accept_wait",
 }
 """Queries that give something only with a capability of the host."""
 
@@ -334,7 +334,7 @@ def test_native_and_classic_say_the_same(watched):
 
 
 def test_a_heat_map_is_native_or_by_bucket(watched):
-    query = _panel("tlsprof-service", "CPU per handshake, all")
+    query = _panel("tlsprof-service", "CPU per handshake, distribution")
     native, classic = (watched.by[kind].ask(query) for kind in KINDS)
     assert len(native) == 1 and "buckets" in native[0].value
     assert len(classic) > 5 and all("le" in series.labels for series in classic)

@@ -127,20 +127,20 @@ def test_nothing_in_common(what, findings):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_certificate_of_an_issuer_that_clients_do_not_know(version, findings):
-    cause = "clients do not know who issued the server's certificate"
+    cause = "clients do not trust the issuer of the server's certificate"
     statement = f"Clients sent the alert unknown ca {BAD} times: these clients offered up to TLS{version}"
     assert_told(findings[f"issuer-{version}"], cause, statement)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_certificate_that_has_expired(version, findings):
-    cause = "clients find the server's certificate expired"
+    cause = "the server's certificate has expired"
     statement = f"alert certificate expired {BAD} times: these clients offered up to TLS{version}"
     assert_told(findings[f"expired-{version}"], cause, statement)
 
 
 def test_client_certificates_of_an_issuer_that_the_server_does_not_know(findings):
     """Asked for in TLS 1.2, where the server's alert is in clear, and not in all handshakes."""
-    cause = "client certificates are of an unknown issuer"
+    cause = "the issuer of client certificates is unknown"
     statement = f"The server sent the alert unknown ca {BAD} times: these clients offered up to TLS1.2"
     assert_told(findings["clients"], cause, statement)

@@ -126,8 +126,8 @@ def test_the_list_is_sorted_filtered_and_opened_by_keys(server, shell):
     assert names(by_name) == sorted(names(by_name))
     reversed_ = shell.press_until("r", "service▼")
     assert names(reversed_) == sorted(names(reversed_), reverse=True)
-    shell.press_until("/", "services with /")
-    shell.press_until("ed-ng", "services with /ed-ng")
+    shell.press_until("/", "services matching /")
+    shell.press_until("ed-ng", "services matching /ed-ng")
     shell.keys("Enter")
     filtered = shell.wait_for(lambda screen: names(screen) == [SERVICE], "the only service")
     assert "/ed-ng" in filtered

@@ -53,7 +53,7 @@ test("resumed handshakes are those by any means, in that role alone", () => {
 });
 
 test("what stands is not divided by time", () => {
-  const standing = series("time-wait", "standing", { "time_wait/server": [100, 50] });
+  const standing = series("time-wait", "present", { "time_wait/server": [100, 50] });
   assert.deepEqual([standing.values, standing.mean], [[100, 50], 75]);
 });
 

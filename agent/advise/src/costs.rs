@@ -100,7 +100,7 @@ impl CostSource {
     pub const fn words(self) -> &'static str {
         match self {
             Self::ThisService => "other handshakes of this service",
-            Self::ThisHost => "handshakes of another service of this host",
+            Self::ThisHost => "handshakes of another service on this host",
             Self::Calibration => "a calibration of the same library on this host",
         }
     }
@@ -210,7 +210,7 @@ impl<'a> Costs<'a> {
         match self.calibrations.get(service) {
             None => "the library was not calibrated".to_owned(),
             Some(Ok(_)) => {
-                "the calibration of the library had no time for it, or cannot do it".to_owned()
+                "the library's calibration ran out of time or does not support it".to_owned()
             }
             Some(Err(reason)) => format!("the library was not calibrated: {reason}"),
         }

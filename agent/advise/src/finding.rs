@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tlsprof_common::Role;
 
-use super::{Id, Prediction, Remedy, Work};
+use super::findings::{Advice, Kind, Target};
+use super::{Prediction, Server, Work};
 
 /// How much a finding matters, gravest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,11 +85,36 @@ pub struct Evidence {
     pub figures: Vec<(&'static str, f64)>,
 }
 
+/// What to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remedy {
+    /// The server that it is for.
+    pub server: Server,
+    /// The change in a sentence or two.
+    pub change: &'static str,
+    /// What to write, line by line; empty where there is nothing to write.
+    pub directive: &'static str,
+}
+
+impl Remedy {
+    pub(super) const fn new(server: Server, (change, directive): Advice) -> Self {
+        Self {
+            server,
+            change,
+            directive,
+        }
+    }
+
+    pub(super) fn of(kind: &Kind, target: Target) -> Self {
+        Self::new(target.server, (kind.remedy)(target))
+    }
+}
+
 /// A conclusion on one service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// Its kind.
-    pub id: Id,
+    pub kind: &'static Kind,
     /// The service, by the name it is booked under.
     pub service: String,
     /// The service's role in what was seen.
@@ -108,12 +134,8 @@ pub struct Finding {
 impl Finding {
     /// What could tell the saving, if it were timed in the service's library.
     pub const fn wants_calibrated(&self) -> Option<Work> {
-        match (self.id, &self.prediction) {
-            (
-                Id::SlowKeyExchange | Id::CostlyCertificate | Id::PostQuantumCost,
-                Prediction::Unknown(_),
-            ) => Some(Work::PublicKeys),
-            (Id::CostlyCipher, Prediction::Unknown(_)) => Some(Work::Encryption),
+        match self.prediction {
+            Prediction::Unknown(_) => self.kind.calibration,
             _ => None,
         }
     }

@@ -4,26 +4,25 @@
 //! measured, never on configuration alone: it needs enough data, and a saving that is
 //! worth the change ([`Thresholds`]). Each has a page in `docs/findings/`.
 //!
-//! `rules` says what is found, `costs` what the alternative would cost, `remedies`
-//! what to change in the server at hand.
+//! `findings` has a file for each, `costs` says what alternatives cost; what several findings
+//! share stands beside these.
 
-mod cause;
 mod costs;
+mod endings;
 mod finding;
+mod findings;
+mod groups;
 mod hybrid;
-mod id;
-#[cfg(test)]
-mod pages;
 mod protection;
 mod range;
-mod remedies;
-mod rules;
+mod resumed;
 mod saving;
 mod server;
 mod subject;
 #[cfg(test)]
 mod tests;
 mod upkeep;
+mod waits;
 
 use std::time::Duration;
 
@@ -31,12 +30,11 @@ use tlsprof_common::Role;
 use tlsprof_ledger::{Ledger, ServiceAccount};
 
 pub use costs::{Calibration, Calibrations, CostSource, Costs, Operation, Records, Work};
-pub use finding::{Basis, Evidence, Finding, Observed, Severity};
+pub use finding::{Basis, Evidence, Finding, Observed, Remedy, Severity};
+pub use findings::Kind;
 pub use hybrid::{Hybrid, X25519MLKEM768};
-pub use id::Id;
 pub use protection::{Hash, Protection};
 pub use range::Range;
-pub use remedies::{Remedy, remedy};
 pub use saving::{Prediction, Saving, Variant};
 pub use server::Server;
 use subject::Subject;
@@ -128,7 +126,7 @@ pub fn advise<'a>(
             };
             let is_judged = about.named || about.listens || subject.is_server();
             if is_judged {
-                rules::apply(&subject)
+                findings::apply(&subject)
             } else {
                 Vec::new()
             }

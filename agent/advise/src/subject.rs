@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
-use tlsprof_common::units::{percent, share_of_cpu};
+use tlsprof_common::units::{count, percent, share_of_cpu};
 use tlsprof_common::{Outcome, Role};
 use tlsprof_ledger::{ConnectionAccount, HandshakeKey, HandshakeSum, RoleAccount, ServiceAccount};
 
+use super::findings::{Kind, Target};
 use super::{
-    Basis, CostSource, Costs, Evidence, Finding, Hybrid, Id, Observed, Prediction, Range, Saving,
-    Server, Setting, Severity, Thresholds, remedy,
+    Basis, CostSource, Costs, Evidence, Finding, Hybrid, Observed, Prediction, Range, Remedy,
+    Saving, Server, Setting, Severity, Thresholds,
 };
 
 /// Why nothing is predicted of a service that spent more on handshakes than in all.
 const DISAGREEMENT: &str =
-    "the clocks of its handshakes and the kernel's account of its CPU time disagree";
+    "the CPU time of its handshakes exceeds the CPU time that the kernel accounts to it";
 
 /// No change saves this part of a service's CPU time.
 const NEARLY_ALL: f64 = 0.99;
@@ -137,7 +138,7 @@ impl<'a> Subject<'a> {
         match prediction.saving() {
             Some(_) if !self.agrees() => Prediction::Unknown(DISAGREEMENT.to_owned()),
             Some(saving) if saving.share.likely >= NEARLY_ALL => Prediction::Unknown(
-                "it would be all of the service's CPU, by costs that do not fit this profile"
+                "it would be all of the service's CPU, so the known costs do not fit this profile"
                     .to_owned(),
             ),
             _ => prediction,
@@ -164,12 +165,17 @@ impl<'a> Subject<'a> {
     /// the client role of what is no server it is low at most.
     pub fn finding(
         &self,
-        (id, role): (Id, Role),
+        (kind, role): (&'static Kind, Role),
         otherwise: Severity,
         title: String,
         evidence: Evidence,
         prediction: Prediction,
     ) -> Finding {
+        let target = Target {
+            role,
+            server: self.server,
+            hybrid: self.hybrid,
+        };
         let prediction = self.credible(prediction);
         let severity = match &prediction {
             Prediction::Saving(saving) => Severity::of_share(saving.share.likely),
@@ -179,14 +185,14 @@ impl<'a> Subject<'a> {
             _ => otherwise,
         };
         Finding {
-            id,
+            kind,
             service: self.name.to_owned(),
             role,
             severity,
             title,
             evidence,
             prediction,
-            remedy: remedy(id, role, (self.server, self.hybrid)),
+            remedy: Remedy::of(kind, target),
         }
     }
 }
@@ -199,6 +205,19 @@ impl Tally {
             cpu: self.cpu + sum.cpu.as_secs_f64(),
         }
     }
+}
+
+/// So many of the clients whose `ClientHello` was read, in words.
+pub fn clients(number: u64, hellos: u64) -> String {
+    if number == hellos {
+        return format!("all {} clients whose ClientHello was read", count(number));
+    }
+    format!(
+        "{} of {} clients whose ClientHello was read ({})",
+        count(number),
+        count(hellos),
+        percent(number as f64 / hellos as f64)
+    )
 }
 
 /// A count that shares were taken of, as a whole number.

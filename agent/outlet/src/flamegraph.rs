@@ -28,7 +28,7 @@ pub struct Stack {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Nothing to draw.
-    #[error("no CPU sample hit the profiled services: profile for longer, or under load")]
+    #[error("no CPU sample hit the profiled services: profile longer or under load")]
     Empty,
     /// It could not be drawn or written.
     #[error("cannot write the flame graph")]

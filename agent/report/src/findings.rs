@@ -13,7 +13,7 @@ fn finding(finding: &Finding) -> model::Finding {
     let basis = finding.evidence.basis;
     let figures = finding.evidence.figures.iter();
     model::Finding {
-        id: finding.id.label().to_owned(),
+        id: finding.kind.label.to_owned(),
         service_name: finding.service.clone(),
         role: finding.role.label().into(),
         severity: finding.severity.label().into(),
@@ -31,8 +31,8 @@ fn finding(finding: &Finding) -> model::Finding {
             change: finding.remedy.change.to_owned(),
             directive: finding.remedy.directive.to_owned(),
         },
-        risk: finding.id.risk().to_owned(),
-        page: finding.id.page(),
+        risk: finding.kind.risk.to_owned(),
+        page: finding.kind.page(),
     }
 }
 

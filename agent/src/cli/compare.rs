@@ -12,15 +12,15 @@ Examples:
   tlsprof compare before.json after.json
   tlsprof compare before=run1.json before=run2.json before=run3.json \\
                   after=run4.json after=run5.json after=run6.json
-                                      repeats show how much runs differ by themselves
+                                      repeats show the run-to-run variation
   tlsprof compare gcm.json ccm.json chacha20.json cbc.json
-                                      a matrix; the first is what others are compared with
+                                      a matrix; all are compared with the first
   tlsprof compare --service nginx.service=apache2.service nginx.json apache.json
   tlsprof compare --fail-if-worse main.json change.json
-                                      exit status 1 if a figure is worse: for pipelines
+                                      exit status 1 if a figure is worse: for CI
 
-Reports are made by `tlsprof report --format json --output FILE`.
-What is compared, and how sure it is: docs/compare.md";
+Create reports with `tlsprof report --format json --output FILE`.
+Figures and statistics: docs/compare.md";
 
 /// The spread between runs that is assumed if nothing is said.
 const SPREAD: &str = "5%";
@@ -53,13 +53,13 @@ pub struct LabelledFile {
 
 #[derive(Debug, Args)]
 pub(super) struct RawCompare {
-    /// Reports, two or more; those with one NAME are repeats
+    /// Two or more reports; those with the same NAME are repeats
     #[arg(value_name = "[NAME=]REPORT", num_args = 2.., required = true, value_parser = labelled)]
     reports: Vec<LabelledFile>,
-    /// Compare this service only, called B in the other reports; may be given several times
+    /// Compare only this service, named B in the other reports; repeatable
     #[arg(long = "service", value_name = "A[=B]", value_parser = pair)]
     services: Vec<Pair>,
-    /// By how much runs of the same server differ by themselves (standard deviation)
+    /// Assumed run-to-run variation (standard deviation)
     #[arg(long, value_name = "PERCENT", default_value = SPREAD, value_parser = percent)]
     noise: f64,
     #[command(flatten)]
@@ -67,7 +67,7 @@ pub(super) struct RawCompare {
     /// Write the comparison to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// End with status 1 if any figure is worse
+    /// Exit with status 1 if any figure is worse
     #[arg(long)]
     fail_if_worse: bool,
 }

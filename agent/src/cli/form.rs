@@ -58,7 +58,7 @@ impl LogLevel {
 /// How the result is written.
 #[derive(Debug, Args)]
 pub(super) struct RawForm<F: ValueEnum + Default + Send + Sync + 'static> {
-    /// Form of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(super) format: F,
 }

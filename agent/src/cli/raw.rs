@@ -22,20 +22,20 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(30);
 fn work(name: &str) -> Result<Work, String> {
     let mut all = Work::ALL.into_iter();
     let found = all.find(|work| work.label() == name);
-    found.ok_or_else(|| "no operations of that name".to_owned())
+    found.ok_or_else(|| "unknown operation".to_owned())
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  tlsprof list                        which services could be profiled
+  tlsprof list                        which services can be profiled?
   sudo tlsprof report                 profile all of them for 30 seconds
   sudo tlsprof report --port 443 -- wrk -d 20s https://localhost/
                                       profile while a load test runs
   tlsprof compare before.json after.json
-                                      what changed, and is it real?
+                                      what changed, and is it significant?
   sudo tlsprof top                    watch them in the terminal
   sudo tlsprof agent                  serve Prometheus metrics
-  sudo tlsprof doctor                 what works on this host";
+  sudo tlsprof doctor                 what works on this host?";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
@@ -49,11 +49,11 @@ const TOP_EXAMPLES: &str = "\
 Examples:
   sudo tlsprof top                    all services, figures every 2 seconds
   sudo tlsprof top --port 443         the service that listens on port 443
-  sudo tlsprof top --interval 10s     steadier figures where little happens
+  sudo tlsprof top --interval 10s     steadier figures under low load
   ssh -t web1 sudo tlsprof top        on another host
 
-Keys: arrows select and sort, Enter opens a service, ? shows all. Colours are those of the
-terminal; NO_COLOR=1 does without.";
+Keys: arrows select and sort, Enter opens a service, ? shows all keys. Colours follow the
+terminal's theme; NO_COLOR=1 disables them.";
 
 const AGENT_EXAMPLES: &str = "\
 Examples:
@@ -61,18 +61,17 @@ Examples:
   sudo tlsprof agent --listen 0.0.0.0:9843 --service nginx.service
   curl http://127.0.0.1:9843/metrics";
 
-/// Says where a server's CPU time goes in TLS, without restarting it.
+/// Measures how much CPU your servers spend on TLS, without restarting them.
 #[derive(Debug, Parser)]
 #[command(name = "tlsprof", version, after_help = EXAMPLES, subcommand_required = true)]
 pub(super) struct Raw {
     /// Configuration file [default: /etc/tlsprof/tlsprof.toml where it exists]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Type information (BTF) of this kernel, for a kernel that does not show its own; overrides
-    /// profile.btf
+    /// Type information (BTF) for a kernel without /sys/kernel/btf/vmlinux; overrides profile.btf
     #[arg(long, global = true, value_name = "FILE")]
     btf: Option<PathBuf>,
-    /// What is logged to standard error
+    /// Log level on standard error
     #[arg(long, global = true, value_name = "LEVEL", default_value = "warn")]
     log: LogLevel,
     #[command(subcommand)]
@@ -81,46 +80,46 @@ pub(super) struct Raw {
 
 #[derive(Debug, Subcommand)]
 enum RawCommand {
-    /// Show the services found, their TLS libraries, and how they would be profiled
+    /// List services, their TLS libraries, and how they would be profiled
     List {
         /// Show the probe sites and why each was chosen
         #[arg(long, short)]
         verbose: bool,
-        /// Show services without a TLS library too
+        /// Include services without a TLS library
         #[arg(long)]
         all: bool,
         #[command(flatten)]
         form: RawForm<Format>,
     },
-    /// Profile until stopped, and serve Prometheus metrics
+    /// Profile until stopped and serve Prometheus metrics
     #[command(after_help = AGENT_EXAMPLES)]
     Agent {
-        /// Address and port of the metrics, such as 127.0.0.1:9843; overrides agent.listen
+        /// Address and port to listen on, such as 127.0.0.1:9843; overrides agent.listen
         #[arg(long, value_name = "ADDRESS")]
         listen: Option<SocketAddr>,
-        /// TLS and passwords of the metrics, in the web configuration file of Prometheus's
-        /// exporters; overrides agent.web_config
+        /// Web configuration file with TLS and passwords, as for Prometheus exporters; overrides
+        /// agent.web_config
         #[arg(long, value_name = "FILE")]
         web_config: Option<PathBuf>,
-        /// Profile this service only; may be given several times
+        /// Profile only this service; repeatable
         #[arg(long = "service", value_name = "NAME")]
         services: Vec<String>,
-        /// Connect to TLS 1.3 ports to learn the kind of key in their certificate
+        /// Connect to TLS 1.3 ports to find out the key type of their certificates
         #[arg(long)]
         ask_certificates: bool,
     },
-    /// Profile for a while, or while a command runs, and report
+    /// Profile for some time, or while a command runs, and write a report
     #[command(after_help = REPORT_EXAMPLES)]
     Report(RawReport),
-    /// Show what changed between reports, and whether it is real
+    /// Compare reports: what changed, and is it significant?
     #[command(after_help = compare::EXAMPLES)]
     Compare(RawCompare),
-    /// Show what services do now, in the terminal
+    /// Watch services live in the terminal
     #[command(after_help = TOP_EXAMPLES)]
     Top {
         #[command(flatten)]
         target: RawTarget,
-        /// How often figures are renewed, from 1s to 1m
+        /// Refresh interval, from 1s to 1m
         #[arg(long, value_parser = parse_interval, default_value = "2s")]
         interval: Duration,
     },
@@ -157,7 +156,7 @@ struct RawTarget {
 
 #[derive(Debug, Args)]
 struct RawReport {
-    /// How long to profile, such as 30s, 2m or 500ms [default: 30s]
+    /// Duration of the profile, such as 30s, 2m or 500ms [default: 30s]
     #[arg(long, value_parser = parse_duration, conflicts_with = "command")]
     duration: Option<Duration>,
     #[command(flatten)]
@@ -167,14 +166,14 @@ struct RawReport {
     /// Write the report to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write a flame graph of the CPU time, by activity, module and function, to this SVG file
+    /// Write a flame graph of the CPU time (activity, module, function) to this SVG file
     #[arg(long, value_name = "FILE")]
     flamegraph: Option<PathBuf>,
-    /// Connect to TLS 1.3 ports to learn the kind of key in their certificate
+    /// Connect to TLS 1.3 ports to find out the key type of their certificates
     #[arg(long)]
     ask_certificates: bool,
-    /// How many requests the load made, for an exact CPU time per request; read from the summary
-    /// of ab, wrk, h2load, hey, oha and k6 where one of them is COMMAND
+    /// Number of requests made by the load, for an exact CPU time per request; taken from the
+    /// summary if COMMAND is ab, wrk, h2load, hey, oha or k6
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
     /// Profile for as long as this command runs

@@ -109,7 +109,7 @@ def test_the_saving_of_each_limit_is_predicted(by_limit, load, tmp_path):
         }
         savings = {}
         for limit in LIMITS:
-            change = f"{limit} requests a connection"
+            change = f"{limit} requests per connection"
             savings[change] = Saving(variants[change], 1 - spent[limit] / spent[DEFAULT])
         return savings
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{ENOUGH, SERVICE, find, handshake, ledger};
-use crate::{Finding, Id, Severity};
+use crate::{Finding, Severity};
 use tlsprof_common::{Opening, Role};
 use tlsprof_evidence::accept_queue::{AcceptQueues, Queue};
 use tlsprof_evidence::sample::opening;
@@ -39,7 +39,7 @@ impl Queued {
     }
 
     fn found(&self) -> Option<Finding> {
-        find(self.ledger(), 10.0, Id::AcceptQueueOverflow)
+        find(self.ledger(), 10.0, "accept-queue-overflow")
     }
 }
 
@@ -90,7 +90,7 @@ fn a_queue_that_is_nearly_full_counts_if_connections_wait_in_it() {
 #[test]
 fn the_cause_is_the_queue_the_server_or_its_handshakes() {
     let said = |kept| {
-        let finding = find(kept, 1.0, Id::AcceptQueueOverflow).unwrap();
+        let finding = find(kept, 1.0, "accept-queue-overflow").unwrap();
         finding.evidence.statements.join(" ")
     };
     assert!(said(BURSTS.ledger()).contains("too short for bursts"));
@@ -103,5 +103,5 @@ fn the_cause_is_the_queue_the_server_or_its_handshakes() {
     for _ in 0..500 {
         busy.record(SERVICE, &handshake("x25519", "rsa_2048", [100, 700]));
     }
-    assert!(said(busy).contains("TLS handshakes take 50.0% of its CPU"));
+    assert!(said(busy).contains("TLS handshakes use 50.0% of its CPU"));
 }

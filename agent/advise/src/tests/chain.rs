@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::{ENOUGH, SERVICE, find, handshake, ledger, of_fixture};
-use crate::{Finding, Id, Prediction, Severity};
+use crate::{Finding, Prediction, Severity};
 use tlsprof_common::{Carries, Connection, Resumption};
 use tlsprof_evidence::{Handshake, sample};
 use tlsprof_ledger::Ledger;
 
-const ID: Id = Id::LongCertificateChain;
+const ID: &str = "long-certificate-chain";
 
 /// A connection on which a full handshake sent so many bytes, and 3,000 came after it.
 fn full(handshake: u64, round_trip: Duration) -> Connection {
@@ -134,7 +134,7 @@ fn certificates_in_clear_are_counted() {
     assert!(finding.evidence.figures.contains(&("certificates", 1.0)));
     let text = finding.evidence.statements.join(" ");
     assert!(
-        text.contains("1 handshake up to TLS 1.2 showed 1.0 certificates"),
+        text.contains("1 handshake up to TLS 1.2 carried 1.0 certificates"),
         "{text}"
     );
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{ENOUGH, SERVICE, SETTING, find, found, is_unknown, likely_seconds};
 use crate::{
-    Calibration, Calibrations, CostSource, Finding, Id, Operation, Protection, Range, Records,
-    Setting, Thresholds, advise,
+    Calibration, Calibrations, CostSource, Finding, Operation, Protection, Range, Records, Setting,
+    Thresholds, advise,
 };
 use tlsprof_common::{Carries, Connection, Role};
 use tlsprof_evidence::Handshake;
@@ -105,7 +105,7 @@ fn calibration(cbc: f64, gcm: f64) -> Calibration {
 fn calibrated(ledger: Ledger, cpu: f64, calibration: Calibration) -> Option<Finding> {
     let all = found(ledger, cpu, calibration);
     all.into_iter()
-        .find(|finding| finding.id == Id::CostlyCipher)
+        .find(|finding| finding.kind.label == "costly-cipher")
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn another_service_of_this_host_tells_the_cost_of_gcm() {
     };
     gcm.book(&mut kept, "fast.service");
     kept.add_cpu("fast.service", Duration::from_millis(400), Duration::ZERO);
-    let finding = find(kept, 2.0, Id::CostlyCipher).unwrap();
+    let finding = find(kept, 2.0, "costly-cipher").unwrap();
     let saving = finding.prediction.saving().unwrap();
     assert_eq!(saving.source, CostSource::ThisHost);
     // 1 s less 0.2 s.
@@ -178,7 +178,7 @@ fn another_service_of_this_host_tells_the_cost_of_gcm() {
     };
     short.book(&mut kept, "fast.service");
     kept.add_cpu("fast.service", Duration::from_millis(400), Duration::ZERO);
-    let finding = find(kept, 2.0, Id::CostlyCipher).unwrap();
+    let finding = find(kept, 2.0, "costly-cipher").unwrap();
     assert!(is_unknown(&finding), "answers of another length");
 }
 
@@ -188,12 +188,12 @@ fn clients_that_offer_nothing_better_and_gcm_are_no_finding() {
         offered: &[CBC_NUMBER, GCM_13_NUMBER],
         ..cbc(1000)
     };
-    assert_eq!(find(only.ledger(), 2.0, Id::CostlyCipher), None);
+    assert_eq!(find(only.ledger(), 2.0, "costly-cipher"), None);
     let gcm = Served {
         cipher: GCM,
         ..cbc(1000)
     };
-    assert_eq!(find(gcm.ledger(), 2.0, Id::CostlyCipher), None);
+    assert_eq!(find(gcm.ledger(), 2.0, "costly-cipher"), None);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn chacha_is_slow_only_beside_aes_in_hardware() {
         };
         let none = Calibrations::new();
         let all = advise(&ledger, &none, |_| None, setting, Thresholds::default());
-        let is_found = all.iter().any(|one| one.id == Id::CostlyCipher);
+        let is_found = all.iter().any(|one| one.kind.label == "costly-cipher");
         assert_eq!(is_found, aes_in_hardware);
     }
 }

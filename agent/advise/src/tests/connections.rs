@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{
     ENOUGH, NGINX, SERVICE, SETTING, check, find, found_in, handshake, ledger, likely_seconds,
 };
-use crate::{About, Calibration, Id, Prediction, Setting, Severity, Thresholds, advise};
+use crate::{About, Calibration, Prediction, Setting, Severity, Thresholds, advise};
 use tlsprof_common::{Closer, Connection, Opening, ProcessEvent, Remote, Role, Whole};
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::hello::{Facts, Offer};
@@ -42,7 +42,7 @@ fn connections(number: u64, role: Role, by: Closer, turns: u32) -> Ledger {
 #[test]
 fn connections_closed_after_n_turns_at_its_thresholds() {
     // 100 ms of handshakes, of which 100 turns in place of 5 leave a twentieth.
-    check(Id::ConnectionsClosedAfterNTurns, 1.9, |n| {
+    check("connections-closed-after-n-turns", 1.9, |n| {
         connections(n, Role::Server, Closer::Local, 5)
     });
 }
@@ -50,7 +50,7 @@ fn connections_closed_after_n_turns_at_its_thresholds() {
 #[test]
 fn connections_closed_after_n_turns_predicts_for_each_limit() {
     let kept = connections(100, Role::Server, Closer::Local, 5);
-    let finding = find(kept, 0.2, Id::ConnectionsClosedAfterNTurns).unwrap();
+    let finding = find(kept, 0.2, "connections-closed-after-n-turns").unwrap();
     assert!((likely_seconds(&finding) - 0.095).abs() < 1e-9);
     let variants = &finding.prediction.saving().unwrap().variants;
     let shares: Vec<(&str, f64)> = variants
@@ -58,9 +58,9 @@ fn connections_closed_after_n_turns_predicts_for_each_limit() {
         .map(|variant| (variant.change.as_str(), variant.share.likely))
         .collect();
     let expected = [
-        ("10 requests a connection", 0.25),
-        ("40 requests a connection", 0.4375),
-        ("100 requests a connection", 0.475),
+        ("10 requests per connection", 0.25),
+        ("40 requests per connection", 0.4375),
+        ("100 requests per connection", 0.475),
     ];
     assert_eq!(shares.len(), expected.len());
     for ((change, share), (expected, value)) in shares.iter().zip(expected) {
@@ -74,8 +74,8 @@ fn connections_closed_after_n_turns_predicts_for_each_limit() {
 fn clients_that_close_are_no_finding() {
     for turns in [1, 5] {
         let kept = connections(1000, Role::Server, Closer::Remote, turns);
-        assert_eq!(find(kept.clone(), 1.0, Id::KeepAliveOff), None);
-        assert_eq!(find(kept, 1.0, Id::ConnectionsClosedAfterNTurns), None);
+        assert_eq!(find(kept.clone(), 1.0, "keep-alive-off"), None);
+        assert_eq!(find(kept, 1.0, "connections-closed-after-n-turns"), None);
     }
 }
 
@@ -85,7 +85,7 @@ fn a_number_of_turns_that_others_pass_is_no_limit() {
     for _ in 0..10 {
         kept.record_connection(SERVICE, &closed(Role::Server, Closer::Local, 6));
     }
-    let id = Id::ConnectionsClosedAfterNTurns;
+    let id = "connections-closed-after-n-turns";
     assert!(find(kept.clone(), 1.0, id).is_some());
     kept.record_connection(SERVICE, &closed(Role::Server, Closer::Local, 6));
     assert_eq!(find(kept, 1.0, id), None);
@@ -93,7 +93,7 @@ fn a_number_of_turns_that_others_pass_is_no_limit() {
 
 #[test]
 fn half_of_all_connections_must_end_alike() {
-    let id = Id::ConnectionsClosedAfterNTurns;
+    let id = "connections-closed-after-n-turns";
     let mut kept = connections(1000, Role::Server, Closer::Local, 5);
     for _ in 0..1000 {
         kept.record(SERVICE, &handshake("x25519", "rsa_2048", [100, 700]));
@@ -106,7 +106,7 @@ fn half_of_all_connections_must_end_alike() {
 
 #[test]
 fn connections_that_may_be_without_tls_save_no_handshake() {
-    let id = Id::ConnectionsClosedAfterNTurns;
+    let id = "connections-closed-after-n-turns";
     let of = |others: u64| {
         let mut kept = connections(1000, Role::Server, Closer::Remote, 3);
         for _ in 0..1000 {
@@ -124,13 +124,13 @@ fn connections_that_may_be_without_tls_save_no_handshake() {
 
 #[test]
 fn keep_alive_off_at_its_thresholds_is_an_upper_bound() {
-    check(Id::KeepAliveOff, 1.98, |n| {
+    check("keep-alive-off", 1.98, |n| {
         connections(n, Role::Server, Closer::Local, 1)
     });
     let kept = connections(100, Role::Server, Closer::Local, 1);
-    let finding = find(kept.clone(), 1.0, Id::KeepAliveOff).unwrap();
+    let finding = find(kept.clone(), 1.0, "keep-alive-off").unwrap();
     assert!(matches!(finding.prediction, Prediction::AtMost(..)));
-    let other = find(kept, 1.0, Id::ConnectionsClosedAfterNTurns);
+    let other = find(kept, 1.0, "connections-closed-after-n-turns");
     assert_eq!(other, None, "one finding for one fault");
 }
 
@@ -145,14 +145,14 @@ fn a_server_is_not_blamed_for_what_the_load_tool_asked() {
         let found = found_in(kept(), 1.0, Calibration::new(), (NGINX, setting));
         found
             .into_iter()
-            .find(|one| one.id == Id::KeepAliveOff)
+            .find(|one| one.kind.label == "keep-alive-off")
             .unwrap()
     };
     let finding = of(Some("`ab` asks for the close"));
     assert_eq!(finding.severity, Severity::Info);
     assert_eq!(finding.title, "Connections carry one request each");
     let first = &finding.evidence.statements[0];
-    assert_eq!(first, "The client asked for this: `ab` asks for the close.");
+    assert_eq!(first, "The client requested this: `ab` asks for the close.");
     assert_ne!(of(None).severity, Severity::Info);
 }
 
@@ -169,7 +169,7 @@ fn turns_over_http2_are_not_called_requests() {
         ..handshake("x25519", "rsa_2048", [100, 700])
     };
     kept.record(SERVICE, &one);
-    let finding = find(kept, 0.2, Id::ConnectionsClosedAfterNTurns).unwrap();
+    let finding = find(kept, 0.2, "connections-closed-after-n-turns").unwrap();
     let title = "The server closes connections after exactly 5 turns (may carry several requests)";
     assert_eq!(finding.title, title);
 }
@@ -195,19 +195,19 @@ fn a_client_has_no_findings_unless_the_user_named_it() {
 #[test]
 fn upstream_keep_alive_off_at_its_thresholds() {
     for by in [Closer::Local, Closer::Remote] {
-        check(Id::UpstreamKeepAliveOff, 1.98, |n| {
+        check("upstream-keep-alive-off", 1.98, |n| {
             connections(n, Role::Client, by, 1)
         });
     }
     let kept = connections(1000, Role::Client, Closer::Local, 2);
-    assert_eq!(find(kept, 1.0, Id::UpstreamKeepAliveOff), None);
+    assert_eq!(find(kept, 1.0, "upstream-keep-alive-off"), None);
 }
 
 #[test]
 fn time_wait_build_up_at_ten_thousand() {
     let of = |n| connections(n, Role::Server, Closer::Local, 5);
-    assert_eq!(find(of(9_999), 1.0, Id::TimeWaitBuildUp), None);
-    let finding = find(of(10_000), 1.0, Id::TimeWaitBuildUp).unwrap();
+    assert_eq!(find(of(9_999), 1.0, "time-wait-build-up"), None);
+    let finding = find(of(10_000), 1.0, "time-wait-build-up").unwrap();
     assert_eq!(finding.prediction, Prediction::Nothing);
 }
 
@@ -226,8 +226,8 @@ fn ephemeral_ports_at_half_and_at_four_fifths() {
             ledger.record_opening(SERVICE, &one);
         })
     };
-    assert_eq!(find(of(499), 1.0, Id::EphemeralPorts), None);
-    let severity = |number| find(of(number), 1.0, Id::EphemeralPorts).unwrap().severity;
+    assert_eq!(find(of(499), 1.0, "ephemeral-ports"), None);
+    let severity = |number| find(of(number), 1.0, "ephemeral-ports").unwrap().severity;
     assert_eq!(severity(500), Severity::Medium);
     assert_eq!(severity(799), Severity::Medium);
     assert_eq!(severity(800), Severity::High);
@@ -249,7 +249,7 @@ fn process_per_connection_at_its_thresholds() {
         }
         kept
     };
-    let id = Id::ProcessPerConnection;
+    let id = "process-per-connection";
     assert_eq!(find(of(ENOUGH - 1, ENOUGH - 1), 1.0, id), None);
     assert_eq!(find(of(ENOUGH, 79), 1.0, id), None);
     assert!(find(of(ENOUGH, 80), 1.0, id).is_some());
@@ -288,6 +288,6 @@ fn thresholds_are_those_that_are_given() {
     assert!(
         found
             .iter()
-            .any(|one| one.id == Id::ConnectionsClosedAfterNTurns)
+            .any(|one| one.kind.label == "connections-closed-after-n-turns")
     );
 }

@@ -2,9 +2,10 @@
 
 use super::handshakes::{slow, with_x25519};
 use super::{
-    NGINX, SERVICE, SETTING, found_in, handshake, hello, is_unknown, ledger, likely_seconds,
+    NGINX, SERVICE, SETTING, found_in, handshake, hello, is_unknown, kind, ledger, likely_seconds,
 };
-use crate::{About, Calibration, Finding, Hybrid, Id, Remedy, Server, Setting, remedy};
+use crate::findings::Target;
+use crate::{About, Calibration, Finding, Hybrid, Remedy, Server, Setting};
 use tlsprof_common::Role;
 use tlsprof_evidence::Handshake;
 use tlsprof_ledger::Ledger;
@@ -23,7 +24,9 @@ fn nginx_with(minor: u32) -> (About<'static>, Setting) {
 
 fn slow_with(minor: u32, ledger: Ledger) -> Option<Finding> {
     let found = found_in(ledger, 0.4, Calibration::new(), nginx_with(minor));
-    found.into_iter().find(|one| one.id == Id::SlowKeyExchange)
+    found
+        .into_iter()
+        .find(|one| one.kind.label == "slow-key-exchange")
 }
 
 #[test]
@@ -102,8 +105,13 @@ fn a_slow_hybrid_group_gives_way_only_to_a_faster_one() {
 fn post_quantum_key_exchange_is_never_advised_away() {
     for server in Server::ALL {
         for hybrid in Hybrid::ALL {
-            for id in [Id::SlowKeyExchange, Id::PostQuantumCost] {
-                let Remedy { directive, .. } = remedy(id, Role::Server, (server, hybrid));
+            for label in ["slow-key-exchange", "post-quantum-cost"] {
+                let target = Target {
+                    role: Role::Server,
+                    server,
+                    hybrid,
+                };
+                let Remedy { directive, .. } = Remedy::of(kind(label), target);
                 let lists = directive.to_lowercase().contains("x25519") && server != Server::Domino;
                 let keeps = directive.to_lowercase().contains("x25519mlkem768");
                 assert!(

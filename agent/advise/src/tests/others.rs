@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{ENOUGH, SERVICE, find, handshake, ledger};
-use crate::{Id, Prediction, Severity};
+use crate::{Prediction, Severity};
 use tlsprof_common::{Outcome, WaitReason};
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::hello::fixture;
@@ -25,10 +25,10 @@ fn waiting(number: u64, reason: WaitReason, micros: u64) -> Ledger {
 #[test]
 fn waits_at_their_thresholds() {
     let cases = [
-        (WaitReason::Lock, Id::LockWait),
-        (WaitReason::Disk, Id::DiskWait),
-        (WaitReason::Random, Id::RandomWait),
-        (WaitReason::Pipe, Id::PipeWait),
+        (WaitReason::Lock, "lock-wait"),
+        (WaitReason::Disk, "disk-wait"),
+        (WaitReason::Random, "random-wait"),
+        (WaitReason::Pipe, "pipe-wait"),
     ];
     for (reason, id) in cases {
         assert_eq!(find(waiting(ENOUGH - 1, reason, 500), 1.0, id), None);
@@ -68,7 +68,7 @@ fn failing(number: u64, failed: u64) -> Ledger {
 
 #[test]
 fn handshake_failures_at_their_thresholds() {
-    let id = Id::HandshakeFailures;
+    let id = "handshake-failures";
     assert_eq!(find(failing(ENOUGH - 1, 50), 1.0, id), None);
     assert_eq!(find(failing(ENOUGH, 9), 1.0, id), None);
     assert!(find(failing(ENOUGH, 10), 1.0, id).is_some());
@@ -83,7 +83,7 @@ fn handshake_failures_at_their_thresholds() {
 
 #[test]
 fn handshake_failures_tell_what_clients_offered() {
-    let finding = find(failing(200, 20), 1.0, Id::HandshakeFailures).unwrap();
+    let finding = find(failing(200, 20), 1.0, "handshake-failures").unwrap();
     let text = finding.evidence.statements.join(" ");
     assert!(
         finding.title.contains("no cipher suite"),
@@ -103,7 +103,7 @@ fn tls_is_not_the_bottleneck_at_its_thresholds() {
             ledger.record(SERVICE, &handshake("x25519", "rsa_2048", [100, 700]));
         })
     };
-    let id = Id::TlsIsNotTheBottleneck;
+    let id = "tls-is-not-the-bottleneck";
     assert_eq!(find(of(ENOUGH - 1), 10.0, id), None);
     assert_eq!(
         find(of(ENOUGH), 1.99, id),
@@ -129,5 +129,5 @@ fn offloaded_handshakes_are_not_called_cheap() {
         ..handshake("x25519", "rsa_2048", [100, 700])
     };
     let kept = ledger(1000, |ledger| ledger.record(SERVICE, &one));
-    assert_eq!(find(kept, 100.0, Id::TlsIsNotTheBottleneck), None);
+    assert_eq!(find(kept, 100.0, "tls-is-not-the-bottleneck"), None);
 }

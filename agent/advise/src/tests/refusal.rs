@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{SERVICE, find, handshake, ledger, of_fixture};
-use crate::{Finding, Id};
+use crate::Finding;
 use tlsprof_common::Resumption;
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::hello::{Facts, Giver, Origin};
@@ -72,7 +72,7 @@ fn of(brought: &[Brought]) -> Ledger {
 }
 
 fn finding(brought: &[Brought]) -> Finding {
-    find(of(brought), 0.1, Id::ResumptionRefused).unwrap()
+    find(of(brought), 0.1, "resumption-refused").unwrap()
 }
 
 /// The title ends so, and the directive holds that.
@@ -116,8 +116,8 @@ fn processes_that_take_up_their_own_sessions_alone_do_not_share_them() {
 #[test]
 fn sessions_of_ended_processes_and_of_other_services_are_told() {
     let cases = [
-        (Giver::Ended, "they are of processes that have ended"),
-        (Giver::Stranger, "they are of another service"),
+        (Giver::Ended, "they come from processes that have ended"),
+        (Giver::Stranger, "they come from another service"),
     ];
     for (giver, title) in cases {
         let half = [
@@ -133,7 +133,7 @@ fn sessions_of_ended_processes_and_of_other_services_are_told() {
 
 #[test]
 fn sessions_that_are_refused_by_their_age_meet_a_time_out() {
-    let title = "refuses them: they are too old for it";
+    let title = "refuses them: they have expired";
     let aged = |young, old| {
         [
             accepted(10, Giver::Same, young),
@@ -144,11 +144,12 @@ fn sessions_that_are_refused_by_their_age_meet_a_time_out() {
     check(&aged(SECOND, 2 * SECOND), title, "ssl_session_timeout");
     let text = finding(&aged(SECOND, 2 * SECOND)).evidence.statements;
     assert!(
-        text.join(" ").contains("up to 1.00 s old were accepted"),
+        text.join(" ")
+            .contains("up to an age of 1.00 s were accepted"),
         "{text:?}"
     );
     // Some of any age: they were dropped.
-    let dropped = "dropped them before their time";
+    let dropped = "evicts them early";
     check(
         &aged(2 * SECOND, SECOND),
         dropped,
@@ -156,7 +157,7 @@ fn sessions_that_are_refused_by_their_age_meet_a_time_out() {
     );
     // None was accepted: no time-out is shorter than a second.
     let none = |age| [refused(100, Giver::Same, age)];
-    let either = "refuses them: it keeps none, or not so long";
+    let either = "refuses them: it keeps none, or not long enough";
     check(&none(SECOND), either, "ssl_session_timeout");
     let off = "refuses them: it keeps none";
     check(&none(SECOND - 1), off, "ssl_session_tickets on");
@@ -172,8 +173,8 @@ fn what_was_not_seen_is_not_explained() {
     let finding = finding(&[unknown(51), refused(49, Giver::Same, MILLI)]);
     assert!(finding.title.ends_with("refuses them"), "{}", finding.title);
     let text = finding.evidence.statements.join(" ");
-    assert!(text.contains("not seen: 51 refused"), "{text}");
-    assert!(text.contains("does not tell why"), "{text}");
+    assert!(text.contains("unknown: 51 refused"), "{text}");
+    assert!(text.contains("does not show the cause"), "{text}");
 }
 
 #[test]
@@ -200,9 +201,9 @@ fn tickets_are_not_dropped_but_expire() {
         ..handshake("x25519", "none", [100, 0])
     };
     kept.record(SERVICE, &one);
-    let finding = find(kept, 0.1, Id::ResumptionRefused).unwrap();
+    let finding = find(kept, 0.1, "resumption-refused").unwrap();
     assert!(
-        finding.title.ends_with("they are too old for it"),
+        finding.title.ends_with("they have expired"),
         "{}",
         finding.title
     );

@@ -32,7 +32,7 @@ fn document(comparison: &Comparison) -> Document {
         .map(|one| sentences::headline(comparison, one));
     let mut head: Vec<Block> = headlines.map(Block::Lead).collect();
     if !comparison.warnings.is_empty() {
-        let title = "Read with care:".to_owned();
+        let title = "Caution:".to_owned();
         head.push(Block::Alarm(Tone::Look, title, comparison.warnings.clone()));
     }
     let sections = services.enumerate();
@@ -53,7 +53,7 @@ fn document(comparison: &Comparison) -> Document {
 }
 
 fn reports(comparison: &Comparison) -> Table {
-    let mut table = Table::new("What is compared")
+    let mut table = Table::new("Compared reports")
         .words("report")
         .numbers(["runs", "time"])
         .words("host")

@@ -11,7 +11,7 @@ use super::words::{change_limits, list, signed, value};
 pub(super) fn headline(comparison: &Comparison, service: &ServiceComparison) -> String {
     let name = service.service_name.as_str();
     let Some(ranking) = &service.ranking else {
-        return format!("{name}: too little was seen in both to compare its cost.");
+        return format!("{name}: not enough data in both to compare its cost.");
     };
     let figure = service
         .figures
@@ -37,13 +37,14 @@ fn change_in_words(name: &str, of: &FigureComparison) -> String {
     let limits = change_limits(of, change);
     match change.verdict {
         Verdict::NoDifference => format!(
-            "{name}: {what} takes {after} of CPU, {before} before: no difference beyond noise ({limits})."
+            "{name}: CPU per {what} {after}, before {before}: no difference beyond noise ({limits})."
         ),
         Verdict::NotEnoughData | Verdict::NotJudged => format!(
-            "{name}: {what} takes {after} of CPU, {before} before; too little data to tell whether that is real ({limits})."
+            "{name}: CPU per {what} {after}, before {before}: not enough data to tell whether the \
+             difference is real ({limits})."
         ),
         real => format!(
-            "{name}: {what} takes {after} of CPU instead of {before}: {}. That is {}.",
+            "{name}: CPU per {what} {after} instead of {before}: {}. Verdict: {}.",
             less_or_more(change),
             real.words()
         ),
@@ -74,7 +75,7 @@ fn order_in_words(name: &str, of: &FigureComparison, ranking: &Ranking, groups: 
     let what = subject(&of.figure);
     if ranking.alike.iter().any(|run| run.len() == groups) {
         return format!(
-            "{name}: {what} costs the same in all {groups} as far as can be told: the differences are noise."
+            "{name}: CPU per {what} does not differ between the {groups} beyond noise."
         );
     }
     let first = ranking
@@ -84,16 +85,16 @@ fn order_in_words(name: &str, of: &FigureComparison, ranking: &Ranking, groups: 
     let best = first.map_or_else(|| best.clone(), |run| list(run));
     let last = ranking.alike.last().filter(|run| run.last() == Some(worst));
     let worst = last.map_or_else(|| worst.clone(), |run| list(run));
-    format!("{name}: {what} takes least CPU in {best}, and most in {worst}.")
+    format!("{name}: CPU per {what} is lowest in {best} and highest in {worst}.")
 }
 
 /// What a headline speaks of.
 fn subject(figure: &str) -> &'static str {
     match figure {
-        "cpu_per_request" => "a request",
-        "cpu_per_full_handshake" => "a full handshake",
-        "cpu_per_resumed_handshake" => "a resumed handshake",
-        _ => "a MB encrypted",
+        "cpu_per_request" => "request",
+        "cpu_per_full_handshake" => "full handshake",
+        "cpu_per_resumed_handshake" => "resumed handshake",
+        _ => "MB encrypted",
     }
 }
 
@@ -126,16 +127,13 @@ pub(super) fn left_out(all: &[LeftOut]) -> Vec<String> {
     let clients = of("only_a_client");
     if !clients.is_empty() {
         told.push(format!(
-            "Only clients, not compared unless named by --service: {}.",
+            "Only clients, compared only if named by --service: {}.",
             list(&clients)
         ));
     }
     let silent = of("silent");
     if !silent.is_empty() {
-        told.push(format!(
-            "Without a connection or a handshake: {}.",
-            list(&silent)
-        ));
+        told.push(format!("No connection or handshake: {}.", list(&silent)));
     }
     told
 }
@@ -150,21 +148,22 @@ pub(super) fn method(comparison: &Comparison) -> Vec<String> {
     } = comparison.method;
     let repeats = comparison.groups.iter().any(|group| group.runs.len() > 1);
     let spread = if repeats {
-        "corrected by what the repeats show"
+        "corrected by the variation among the repeats"
     } else {
-        "if that is not so here, repeat the runs (NAME=FILE NAME=FILE) or say so (--noise)"
+        "if yours differ, repeat the runs (NAME=FILE NAME=FILE) or set --noise"
     };
     vec![
         format!(
-            "Noise: no difference beyond what runs differ by themselves. {} judged; with {} probability all intervals of changes hold together, so that \
-             at most one comparison in {:.0} has a false verdict. The range of a single figure is at 95%.",
+            "Noise: no difference beyond run-to-run variation. {} judged; all confidence intervals \
+             of changes hold together with {} probability, so at most one comparison in {:.0} has a \
+             false verdict. Single figures have 95% confidence intervals.",
             counted(u64::from(changes_judged), "change was", "changes were"),
             whole_percent(confidence_of_all),
             (1.0 / (1.0 - confidence_of_all)).round(),
         ),
         format!(
-            "Runs of the same server under the same load are taken to differ by {} by themselves \
-             (standard deviation): {spread}.",
+            "Assumed run-to-run variation of the same server under the same load: {} (standard \
+             deviation); {spread}.",
             percent(assumed_spread)
         ),
     ]

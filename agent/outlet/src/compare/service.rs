@@ -57,7 +57,7 @@ fn names(service: &ServiceComparison) -> Option<Block> {
         "port" => ", by their port",
         _ => "",
     };
-    let text = format!("In other reports {}{how}.", others.join(", "));
+    let text = format!("In other reports: {}{how}.", others.join(", "));
     (!others.is_empty()).then_some(Block::Marked(Tone::Soft, text))
 }
 
@@ -143,7 +143,7 @@ fn matrix(
         .as_ref()
         .and_then(|ranking| Some((ranking, find(&ranking.figure)?)))
     else {
-        let text = "Its cost is not known in two of the reports.";
+        let text = "Its cost is known in fewer than two of the reports.";
         return vec![Block::Text(text.to_owned())];
     };
     let beside: Vec<(&FigureComparison, &'static str)> = beside
@@ -151,12 +151,12 @@ fn matrix(
         .filter(|(name, _)| *name != ranking.figure)
         .filter_map(|(name, title)| Some((find(name)?, *title)))
         .collect();
-    let caption = format!("{}, the cheapest first", headline.title);
+    let caption = format!("{}, lowest first", headline.title);
     let table = Table::new(caption)
         .words("report")
         .number(headline.title.clone())
-        .interval("95% range")
-        .titled("95% range, from zero")
+        .interval("95% CI")
+        .titled("95% CI, from zero")
         .optional()
         .number("against first");
     let table = beside
@@ -181,7 +181,8 @@ fn matrix(
     }
     let mut blocks = vec![table.into()];
     blocks.extend(sentences::noise(ranking).into_iter().map(Block::Text));
-    let legend = "▲ ▼ higher and lower than the first, and real; without a mark it may be noise.";
+    let legend =
+        "▲ ▼ significantly higher or lower than the first; without a mark it may be noise.";
     blocks.extend(Block::remarks([legend.to_owned()]));
     blocks
 }
@@ -230,7 +231,7 @@ fn order(comparison: &Comparison, ranking: &Ranking) -> Vec<usize> {
 
 /// All figures of all groups.
 fn levels(service: &ServiceComparison, groups: &[Group]) -> Block {
-    let caption = "▲ ▼ higher and lower than the first, and real";
+    let caption = "▲ ▼ significantly higher or lower than the first";
     let mut table = by_group(caption, "figure", groups);
     for figure in &service.figures {
         let title = Cell::from(&figure.title);
@@ -242,7 +243,7 @@ fn levels(service: &ServiceComparison, groups: &[Group]) -> Block {
 
 /// What handshakes used, where that differs.
 fn mixes(service: &ServiceComparison, groups: &[Group]) -> Option<Block> {
-    let caption = "Shares of completed handshakes, where they differ; counted";
+    let caption = "Shares of completed handshakes, where they differ";
     let mut table = by_group(caption, "handshakes with", groups);
     for mix in &service.mixes {
         for part in mix.parts.iter().filter(|part| words::differs(part)) {
@@ -251,7 +252,7 @@ fn mixes(service: &ServiceComparison, groups: &[Group]) -> Option<Block> {
             table.row([name].into_iter().chain(shares));
         }
     }
-    (!table.rows.is_empty()).then(|| Block::section("What handshakes used", vec![table.into()]))
+    (!table.rows.is_empty()).then(|| Block::section("Negotiated parameters", vec![table.into()]))
 }
 
 fn findings(comparison: &Comparison, service: &ServiceComparison) -> Option<Block> {
@@ -259,7 +260,7 @@ fn findings(comparison: &Comparison, service: &ServiceComparison) -> Option<Bloc
         return None;
     }
     let two = comparison.groups.len() == 2;
-    let mut table = Table::new("Findings that came, went and stayed")
+    let mut table = Table::new("New, resolved and remaining findings")
         .words("finding")
         .words(if two { "now" } else { "in" })
         .words("what it says")

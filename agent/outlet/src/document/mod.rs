@@ -143,7 +143,7 @@ impl From<Table> for Block {
 
 /// What stands where there is too little room for all.
 pub(crate) fn and_more(count: usize) -> String {
-    format!("and {count} more (all are in the JSON)")
+    format!("and {count} more (all in the JSON)")
 }
 
 /// A name that serves as an anchor: what others may have written is not in it.

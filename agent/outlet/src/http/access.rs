@@ -80,7 +80,7 @@ impl Seen {
             }
             Err(error) => {
                 tracing::error!(
-                    "{}. The metrics are served to nobody until this is put right",
+                    "{}. Nobody can read the metrics until this is fixed",
                     one_line(&error)
                 );
                 None

@@ -155,7 +155,7 @@ async fn answer(
             (headers, AppendHeaders(coding.header()), body).into_response()
         }
         Err(error) => {
-            tracing::error!(%error, "the state cannot be written down");
+            tracing::error!(%error, "the state cannot be written as JSON");
             (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response()
         }
     }

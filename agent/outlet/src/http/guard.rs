@@ -77,7 +77,7 @@ async fn check(State(hosts): State<Hosts>, request: Request, next: Next) -> Resp
     if hosts.admit(request.headers().get(header::HOST)) {
         return next.run(request).await;
     }
-    let told = "This page is for requests that name an IP address, localhost or this host's name \
+    let told = "This page answers only requests for an IP address, localhost or this host's name \
                 (see docs/live-page.md).\n";
     (StatusCode::MISDIRECTED_REQUEST, told).into_response()
 }

@@ -68,8 +68,8 @@ impl WebConfig {
     fn parse(text: &str, folder: &Path, contents: &mut Contents) -> Result<Self, Problem> {
         let file = file::parse(text)?;
         if file.rate_limit.is_some() {
-            let message = "is not supported. The agent serves one answer to all scrapes that come \
-                           together, and needs no limit";
+            let message = "is not supported. The agent shares one response among concurrent scrapes \
+                           and needs no limit";
             return Err(Problem::new("rate_limit", None, message));
         }
         let tls = match &file.tls_server_config {
@@ -104,7 +104,7 @@ fn headers(raw: &HttpServerConfig) -> Result<Vec<(HeaderName, HeaderValue)>, Pro
         let Some((_, values)) = HEADERS.iter().find(|(known, _)| known == name) else {
             let known = HEADERS.map(|(known, _)| known).join(", ");
             return Err(problem(format!(
-                "cannot be set; those that can are {known}"
+                "cannot be set; supported headers: {known}"
             )));
         };
         if given(Some(value)).is_none() {
@@ -118,7 +118,7 @@ fn headers(raw: &HttpServerConfig) -> Result<Vec<(HeaderName, HeaderValue)>, Pro
         let value = HeaderValue::from_str(&value.value);
         match (name, value) {
             (Ok(name), Ok(value)) => made.push((name, value)),
-            _ => return Err(problem("is not a header of HTTP".to_owned())),
+            _ => return Err(problem("is not a valid HTTP header".to_owned())),
         }
     }
     Ok(made)
@@ -133,12 +133,12 @@ fn users(file: &File) -> Result<Option<Arc<Users>>, Problem> {
         let problem =
             |message: String| Problem::of(&format!("basic_auth_users.{user}"), hash, message);
         if user.contains(':') {
-            let message = "a user's name cannot have a colon (RFC 7617, 2)";
+            let message = "a user name cannot contain a colon (RFC 7617, section 2)";
             return Err(problem(message.to_owned()));
         }
         let parts: bcrypt::HashParts = hash.value.parse().map_err(|_| {
             problem(
-                "is not a bcrypt hash; `htpasswd -nBC 10 NAME` asks for a password and makes one"
+                "is not a bcrypt hash; `htpasswd -nBC 10 NAME` asks for a password and creates one"
                     .to_owned(),
             )
         })?;

@@ -25,7 +25,7 @@ pub(super) fn accept_queue(service: &Service) -> Option<Block> {
 
 fn wait(wait: &AcceptWait) -> String {
     format!(
-        "{} waited {} to be accepted (p50), {} (p99), at most {}.",
+        "{} waited {} to be accepted (p50), {} (p99), {} (max).",
         counted(wait.connections, "connection", "connections"),
         time(wait.seconds.p50),
         time(wait.seconds.p99),
@@ -37,10 +37,10 @@ fn length(queues: &ListeningQueues) -> String {
     let listeners = u64::from(queues.listeners);
     let at_most = u64::from(queues.peak.length);
     let waited = if at_most == 0 {
-        "Nothing waited when it was looked at, every second".to_owned()
+        "The queue was empty in every sample (1/s)".to_owned()
     } else {
         format!(
-            "At most {} waited in one queue, which is for {}",
+            "Peak queue length: {} (limit {})",
             count(at_most),
             count(queues.peak.limit.into()),
         )
@@ -54,8 +54,8 @@ fn length(queues: &ListeningQueues) -> String {
 fn overflows(queues: &ListeningQueues) -> Option<String> {
     (queues.overflows > 0).then(|| {
         format!(
-            "{} dropped because a queue was full: clients waited a second or longer and tried \
-             again, or gave up. The service accepts too slowly, or its backlog is too small.",
+            "{} dropped because an accept queue was full: clients retried after a second or more, \
+             or gave up. The service accepts too slowly, or its backlog is too small.",
             counted(queues.overflows, "packet was", "packets were"),
         )
     })

@@ -39,9 +39,9 @@ pub(super) fn activities(service: &Service) -> Option<Block> {
     let mut table = Table::new(format!("CPU time by activity, from {number}"))
         .words("activity")
         .number("share")
-        .bar("share, drawn; line: 95% range")
+        .bar("share, drawn; line: 95% CI")
         .numbers(["CPU", "user", "system"])
-        .number("95% range")
+        .number("95% CI")
         .optional();
     for row in &rows {
         let shade = shade(row.activity);
@@ -80,7 +80,7 @@ pub(super) fn activities(service: &Service) -> Option<Block> {
     let mut blocks = vec![Block::Whole(drawn, parts), table.into()];
     blocks.extend(softirq(service).map(Block::Text));
     blocks.extend(Block::remarks(sample_notes(samples)));
-    let title = format!("What the CPU time went on ({number})");
+    let title = format!("CPU time by activity ({number})");
     Some(Block::section(title, blocks))
 }
 
@@ -108,7 +108,7 @@ pub(super) fn by_request(service: &Service) -> Option<(f64, String)> {
     let requests = counted(rounded(known.count), "request", "requests");
     let by = known
         .counted_by
-        .map_or_else(String::new, |by| format!(" as {by} says, exact"));
+        .map_or_else(String::new, |by| format!(" as counted by {by}"));
     Some((each, requests + &by))
 }
 
@@ -134,9 +134,8 @@ fn softirq(service: &Service) -> Option<String> {
     let samples = parts.iter().map(|one| one.softirq_samples).sum();
     let limits = of_count(samples).scaled(total / samples.max(1) as f64);
     Some(format!(
-        "Besides, the kernel worked {} ({}, 95% range {} to {}) for its connections outside its \
-         processes (softirq): {}. This is its share by connections and bytes, as if each cost the \
-         same.",
+        "The kernel spent another {} ({}, 95% CI {} to {}) in softirq on its behalf: {}. Estimate: \
+         softirq time divided among services by connections and bytes.",
         time(total),
         counted(samples, "sample", "samples"),
         time(limits.low),
@@ -150,25 +149,25 @@ fn sample_notes(samples: &CpuSamples) -> Vec<String> {
     let mut notes = Vec::new();
     if samples.unclassified > 0 {
         notes.push(format!(
-            "{} of its {} in the kernel are in functions that tlsprof does not know; they are \
-             in application.",
+            "{} of its {} in the kernel hit functions that tlsprof does not know; they count as \
+             application.",
             percent(samples.unclassified as f64 / samples.system.max(1) as f64),
             counted(samples.system, "sample", "samples"),
         ));
     }
     if samples.cipher_alone > 0 {
         notes.push(
-            "Encryption is the cipher alone: it is known by its instructions, what frames and \
-             copies records is not told from application."
+            "Encryption includes only the cipher, which tlsprof identifies by its instructions; \
+             framing and copying of records count as application."
                 .to_owned(),
         );
     }
     if samples.count < FEW_SAMPLES {
-        notes.push("Few samples: profile for longer, or under load.".to_owned());
+        notes.push("Few samples: profile longer or under load.".to_owned());
     } else if let Some(ratio) = samples.sampled_ratio.filter(|ratio| *ratio < TOO_FEW) {
         notes.push(format!(
-            "The samples stand for only {} of the CPU time that the kernel accounted: some were \
-             lost, and what they were on may differ.",
+            "The samples cover only {} of the CPU time that the kernel accounted: some were lost, \
+             and their activities may differ.",
             percent(ratio)
         ));
     }
@@ -182,10 +181,10 @@ pub(super) fn unit_costs(service: &Service) -> Option<Block> {
     }
     let highest = service.unit_costs.iter().map(|cost| cost.high_seconds);
     let span = (0.0, highest.fold(0.0, f64::max));
-    let mut table = Table::new("CPU time by samples over exact counts")
+    let mut table = Table::new("CPU time from samples, divided by exact counts")
         .words("one")
         .number("CPU")
-        .interval("95% range")
+        .interval("95% CI")
         .number("samples")
         .number("of");
     for cost in &service.unit_costs {
@@ -201,10 +200,7 @@ pub(super) fn unit_costs(service: &Service) -> Option<Block> {
     }
     let mut blocks = vec![table.into()];
     blocks.extend(Block::remarks(unit_notes(service)));
-    Some(Block::section(
-        "What a unit of work costs, by samples",
-        blocks,
-    ))
+    Some(Block::section("CPU per unit of work, from samples", blocks))
 }
 
 /// Its unit.
@@ -218,9 +214,10 @@ fn unit_in_words(service: &Service, unit: Unit) -> &'static str {
 }
 
 /// Why there is no CPU time per request.
-pub(crate) const HTTP2: &str = "Clients offered HTTP/2, which the server chose or may have chosen: \
-    a turn may carry several requests. For the CPU per request, pass --requests N, or let `report -- COMMAND` \
-    run ab, wrk, h2load, hey, oha or k6.";
+pub(crate) const HTTP2: &str = "Clients offered HTTP/2, and the server chose it or may have chosen \
+                                it: a turn may carry several requests. For the CPU per request, \
+                                pass --requests N, or let `report -- COMMAND` run ab, wrk, h2load, \
+                                hey, oha or k6.";
 
 /// What belongs to these costs, or is missing among them.
 fn unit_notes(service: &Service) -> Vec<String> {
@@ -229,7 +226,7 @@ fn unit_notes(service: &Service) -> Vec<String> {
         .unit_costs
         .iter()
         .filter_map(|cost| cost.cipher.as_ref());
-    notes.extend(ciphers.map(|cipher| format!("Nearly all bytes went with {cipher}.")));
+    notes.extend(ciphers.map(|cipher| format!("Nearly all bytes were encrypted with {cipher}.")));
     if !service.turns_are_requests() {
         notes.push(HTTP2.to_owned());
     }
@@ -246,8 +243,8 @@ fn unit_notes(service: &Service) -> Vec<String> {
     // As the ledger has it: `connections_are_whole`.
     if !has_turns && 10 * open > service.connection_count() {
         notes.push(format!(
-            "Requests and bytes are counted when a connection ends. {} of {} were open before or \
-             still are: the cost of a request and of a MB is not known.",
+            "Requests and bytes are counted when a connection ends. {} of {} were open before the \
+             profile or are still open: the costs per request and per MB are unknown.",
             count(open),
             counted(service.connection_count(), "connection", "connections")
         ));
@@ -277,19 +274,19 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(reason) = &report.sampling.unavailable {
         notes.push(format!(
-            "No CPU samples: {reason}. What the CPU time beside handshakes went on is not known."
+            "No CPU samples: {reason}. The activities of CPU time outside handshakes are unknown."
         ));
     }
     if let Some(period) = report.sampling.period_seconds {
         notes.push(format!(
-            "Activities come from one sample of each CPU every {}, scaled to the CPU time that \
-             the kernel accounts to the service. User and system are divided by samples too: \
-             the kernel's own division misjudges short-lived processes.",
+            "Activities come from one sample of each CPU every {}, scaled to the CPU time that the \
+             kernel accounts to the service. Samples also divide user and system time, since the \
+             kernel's own split is inaccurate for short-lived processes.",
             time(period)
         ));
         notes.push(
-            "The kernel's work outside of processes (softirq) is divided among services by \
-             connections opened and closed and by bytes, as if each cost the same."
+            "Kernel time outside of processes (softirq) is divided among services by connections \
+             opened and closed and by bytes, at equal cost each."
                 .to_owned(),
         );
     }

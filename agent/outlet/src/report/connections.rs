@@ -57,7 +57,7 @@ fn notes(service: &Service) -> Vec<String> {
             "connections that ended had",
         );
         notes.push(format!(
-            "{number} been open before the profile began; they are not in this."
+            "{number} been open before the profile began; they are not included."
         ));
     }
     notes
@@ -161,7 +161,7 @@ fn turns(one: &Connections) -> Vec<Block> {
             Cell::bar(share, Shade::SocketIo),
         ]);
     }
-    let note = (more > 0).then(|| format!("And {more} more classes (all are in the JSON)."));
+    let note = (more > 0).then(|| format!("{more} more classes are in the JSON."));
     let blocks = [table.into()].into_iter();
     blocks.chain(Block::remarks(note)).collect()
 }
@@ -226,7 +226,7 @@ fn time_wait(connections: &Connections, seconds: f64) -> Option<String> {
         return None;
     }
     Some(format!(
-        "TIME_WAIT in the {} role: {} created ({}), {} standing at the end.",
+        "TIME_WAIT in the {} role: {} created ({}), {} remaining at the end.",
         connections.role.label(),
         count(connections.time_wait_created),
         rate(connections.time_wait_created, seconds),
@@ -240,7 +240,8 @@ fn ephemeral_ports(service: &Service) -> Option<String> {
     let share = ports.used as f64 / f64::from(ports.available);
     (share >= WORTH_A_SENTENCE).then(|| {
         format!(
-            "Toward its busiest remote endpoint the service takes up {} of {} ephemeral ports ({}), those in TIME_WAIT included.",
+            "Toward its busiest remote endpoint the service uses {} of {} ephemeral ports ({}), \
+             including those in TIME_WAIT.",
             count(ports.used),
             count(ports.available.into()),
             percent(share.min(1.0)),

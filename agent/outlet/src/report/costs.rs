@@ -25,7 +25,7 @@ pub(super) fn steps(service: &Service) -> Option<Block> {
     }
     let mut steps = parts(service);
     steps.sort_by(|a, b| b.1.cpu_seconds.total_cmp(&a.1.cpu_seconds));
-    let mut table = Table::new("CPU time of handshakes by step")
+    let mut table = Table::new("Handshake CPU by step")
         .words("step")
         .number("share")
         .bar("share, drawn")
@@ -46,10 +46,7 @@ pub(super) fn steps(service: &Service) -> Option<Block> {
     }
     let mut blocks = vec![table.into()];
     blocks.extend(Block::remarks(step_notes(service)));
-    Some(Block::section(
-        "Where the CPU time of handshakes goes",
-        blocks,
-    ))
+    Some(Block::section("Handshake CPU by step", blocks))
 }
 
 /// The steps with their names; of handshakes that only socket calls showed, the two parts that
@@ -97,7 +94,8 @@ fn step_notes(service: &Service) -> Vec<String> {
         .max_by_key(|s| s.handshakes);
     if let Some(step) = sampled {
         notes.push(format!(
-            "Measured in {} of {} handshakes; the others are divided like those of their kind.",
+            "Measured in {} of {} handshakes; the rest is extrapolated from measured handshakes of \
+             the same kind.",
             count(step.measured_handshakes),
             count(step.handshakes)
         ));
@@ -107,13 +105,13 @@ fn step_notes(service: &Service) -> Vec<String> {
         && named(Step::KeyDerivation).is_none()
         && other.is_some_and(|other| other.measured_handshakes == 0)
     {
-        notes.push("Key derivation was not measured: it is part of `other`.".to_owned());
+        notes.push("Key derivation was not measured: it is included in `other`.".to_owned());
     }
     let by_socket: u64 = service.socket_handshakes.iter().map(|one| one.count).sum();
     if by_socket > 0 {
         notes.push(
-            "Up to and after the first answer: what socket calls tell apart. In a full \
-                    handshake of a server, the first part holds key generation and signature."
+            "Socket calls show two parts: up to the first answer and after it. In a server's full \
+             handshake, the first part includes key generation and the signature."
                 .to_owned(),
         );
     }
@@ -125,7 +123,7 @@ fn step_notes(service: &Service) -> Vec<String> {
         .sum();
     if undivided > by_socket {
         notes.push(
-            "Unmeasured: no handshake of that kind came while steps were measured.".to_owned(),
+            "Unmeasured: no handshake of that kind occurred while steps were measured.".to_owned(),
         );
     }
     notes
@@ -184,15 +182,18 @@ pub(super) fn costs(service: &Service) -> Option<Block> {
     }
     let mut blocks = vec![table.into()];
     if costs.iter().any(|cost| cost.count < WEAK) {
-        let note = format!("Fewer than {WEAK} handshakes of a kind make weak quantiles.");
+        let note = format!("Quantiles from fewer than {WEAK} handshakes of a kind are unreliable.");
         blocks.extend(Block::remarks([note]));
     }
-    Some(Block::section("Cost of one completed handshake", blocks))
+    Some(Block::section(
+        "CPU and wall time per completed handshake",
+        blocks,
+    ))
 }
 
 pub(super) fn negotiated(service: &Service) -> Option<Block> {
     let table = mix(service, "Completed handshakes", true);
-    (!table.rows.is_empty()).then(|| Block::section("By what was negotiated", vec![table.into()]))
+    (!table.rows.is_empty()).then(|| Block::section("By negotiated parameters", vec![table.into()]))
 }
 
 /// Handshakes that completed, or the others, by what was negotiated; those that took most CPU
@@ -207,11 +208,11 @@ pub(super) fn mix(service: &Service, caption: &'static str, completed: bool) -> 
     let mut kinds: Vec<_> = kinds.into_iter().collect();
     kinds.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
     let cpu = service.handshake_cpu_seconds();
-    let mut table = Table::new(format!("{caption}, the most expensive first"))
+    let mut table = Table::new(format!("{caption}, most expensive first"))
         .words("key exchange")
         .words("signature")
         .words("resumption")
-        .numbers(["count", "CPU each", "share"])
+        .numbers(["count", "CPU mean", "share"])
         .words("version")
         .optional()
         .words("cipher")

@@ -20,7 +20,7 @@ pub(super) fn findings(report: &Report) -> Option<Block> {
     }
     let predictions = report.findings.iter().map(|one| &one.prediction);
     if predictions.filter(|one| one.cpu_ratio.is_some()).count() > 1 {
-        let text = "Savings overlap: what one change saves, another cannot save again.";
+        let text = "Savings of several findings overlap and do not add up.";
         blocks.push(Block::Marked(Tone::Soft, text.to_owned()));
     }
     Some(Block::section("Findings", blocks))
@@ -55,7 +55,7 @@ pub(crate) fn finding(number: usize, finding: &Finding) -> Block {
 /// What was seen, in sentences.
 fn evidence(finding: &Finding) -> String {
     format!(
-        "{} Seen in {} {} in {}.",
+        "{} Basis: {} {} in {}.",
         finding.evidence.join(" "),
         count(finding.observed_count),
         finding.observed,
@@ -86,7 +86,7 @@ fn saving(prediction: &Prediction) -> Option<Block> {
 fn saving_in_words(prediction: &Prediction) -> String {
     if let Some(latency) = prediction.latency_seconds {
         return format!(
-            "Saves about {} of waiting in each handshake; no CPU.",
+            "Would shorten each handshake by about {}; saves no CPU.",
             time(latency.likely)
         );
     }
@@ -94,21 +94,18 @@ fn saving_in_words(prediction: &Prediction) -> String {
         if prediction.method.is_empty() {
             return String::new();
         }
-        return format!(
-            "What it would save is not predicted: {}.",
-            prediction.method
-        );
+        return format!("No saving predicted: {}.", prediction.method);
     };
     let mut text = if prediction.kind == PredictionKind::AtMost {
         format!(
-            "Saves at most about {:.0}% of its CPU (up to {} times the work with the same CPU): {}.",
+            "Would save at most about {:.0}% of its CPU (up to {}x capacity): {}.",
             100.0 * share.likely,
             bound(capacity.likely),
             prediction.caveat
         )
     } else {
         format!(
-            "Saves {} of its CPU ({}): {:.2} times the work with the same CPU.",
+            "Would save {} of its CPU ({}): {:.2}x capacity.",
             percent(share.likely),
             span(share),
             capacity.likely
@@ -126,7 +123,7 @@ fn saving_in_words(prediction: &Prediction) -> String {
                 )
             })
             .collect();
-        text.push_str(&format!(" It is {}.", variants.join(", ")));
+        text.push_str(&format!(" Saving: {}.", variants.join(", ")));
     }
     text.push_str(&format!(" {}", prediction.method));
     text

@@ -12,12 +12,10 @@ use super::words;
 
 /// What to check then.
 const CHECKS: [&str; 4] = [
-    "Did a client open a new TLS connection? Connections that were open before make no \
-         handshakes.",
-    "Is the service listed by `tlsprof list`, with a TLS library that is marked ✓?",
-    "Is its TLS library one that this version profiles? `tlsprof list --verbose` gives the \
-         reason where it is not.",
-    "Do the capabilities work here? `tlsprof doctor` tells.",
+    "Did a client open a new TLS connection? Existing connections make no new handshakes.",
+    "Does `tlsprof list` show the service, with its TLS library marked ✓?",
+    "Does this version support its TLS library? `tlsprof list --verbose` shows the reason if not.",
+    "Do all capabilities work on this host? Run `tlsprof doctor`.",
 ];
 
 /// The answer, or what to check where there is none.
@@ -67,7 +65,7 @@ fn headline(report: &Report) -> Option<String> {
         );
     }
     if let Some(share) = encryption(first) {
-        let _ = write!(text, " Encryption takes {}.", percent(share));
+        let _ = write!(text, " Encryption: {}.", percent(share));
     }
     if let Some((cpu, requests)) = by_request(first) {
         let _ = write!(
@@ -96,15 +94,15 @@ pub(super) fn own_cost(report: &Report) -> String {
     let targets: f64 = report.services.iter().map(|s| s.cpu_seconds.total()).sum();
     let of_targets = if targets > 0.0 {
         format!(
-            " ({} of these services' CPU)",
+            " ({} of the services' CPU)",
             percent(agent.profiled_seconds / targets)
         )
     } else {
         String::new()
     };
     format!(
-        "tlsprof itself took {} of CPU and {}. Its probes in these services, and its hooks on the whole \
-         host, took about {}{of_targets}; what they push out of the caches is not in it.",
+        "Overhead: tlsprof used {} of CPU and {} of memory. Its probes in these services and its \
+         hooks on the whole host cost about {}{of_targets}; cache effects are not included.",
         time(agent.cpu_seconds),
         bytes(agent.memory_bytes),
         time(agent.profiled_seconds),

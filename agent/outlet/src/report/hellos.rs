@@ -12,8 +12,8 @@ use super::words;
 /// Names of one list that are shown; the JSON has all.
 const NAMES: usize = 8;
 /// Why there may be no name for an alert.
-const ENCRYPTED: &str = "TLS 1.3 encrypts most alerts: the length of a record shows that it is one, but not which. \
-     The handshake counts as failed.";
+const ENCRYPTED: &str = "TLS 1.3 encrypts most alerts: the record's length shows that it is an \
+                         alert, but not which one. The handshake counts as failed.";
 
 pub(super) fn hellos(service: &Service) -> Vec<Block> {
     let mut blocks = Vec::new();
@@ -31,8 +31,8 @@ fn share(part: u64, of: u64) -> f64 {
 }
 
 fn resumption(service: &Service, hellos: &Hellos) -> Block {
-    let mut table = Table::new("Handshakes by what became of an earlier session")
-        .words("earlier session")
+    let mut table = Table::new("Handshakes by resumption result")
+        .words("resumption")
         .numbers(["handshakes", "share"])
         .bar("share, drawn");
     for attempt in &hellos.attempts {
@@ -52,11 +52,11 @@ fn resumption(service: &Service, hellos: &Hellos) -> Block {
     let notes = [
         (refused > 0).then(|| {
             let number = counted(refused, "client", "clients");
-            format!("{number} brought a session that was refused and paid for a full handshake.")
+            format!("{number} offered a session that was refused, and needed a full handshake.")
         }),
         (of(Attempt::Unknown) > 0).then(|| {
-            "Unknown: the outcome was not seen, or a session id was sent that nobody is known \
-             to have issued; some clients make one up."
+            "Unknown: the outcome was not seen, or the client sent a session ID of unknown origin; \
+             some clients make one up."
                 .to_owned()
         }),
     ];
@@ -108,7 +108,7 @@ fn offers(service: &Service, hellos: &Hellos) -> Block {
             "protocol chosen (ALPN, up to TLS 1.2)",
             shares(&hellos.application_protocols),
         ),
-        ("TLS began within", shares(&hellos.upgrades)),
+        ("TLS started by", shares(&hellos.upgrades)),
     ];
     let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
     let lines = lists.map(|(what, names)| {
@@ -119,11 +119,11 @@ fn offers(service: &Service, hellos: &Hellos) -> Block {
 
 fn feature_in_words(feature: &str) -> &str {
     match feature {
-        "server_name" => "names the host (SNI)",
-        "post_quantum" => "a post-quantum key exchange",
+        "server_name" => "server name (SNI)",
+        "post_quantum" => "post-quantum key exchange",
         "early_data" => "early data",
-        "hello_retry_request" => "asked for another key share, a round trip more",
-        "proxy_protocol" => "a PROXY protocol header",
+        "hello_retry_request" => "HelloRetryRequest (an extra round trip)",
+        "proxy_protocol" => "PROXY protocol header",
         other => other,
     }
 }
@@ -131,7 +131,7 @@ fn feature_in_words(feature: &str) -> &str {
 fn alerts(service: &Service) -> Option<Block> {
     let mut blocks = Vec::new();
     if !service.alerts.is_empty() {
-        let mut table = Table::new("Alerts that travelled in clear")
+        let mut table = Table::new("Cleartext alerts")
             .number("")
             .titled("count")
             .words("")
@@ -150,14 +150,14 @@ fn alerts(service: &Service) -> Option<Block> {
     if groups.any(HandshakeGroup::may_hide_its_alert) {
         blocks.extend(Block::remarks([ENCRYPTED.to_owned()]));
     }
-    (!blocks.is_empty()).then(|| Block::section("Alerts in clear", blocks))
+    (!blocks.is_empty()).then(|| Block::section("Cleartext alerts", blocks))
 }
 
 fn application(service: &Service) -> Option<Block> {
     if service.application_bytes.is_empty() {
         return None;
     }
-    let mut table = Table::new("By cipher suite, as TCP carried it")
+    let mut table = Table::new("By cipher suite, as carried by TCP")
         .words("cipher")
         .numbers(["received", "sent"])
         .fold(ROWS);

@@ -135,7 +135,7 @@ fn overview(report: &Report) -> Block {
     }
     let mut table = Table::new("Handshakes of each service, and their share of its CPU")
         .words("service")
-        .numbers(["CPU", "handshakes", "their CPU", "share"])
+        .numbers(["CPU", "handshakes", "handshake CPU", "share"])
         .bar("share, drawn")
         .fold(OVERVIEW);
     let mut shown = 0..;
@@ -165,9 +165,9 @@ fn foot(report: &Report) -> Block {
         .any(|one| one.handshake_cpu_seconds() > 0.0)
     {
         notes.push(
-            "Source of handshakes, unless stated otherwise: probes in the TLS library. CPU time is \
-             measured, not sampled: off-CPU time is excluded, interrupts that hit the thread and the \
-             overhead of probes in handshakes are included."
+            "Handshakes come from probes in the TLS library, unless stated otherwise. CPU time is \
+             measured, not sampled: it excludes off-CPU time, and includes interrupts that hit the \
+             thread and the overhead of probes."
                 .to_owned(),
         );
     }

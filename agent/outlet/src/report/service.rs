@@ -142,10 +142,10 @@ fn end_in_words(group: &HandshakeGroup) -> &'static str {
     match (group.outcome, group.source) {
         (Outcome::Abandoned, _) => "abandoned: the connection ended before the handshake did",
         _ if group.may_hide_its_alert() => {
-            "failed by an alert (named under Alerts in clear, unless TLS 1.3 encrypted it)"
+            "failed by an alert (named under Cleartext alerts, unless TLS 1.3 encrypted it)"
         }
         (_, Witness::Socket) => "failed by an alert",
-        _ => "failed without a reason from the library",
+        _ => "failed, no reason from the library",
     }
 }
 
@@ -181,7 +181,7 @@ fn failures(service: &Service) -> Option<Block> {
         return None;
     }
     rows.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
-    let mut table = Table::new("By the reason that the library or the peer gave")
+    let mut table = Table::new("By the reason given by the library or the peer")
         .number("")
         .titled("count")
         .words("")
@@ -203,7 +203,7 @@ fn waits(service: &Service) -> Option<Block> {
     }
     let mut waits: Vec<_> = service.waits.iter().collect();
     waits.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-    let mut table = Table::new("Summed over handshakes")
+    let mut table = Table::new("Total over all handshakes")
         .words("waiting for")
         .number("share")
         .bar("share, drawn")
@@ -222,6 +222,6 @@ fn waits(service: &Service) -> Option<Block> {
             time(wait.seconds / handshakes.max(1) as f64).into(),
         ]);
     }
-    let title = "Time off the CPU, from first call to end";
+    let title = "Off-CPU time from the first call to the end";
     Some(Block::section(title, vec![table.into()]))
 }

@@ -28,8 +28,8 @@ pub(super) fn disagreement(service: &Service) -> Option<String> {
     let (handshakes, all) = (service.handshake_cpu_seconds(), service.cpu_seconds.total());
     (all > 0.0 && share(service).is_none()).then(|| {
         format!(
-            "The accounts of {} disagree: handshakes used {} of CPU by their own clocks, the processes \
-             used {} by the kernel's. No share is given, and no saving predicted.",
+            "The CPU times of {} disagree: {} measured in handshakes, but {} accounted by the \
+             kernel to the processes. No share is shown, and no saving predicted.",
             service.service_name,
             time(handshakes),
             time(all)

@@ -15,21 +15,21 @@ pub(super) fn sources(service: &Service) -> Option<Block> {
         .sum();
     if service.source == Source::SocketCalls {
         sentences.push(
-            "Source: socket calls. CPU time is from the receive of handshake bytes until the \
-             thread turns to something else."
+            "Source: socket calls. CPU time runs from the receipt of handshake bytes until the \
+             thread does something else."
                 .to_owned(),
         );
     } else if socket > 0 {
         let number = counted(socket, "handshake", "handshakes");
         sentences.push(format!(
-            "Of {number} the source is socket calls: the probed TLS library took no part in them."
+            "{number} came from socket calls: the probed TLS library was not involved."
         ));
     }
     if offloaded > 0 {
         let number = counted(offloaded, "handshake was", "handshakes were");
         sentences.push(format!(
-            "{number} answered by another thread than the one that read the socket, long after it: \
-             further threads may have worked on them, and their CPU time is a lower bound."
+            "{number} answered by a different thread than the one that read the socket, much later: \
+             other threads may have worked on them, so their CPU time is a lower bound."
         ));
     }
     let seen: u64 = service.agreement.iter().map(|one| one.handshakes).sum();
@@ -42,8 +42,8 @@ pub(super) fn sources(service: &Service) -> Option<Block> {
         let by_socket = service.agreement.iter().map(|one| one.socket_cpu_seconds);
         let number = counted(seen, "handshake", "handshakes");
         sentences.push(format!(
-            "Of {number} socket calls tell the same as the TLS library; they put the CPU time at \
-             {} of the library's.",
+            "Socket and library measurements agree for {number}; CPU time from sockets is {} of the \
+             library's.",
             percent(by_socket.sum::<f64>() / library)
         ));
     }

@@ -142,7 +142,7 @@ fn a_lower_bound_is_called_one_wherever_it_stands() {
     assert_eq!(text.matches("at least").count(), 3, "{text}");
     // And the key figures: share and mean.
     assert_eq!(page.matches("at least").count(), 5, "{page}");
-    let reason = "further threads may have worked on them";
+    let reason = "other threads may have worked on them";
     assert!(text.contains(reason) && page.contains(reason), "{page}");
 }
 
@@ -155,7 +155,7 @@ fn accounts_that_disagree_are_told_and_give_no_share() {
     let text = text(&report, Style::plain(80));
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        words.contains("The accounts of nginx.service disagree"),
+        words.contains("The CPU times of nginx.service disagree"),
         "{text}"
     );
     assert!(words.starts_with("nginx.service spent "), "{text}");
@@ -190,7 +190,7 @@ fn turns_over_http2_are_in_no_headline() {
     }
     report.services[0].requests = Some(Requests::new(10, "h2load"));
     let shown = |report: &Report| text(report, Style::plain(1000));
-    assert!(shown(&report).contains("CPU per request: 2.32 s (10 requests as h2load says, exact"));
+    assert!(shown(&report).contains("CPU per request: 2.32 s (10 requests as counted by h2load"));
     report.services[0].requests = None;
     let text = shown(&report);
     assert!(!text.contains("CPU per request:"), "{text}");

@@ -10,15 +10,13 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 #[derive(Debug, thiserror::Error)]
 pub enum TerminalError {
     /// Input or output goes elsewhere.
-    #[error(
-        "`tlsprof top` needs a terminal for input and output; without one use `tlsprof report`"
-    )]
+    #[error("`tlsprof top` needs a terminal for input and output; use `tlsprof report` instead")]
     None,
     /// It cannot move the cursor.
-    #[error("the terminal of type `{0}` cannot move its cursor; use `tlsprof report`, or set TERM")]
+    #[error("terminal type `{0}` cannot position its cursor; set TERM, or use `tlsprof report`")]
     Dumb(String),
     /// It does not do what is asked of it.
-    #[error("cannot set up the terminal; without one use `tlsprof report`")]
+    #[error("cannot set up the terminal; use `tlsprof report` instead")]
     SetUp(#[source] io::Error),
 }
 

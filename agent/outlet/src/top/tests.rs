@@ -250,7 +250,7 @@ fn before_the_first_interval_is_over_nothing_is_made_up() {
     let host = Watched::new();
     let text = text(&drawn(&host, &Screen::default(), SIZES[0], false));
     assert!(
-        text.contains("the first interval is not over yet"),
+        text.contains("waiting for the end of the first interval"),
         "{text}"
     );
     let text = self::text(&drawn(&host, &opened(Tab::Findings), SIZES[0], false));

@@ -1,6 +1,6 @@
 //! What is kept of a service: sums that only grow, taken from its account.
 
-use std::sync::LazyLock;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tlsprof_common::{Closer, Outcome, Resumption, Role};
@@ -143,26 +143,6 @@ impl Figure {
 }
 
 impl Ending {
-    /// All, in the order in which they are kept.
-    const ALL: [Self; 8] = [
-        Self::Completed(Resumption::None),
-        Self::Completed(Resumption::SessionId),
-        Self::Completed(Resumption::Ticket),
-        Self::Completed(Resumption::Psk),
-        Self::Completed(Resumption::Abbreviated),
-        Self::Completed(Resumption::Unknown),
-        Self::Failed,
-        Self::Abandoned,
-    ];
-
-    const fn place(self) -> usize {
-        match self {
-            Self::Completed(resumption) => resumption as usize,
-            Self::Failed => 6,
-            Self::Abandoned => 7,
-        }
-    }
-
     const fn of(key: &HandshakeKey) -> Self {
         match key.outcome {
             Outcome::Completed => Self::Completed(key.resumption),
@@ -180,97 +160,9 @@ impl Ending {
     }
 }
 
-/// Where each kind of figure begins in [`Sums`], in the order of [`Figure`]. User, system and
-/// softirq are three, roles two, kinds and closers three.
-mod place {
-    pub const CPU: usize = 0;
-    pub const ACTIVITY: usize = CPU + 3;
-    pub const UNATTRIBUTED: usize = ACTIVITY + 6 * 3;
-    pub const HANDSHAKES: usize = UNATTRIBUTED + 1;
-    pub const HANDSHAKE_CPU: usize = HANDSHAKES + 2 * 8;
-    pub const COSTED: usize = HANDSHAKE_CPU + 2;
-    pub const COST: usize = COSTED + 2 * 3;
-    pub const REFUSED: usize = COST + 2 * 3;
-    pub const OPENED: usize = REFUSED + 2;
-    pub const CLOSED: usize = OPENED + 2;
-    pub const TURNED: usize = CLOSED + 2 * 3;
-    pub const TURNS: usize = TURNED + 2;
-    pub const TIME_WAIT_CREATED: usize = TURNS + 2;
-    pub const RECEIVED: usize = TIME_WAIT_CREATED + 2;
-    pub const SENT: usize = RECEIVED + 2;
-    pub const OVERFLOWS: usize = SENT + 2;
-    pub const ALL: usize = OVERFLOWS + 1;
-}
-
-impl Figure {
-    /// Its place in [`Sums`].
-    const fn place(self) -> usize {
-        match self {
-            Self::Cpu(mode) => place::CPU + mode as usize,
-            Self::Activity(activity, mode) => {
-                place::ACTIVITY + activity as usize * 3 + mode as usize
-            }
-            Self::Unattributed => place::UNATTRIBUTED,
-            Self::Handshakes(role, ending) => {
-                place::HANDSHAKES + role as usize * 8 + ending.place()
-            }
-            Self::HandshakeCpu(role) => place::HANDSHAKE_CPU + role as usize,
-            Self::Costed(role, kind) => place::COSTED + role as usize * 3 + kind as usize,
-            Self::Cost(role, kind) => place::COST + role as usize * 3 + kind as usize,
-            Self::Refused(role) => place::REFUSED + role as usize,
-            Self::Opened(role) => place::OPENED + role as usize,
-            Self::Closed(role, closer) => place::CLOSED + role as usize * 3 + closer as usize,
-            Self::Turned(role) => place::TURNED + role as usize,
-            Self::Turns(role) => place::TURNS + role as usize,
-            Self::TimeWaitCreated(role) => place::TIME_WAIT_CREATED + role as usize,
-            Self::Received(role) => place::RECEIVED + role as usize,
-            Self::Sent(role) => place::SENT + role as usize,
-            Self::Overflows => place::OVERFLOWS,
-        }
-    }
-
-    /// All, each at its place.
-    fn all() -> &'static [Self] {
-        static ALL: LazyLock<Vec<Figure>> = LazyLock::new(|| {
-            let roles = [Role::Server, Role::Client];
-            let mut all = vec![Figure::Unattributed, Figure::Overflows];
-            all.extend(Mode::ALL.map(Figure::Cpu));
-            for activity in Activity::ALL {
-                all.extend(Mode::ALL.map(|mode| Figure::Activity(activity, mode)));
-            }
-            for role in roles {
-                all.extend(Ending::ALL.map(|ending| Figure::Handshakes(role, ending)));
-                all.extend(Kind::ALL.map(|kind| Figure::Costed(role, kind)));
-                all.extend(Kind::ALL.map(|kind| Figure::Cost(role, kind)));
-                all.extend(Closer::ALL.map(|closer| Figure::Closed(role, closer)));
-                let others = [
-                    Figure::HandshakeCpu,
-                    Figure::Refused,
-                    Figure::Opened,
-                    Figure::Turned,
-                    Figure::Turns,
-                    Figure::TimeWaitCreated,
-                    Figure::Received,
-                    Figure::Sent,
-                ];
-                all.extend(others.map(|of| of(role)));
-            }
-            all.sort_by_key(|figure| figure.place());
-            all
-        });
-        &ALL
-    }
-}
-
-/// Figures of one service. An array, since 200 services are read each second.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sums([u64; place::ALL]);
-
-impl Default for Sums {
-    fn default() -> Self {
-        Self([0; place::ALL])
-    }
-}
+/// Figures of one service: those that are not zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sums(BTreeMap<Figure, u64>);
 
 impl FromIterator<(Figure, u64)> for Sums {
     fn from_iter<T: IntoIterator<Item = (Figure, u64)>>(figures: T) -> Self {
@@ -302,7 +194,7 @@ impl Sums {
 
     /// One figure.
     pub fn get(&self, figure: Figure) -> u64 {
-        self.0.get(figure.place()).copied().unwrap_or_default()
+        self.0.get(&figure).copied().unwrap_or_default()
     }
 
     /// One figure in base units.
@@ -318,34 +210,32 @@ impl Sums {
 
     /// All that are not zero.
     pub fn iter(&self) -> impl Iterator<Item = (Figure, u64)> {
-        let all = Figure::all().iter().copied().zip(self.0);
-        all.filter(|(_, value)| *value > 0)
+        self.0.iter().map(|(figure, value)| (*figure, *value))
     }
 
     /// Whether all are zero.
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|value| *value == 0)
+        self.0.is_empty()
     }
 
     /// What came since an earlier state.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
-        let mut grown = self.clone();
-        for (value, before) in grown.0.iter_mut().zip(before.0) {
-            *value = value.saturating_sub(before);
-        }
-        grown
+        let grown = self.iter();
+        let grown = grown.map(|(figure, now)| (figure, now.saturating_sub(before.get(figure))));
+        grown.collect()
     }
 
     /// Adds those of another time, or of another service.
     pub fn add(&mut self, other: &Self) {
-        for (sum, value) in self.0.iter_mut().zip(other.0) {
-            *sum = sum.saturating_add(value);
+        for (figure, value) in other.iter() {
+            self.plus(figure, value);
         }
     }
 
     fn plus(&mut self, figure: Figure, value: u64) {
-        if let Some(sum) = self.0.get_mut(figure.place()) {
+        if value > 0 {
+            let sum = self.0.entry(figure).or_default();
             *sum = sum.saturating_add(value);
         }
     }
@@ -393,20 +283,5 @@ impl Sums {
             self.plus(Figure::Turns(role), closed.turns.sum());
         }
         self.plus(Figure::TimeWaitCreated(role), kept.time_wait_created);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_figure_has_a_place_and_a_name_of_its_own() {
-        let all = Figure::all();
-        assert_eq!(all.len(), place::ALL);
-        let places: Vec<usize> = all.iter().map(|figure| figure.place()).collect();
-        assert_eq!(places, (0..place::ALL).collect::<Vec<_>>());
-        let names: std::collections::BTreeSet<String> = all.iter().map(|one| one.name()).collect();
-        assert_eq!(names.len(), place::ALL);
     }
 }

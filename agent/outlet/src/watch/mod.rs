@@ -249,7 +249,7 @@ impl Watch {
 
 fn head(finding: &Finding) -> FindingHead {
     FindingHead {
-        id: finding.id.label().to_owned(),
+        id: finding.kind.label.to_owned(),
         service_name: finding.service.clone(),
         severity: finding.severity.label().to_owned(),
         title: finding.title.clone(),

@@ -137,24 +137,24 @@ impl Figure {
     /// Its name for people.
     pub const fn title(self) -> &'static str {
         match self {
-            Self::CpuPerRequest => "CPU, request",
-            Self::UserPerRequest => "  of it user",
-            Self::SystemPerRequest => "  of it system",
-            Self::FullHandshake => "CPU, full handshake",
-            Self::ResumedHandshake => "CPU, resumed handshake",
-            Self::CpuPerMegabyte => "CPU, MB encrypted",
-            Self::Activity(Activity::Handshake) => "handshakes, by request",
-            Self::Activity(Activity::Encryption) => "encryption, by request",
-            Self::Activity(Activity::SocketIo) => "socket I/O, by request",
-            Self::Activity(Activity::TcpOpen) => "TCP open, by request",
-            Self::Activity(Activity::TcpClose) => "TCP close, by request",
-            Self::Activity(_) => "application, by request",
-            Self::HandshakeShare => "handshakes' CPU share",
-            Self::HandshakesPerRequest => "handshakes by request",
-            Self::ResumptionShare => "handshakes resumed",
-            Self::TurnsPerConnection => "requests by connection",
-            Self::TimeWaitPerRequest => "TIME_WAIT by request",
-            Self::Throughput => "requests a second",
+            Self::CpuPerRequest => "CPU per request",
+            Self::UserPerRequest => "  user",
+            Self::SystemPerRequest => "  system",
+            Self::FullHandshake => "CPU per full handshake",
+            Self::ResumedHandshake => "CPU per resumed handshake",
+            Self::CpuPerMegabyte => "CPU per MB encrypted",
+            Self::Activity(Activity::Handshake) => "handshake CPU per request",
+            Self::Activity(Activity::Encryption) => "encryption CPU per request",
+            Self::Activity(Activity::SocketIo) => "socket I/O CPU per request",
+            Self::Activity(Activity::TcpOpen) => "TCP open CPU per request",
+            Self::Activity(Activity::TcpClose) => "TCP close CPU per request",
+            Self::Activity(_) => "application CPU per request",
+            Self::HandshakeShare => "handshake share of CPU",
+            Self::HandshakesPerRequest => "handshakes per request",
+            Self::ResumptionShare => "resumed handshakes",
+            Self::TurnsPerConnection => "requests per connection",
+            Self::TimeWaitPerRequest => "TIME_WAIT per request",
+            Self::Throughput => "requests per second",
         }
     }
 
@@ -208,9 +208,9 @@ impl Figure {
     pub const fn caveat(self) -> &'static str {
         match self {
             Self::Throughput => "depends on the load",
-            Self::HandshakeShare => "depends on what else the CPU does",
+            Self::HandshakeShare => "depends on the service's other work",
             Self::ResumptionShare | Self::TurnsPerConnection | Self::HandshakesPerRequest => {
-                "depends on the clients, too"
+                "also depends on the clients"
             }
             _ => "",
         }

@@ -27,13 +27,12 @@ enum Problem {
     Unreadable(io::Error),
     #[error("is a directory; a report is a file of `tlsprof report --format json`")]
     Directory,
-    #[error("is larger than 64 MiB: this is no report")]
+    #[error("is larger than 64 MiB, so it is not a report")]
     TooLarge,
-    #[error("is empty; did the report that should be in it end early?")]
+    #[error("is empty; did the report end early?")]
     Empty,
     #[error(
-        "ends in the middle of the report, at line {line}, column {column}: it was cut off. Copy \
-         it again, or make the report again"
+        "is truncated at line {line}, column {column}. Copy it again, or make the report again"
     )]
     Truncated { line: usize, column: usize },
     #[error("is not JSON ({0}); write reports to compare with `tlsprof report --format json`")]
@@ -164,7 +163,7 @@ mod tests {
         let line = cut.iter().filter(|byte| **byte == b'\n').count() + 1;
         let said = refusal(cut);
         assert!(
-            said.contains(&format!("line {line}")) && said.contains("cut off"),
+            said.contains(&format!("line {line}")) && said.contains("truncated"),
             "{said}"
         );
     }

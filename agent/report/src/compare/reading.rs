@@ -25,8 +25,8 @@ const NORMAL_99: f64 = 2.3263;
 /// The same in short.
 pub const MAY_CARRY_SEVERAL: &str = "HTTP/2: a turn may carry several requests";
 /// Why turns are not compared.
-const MULTIPLEXED: &str = "clients offered HTTP/2, so that a turn may carry several requests; `report --requests` \
-                               or a load tool as its command makes them known";
+const MULTIPLEXED: &str = "clients offered HTTP/2, so a turn may carry several requests; use \
+                           `report --requests`, or run a load tool as its command";
 
 /// A service of one report.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,7 @@ impl<'a> Reading<'a> {
         Some(if self.is_multiplexed() {
             MULTIPLEXED
         } else if !self.is_whole() {
-            "most connections were open before the profile or are still open: requests are \
+            "most connections were open before the profile or are still open, and requests are \
              counted when a connection ends"
         } else if self.connections().is_some_and(|one| one.turns() > 0.0) {
             "there were fewer than 100 requests"

@@ -10,69 +10,54 @@ use tlsprof_common::units::time;
 /// Shorter profiles are mostly beginning and end.
 const SHORT_SECONDS: f64 = 5.0;
 
+/// A property in which reports may differ: its name, its value, and what a difference means.
+type Property = (&'static str, fn(&Report) -> String, &'static str);
+
+const PROPERTIES: [Property; 5] = [
+    (
+        "hosts",
+        |report| report.host.hostname.clone(),
+        "the machine may cause a difference",
+    ),
+    (
+        "numbers of CPUs",
+        |report| report.host.cpus.to_string(),
+        "the machine may cause a difference",
+    ),
+    (
+        "kernels",
+        |report| report.host.kernel.clone(),
+        "the kernel may cause a difference",
+    ),
+    (
+        "versions of tlsprof",
+        |report| report.tlsprof_version.clone(),
+        "versions may count differently",
+    ),
+    (
+        "rates of CPU samples",
+        |report| match report.sampling.period_seconds {
+            Some(period) => format!("one each {}", time(period)),
+            None => "none".to_owned(),
+        },
+        "the precision of activities differs",
+    ),
+];
+
 /// What differs between reports beside what is compared.
 pub fn of(groups: &[LabelledRuns]) -> Vec<String> {
-    let reports = || {
-        groups
-            .iter()
-            .flat_map(|group| &group.runs)
-            .map(|run| &run.report)
-    };
-    let differ = |what: &str, of: &dyn Fn(&Report) -> String, so: &str| {
-        let values: BTreeSet<String> = reports().map(of).collect();
-        (values.len() > 1).then(|| {
-            let values: Vec<String> = values.into_iter().collect();
-            format!(
-                "The reports are of different {what} ({}): {so}.",
-                values.join(", ")
-            )
-        })
-    };
-    let host = |report: &Report| report.host.hostname.clone();
-    let cpus = |report: &Report| report.host.cpus.to_string();
-    let kernel = |report: &Report| report.host.kernel.clone();
-    let version = |report: &Report| report.tlsprof_version.clone();
-    let period = |report: &Report| {
-        let period = report.sampling.period_seconds;
-        period.map_or_else(
-            || "none".to_owned(),
-            |period| format!("one each {}", time(period)),
-        )
-    };
-    let mut all: Vec<String> = [
-        differ("hosts", &host, "a difference may be the machine's"),
-        differ(
-            "numbers of CPUs",
-            &cpus,
-            "a difference may be the machine's",
-        ),
-        differ("kernels", &kernel, "a difference may be the kernel's"),
-        differ(
-            "versions of tlsprof",
-            &version,
-            "they may count differently",
-        ),
-        differ(
-            "rates of CPU samples",
-            &period,
-            "their activities are not equally sure",
-        ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    all.extend(short(groups));
-    for run in groups.iter().flat_map(|group| &group.runs) {
-        if let Some(status) = run.report.command.as_ref().map(|one| one.exit_status)
-            && status != 0
-        {
-            all.push(format!(
-                "The command of {} ended with status {status}.",
-                run.file
-            ));
-        }
-    }
-    all
+    let runs = || groups.iter().flat_map(|group| &group.runs);
+    let differ = PROPERTIES.iter().filter_map(|(what, of, so)| {
+        let values: BTreeSet<String> = runs().map(|run| of(&run.report)).collect();
+        let list = || values.iter().cloned().collect::<Vec<_>>().join(", ");
+        (values.len() > 1).then(|| format!("The reports have different {what} ({}): {so}.", list()))
+    });
+    let failed = runs().filter_map(|run| {
+        let status = run.report.command.as_ref()?.exit_status;
+        let file = &run.file;
+        (status != 0).then(|| format!("The command of {file} ended with status {status}."))
+    });
+    differ.chain(short(groups)).chain(failed).collect()
 }
 
 /// Reports of hardly any time, in one sentence.
@@ -85,8 +70,7 @@ fn short(groups: &[LabelledRuns]) -> Option<String> {
         .collect();
     (!short.is_empty()).then(|| {
         format!(
-            "Less than {} were profiled for {}: what happens at the beginning and the end of a \
-             load weighs much.",
+            "Profiles shorter than {}: {}. The start and end of the load weigh heavily.",
             time(SHORT_SECONDS),
             short.join(", ")
         )
@@ -103,7 +87,7 @@ pub fn of_service(found: &[Vec<(&Report, &Service)>], labels: &[&str]) -> Vec<St
             .collect();
         for reason in reasons {
             all.push(format!(
-                "{label}: figures by request are not known: {reason}."
+                "{label}: figures per request are unknown: {reason}."
             ));
         }
     }
@@ -112,7 +96,8 @@ pub fn of_service(found: &[Vec<(&Report, &Service)>], labels: &[&str]) -> Vec<St
     if sources.len() > 1 {
         let sources: Vec<&str> = sources.into_iter().collect();
         all.push(format!(
-            "Its handshakes were seen by different means ({}): their CPU time may differ by a few percent for that.",
+            "Its handshakes come from different sources ({}): their CPU time may differ by a few \
+             percent for that reason alone.",
             sources.join(", ")
         ));
     }

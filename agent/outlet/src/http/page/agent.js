@@ -25,22 +25,22 @@ function losses(all) {
   const sum = all.reduce((lost, one) => lost + one.count, 0);
   const reasons = all.map((one) => `${words(one.reason)} ${count(one.count)}`).join(", ");
   const text = `Lost: ${counted(sum, "record or call", "records or calls")} since the agent started`;
-  return h("p", {}, h("span", { class: "lost" }, text), ` (${reasons}): what belongs to them is missing above.`);
+  return h("p", {}, h("span", { class: "lost" }, text), ` (${reasons}): the figures above are too low.`);
 }
 
 function cost(of) {
   const own = of.cpu_cores === null ? "" : `${percent(of.cpu_cores)} of one CPU and `;
   const text = `The agent uses ${own}${bytes(of.memory_bytes)} of memory.`;
   if (of.profiled_ratio === null) return text;
-  return `${text} Profiling costs the services at most ${percent(of.profiled_ratio)} of their CPU time.`;
+  return `${text} Overhead for the services: at most ${percent(of.profiled_ratio)} of their CPU time.`;
 }
 
 function source(state) {
   const { period_seconds: period, unavailable } = state.sampling;
   const list = state.interval_seconds > 0
-    ? `Figures in the list of services are means over ${time(state.interval_seconds)}. `
+    ? `Figures in the list of services are averages over ${time(state.interval_seconds)}. `
     : "";
-  if (unavailable) return `${list}CPU time is not divided by activity: ${unavailable}.`;
+  if (unavailable) return `${list}No CPU time by activity: ${unavailable}.`;
   if (!period) return list;
-  return `${list}CPU by activity comes from ${count(1 / period)} samples a second on each CPU.`;
+  return `${list}CPU by activity comes from ${count(1 / period)} samples per second on each CPU.`;
 }

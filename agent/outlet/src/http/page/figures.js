@@ -50,16 +50,16 @@ const modes = (held) => [
 ];
 
 const NO_HANDSHAKE =
-  "They are made when connections open; on connections that stay open there are none. If there should " +
-  "be some, `tlsprof list --verbose` says how this service is profiled, and `tlsprof doctor` what this " +
-  "kernel allows.";
+  "Handshakes occur when connections open, not on connections that stay open. If you expect some, " +
+  "`tlsprof list --verbose` shows how this service is profiled, and `tlsprof doctor` what this kernel " +
+  "supports.";
 
 /** Each: id, title, note, format of values, `series(held, role)`, and `empty(window in words)`. */
 export const FIGURES = [
   {
     id: "activity",
     title: "CPU by activity",
-    note: "CPUs in use, from samples scaled to what the kernel accounts. Warm colours are TLS.",
+    note: "CPUs in use, from samples scaled to the kernel's accounting. Warm colours are TLS.",
     wide: true,
     stacked: true,
     format: cores,
@@ -69,7 +69,7 @@ export const FIGURES = [
   {
     id: "handshakes",
     title: "TLS handshakes",
-    note: "Handshakes that ended, each second.",
+    note: "Handshakes that ended, per second.",
     format: rate,
     series: (held, role) => [
       flow(held, "full", "handshake", completed(role, ["none"])),
@@ -83,20 +83,20 @@ export const FIGURES = [
   },
   {
     id: "cost",
-    title: "CPU time of one handshake",
-    note: "Mean of completed handshakes, user and system.",
+    title: "CPU per handshake",
+    note: "Mean over completed handshakes, user and system.",
     format: time,
     series: (held, role) => [
       each(held, "full", "handshake", [`cost/${role}/full`], [`costed/${role}/full`]),
       each(held, "resumed", "resumed", [`cost/${role}/resumed`], [`costed/${role}/resumed`]),
       each(held, "full or resumed", "second", [`cost/${role}/unknown`], [`costed/${role}/unknown`]),
     ],
-    empty: (window, role) => `No handshake as ${role} was completed in ${window} of which the CPU time is known.`,
+    empty: (window, role) => `No completed handshake as ${role} with known CPU time in ${window}.`,
   },
   {
     id: "connections",
     title: "TCP connections",
-    note: "Opened and closed each second, by who closed first.",
+    note: "Opened and closed per second, by the side that closed first.",
     format: rate,
     series: (held, role) => [
       flow(held, "opened", "tcp-open", [`opened/${role}`]),
@@ -110,19 +110,19 @@ export const FIGURES = [
   {
     id: "time-wait",
     title: "TIME_WAIT sockets",
-    note: "Standing on this side, of connections that this service closed first; each stands for a minute.",
+    note: "Present on this side, from connections that this service closed first; each lasts a minute.",
     format: count,
     series: (held, role) => {
       const values = sum(held, [`time_wait/${role}`]);
       const mean = values.reduce((all, value) => all + value, 0) / Math.max(1, values.length);
-      return [{ label: "standing", colour: "tcp-close", values, mean }];
+      return [{ label: "present", colour: "tcp-close", values, mean }];
     },
     empty: (window) => `None in ${window}: this service did not close connections first.`,
   },
   {
     id: "turns",
     title: "Turns",
-    note: "A turn is a request with its response; over HTTP/2 it may carry several. Counted when the connection ends.",
+    note: "A turn is a request with its response; with HTTP/2 it may carry several. Counted when the connection ends.",
     format: rate,
     series: (held, role) => [flow(held, "turns", "tcp-open", [`turns/${role}`])],
     empty: (window) => `No connection with a turn ended in ${window}.`,
@@ -130,7 +130,7 @@ export const FIGURES = [
   {
     id: "bytes",
     title: "Data over TLS",
-    note: "Application data each second on TLS connections. It is counted when their connection ends.",
+    note: "Application data per second on TLS connections, counted when the connection ends.",
     format: byteRate,
     binary: true,
     series: (held, role) => [

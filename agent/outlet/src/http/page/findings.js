@@ -10,7 +10,7 @@ export function findings(details) {
   return [
     ...all.map((one, at) => finding(one, at === 0)),
     savings > 1 &&
-      h("p", { class: "note" }, "Savings overlap: what one change saves, another cannot save again."),
+      h("p", { class: "note" }, "Savings of several findings overlap and do not add up."),
   ];
 }
 
@@ -18,7 +18,7 @@ export function findings(details) {
 function finding(one, open) {
   const { remedy } = one;
   const heading = `finding-${one.id}-${one.role}`;
-  const seen = `Seen in ${count(one.observed_count)} ${one.observed} in ${time(one.observed_seconds)}.`;
+  const seen = `Basis: ${count(one.observed_count)} ${one.observed} in ${time(one.observed_seconds)}.`;
   const saving = savingOf(one.prediction);
   return h(
     "details",
@@ -58,19 +58,19 @@ function directive(text, heading) {
 function savingOf(prediction) {
   const { latency_seconds: latency, cpu_ratio: share, capacity_ratio: capacity } = prediction;
   if (latency) {
-    return { figure: `Saves about ${time(latency.likely)} of waiting in each handshake;`, rest: "no CPU." };
+    return { figure: `Would shorten each handshake by about ${time(latency.likely)};`, rest: "saves no CPU." };
   }
   if (!share || !capacity) {
-    return prediction.method && { figure: "", rest: `What it would save is not predicted: ${prediction.method}.` };
+    return prediction.method && { figure: "", rest: `No saving predicted: ${prediction.method}.` };
   }
-  const times = `${capacity.likely.toFixed(2)} times the work with the same CPU`;
+  const times = `${capacity.likely.toFixed(2)}x capacity`;
   const variants = prediction.variants.map((one) => `${percent(one.cpu_ratio.likely)} at ${one.change}`);
-  const extents = variants.length > 1 ? ` It is ${variants.join(", ")}.` : "";
+  const extents = variants.length > 1 ? ` Saving: ${variants.join(", ")}.` : "";
   if (prediction.kind === "at_most") {
-    const figure = `Saves at most about ${percent(share.likely)} of its CPU`;
+    const figure = `Would save at most about ${percent(share.likely)} of its CPU`;
     return { figure, rest: `(${times}): ${prediction.caveat}.${extents} ${prediction.method}` };
   }
-  const figure = `Saves ${percent(share.likely)} of its CPU`;
+  const figure = `Would save ${percent(share.likely)} of its CPU`;
   const span = `(${percent(share.low)} to ${percent(share.high)})`;
   return { figure, rest: `${span}: ${times}.${extents} ${prediction.method}` };
 }
@@ -84,7 +84,7 @@ export async function copy(button) {
   } catch {
     // Browsers allow it only over TLS or on localhost.
     getSelection().selectAllChildren(button.parentElement.querySelector("pre"));
-    said = "Selected: copy with the keyboard";
+    said = "Selected: press Ctrl+C to copy";
   }
   button.textContent = said;
   setTimeout(() => (button.textContent = "Copy"), 3000);

@@ -22,11 +22,11 @@ export function mixes(details, role) {
     queue(service.accept_queue, role),
   ].filter(Boolean);
   const head = [
-    h("h2", {}, "In detail"),
+    h("h2", {}, "Details"),
     h("p", { class: "note" }, `Sums over the last ${time(Math.round(details.elapsed_seconds))}, as ${role}.`),
   ];
   if (tables.length === 0) {
-    return [...head, h("p", { class: "empty" }, `Nothing happened as ${role} in that time.`)];
+    return [...head, h("p", { class: "empty" }, `No activity as ${role} in that time.`)];
   }
   return [...head, h("div", { class: "panels" }, tables.map((one) => h("div", { class: "panel" }, one)))];
 }
@@ -67,7 +67,7 @@ function negotiated(groups) {
       const shown = field === "resumption" ? resumptionName(name) : name;
       return { name: shown, part: number, cells: [count(number), each] };
     });
-    return shares(caption, words(field), entries, ["handshakes", "CPU each"]);
+    return shares(caption, words(field), entries, ["handshakes", "CPU per handshake"]);
   });
 }
 
@@ -75,15 +75,15 @@ function costs(rows) {
   if (rows.length === 0) return null;
   const line = (name, of) => [name, ...rows.map((one) => time(of(one)))];
   return table({
-    caption: "Cost of a completed handshake",
+    caption: "CPU and wall time per completed handshake",
     headings: ["time", ...rows.map((one) => resumptionName(one.resumption))],
     rows: [
       line("CPU, mean", (one) => one.cpu.mean),
       line("CPU, median", (one) => one.cpu.p50),
       line("CPU, p90", (one) => one.cpu.p90),
       line("CPU, p99", (one) => one.cpu.p99),
-      line("from begin to end, median", (one) => one.duration.p50),
-      line("from begin to end, p99", (one) => one.duration.p99),
+      line("wall time, median", (one) => one.duration.p50),
+      line("wall time, p99", (one) => one.duration.p99),
     ],
   });
 }
@@ -94,7 +94,7 @@ function steps(rows) {
     part: one.cpu_seconds,
     cells: [one.handshakes > 0 ? time(one.cpu_seconds / one.handshakes) : "–"],
   }));
-  return shares("Steps of handshakes", "step", entries, ["CPU each"]);
+  return shares("Handshake CPU by step", "step", entries, ["CPU per handshake"]);
 }
 
 function attempts(hellos) {
@@ -105,7 +105,7 @@ function attempts(hellos) {
       cells: [count(number)],
     })),
   );
-  return shares("What clients offered to resume", "offer", entries, ["hellos"]);
+  return shares("Session resumption", "result", entries, ["ClientHellos"]);
 }
 
 function waits(rows, groups) {
@@ -116,7 +116,7 @@ function waits(rows, groups) {
     part: one.seconds,
     cells: [time(one.seconds / handshakes)],
   }));
-  return shares("Waits inside handshakes", "reason", entries, ["each handshake"]);
+  return shares("Off-CPU time in handshakes", "reason", entries, ["per handshake"]);
 }
 
 function failures(groups, alerts) {
@@ -136,7 +136,7 @@ function failures(groups, alerts) {
   if (rows.length === 0) return null;
   return table({
     caption: "Handshakes that were not completed, and alerts",
-    headings: ["what", "count"],
+    headings: ["reason", "count"],
     rows: rows.map(([name, number]) => [name, count(number)]),
   });
 }
@@ -151,7 +151,7 @@ function closers(connections) {
       cells: [count(closed.count), count(closed.reset)],
     })),
   );
-  return shares("Who closed connections first", "closer", entries, ["connections", "reset"]);
+  return shares("Connections by the side that closed first", "closer", entries, ["connections", "reset"]);
 }
 
 /** Numbers of turns in classes: 0, 1, 2, 3 to 4, 5 to 8 and so on. */
@@ -170,8 +170,8 @@ function turns(connections) {
   if (all === 0) return null;
   return table({
     caption: connections.some((one) => one.turns_are_requests === false)
-      ? "Turns of a connection (HTTP/2: each may carry several requests)"
-      : "Requests of a connection",
+      ? "Turns per connection (HTTP/2: each may carry several requests)"
+      : "Requests per connection",
     headings: ["turns", barHeading(), "share", "connections"],
     rows: entries
       .filter((one) => one.number > 0)
@@ -192,8 +192,8 @@ function queue(of, role) {
   if (!of || role !== "server") return null;
   const { queues, wait } = of;
   const rows = [
-    queues && ["waiting now", `${count(queues.present.length)} of ${count(queues.present.limit)}`],
-    queues && ["most so far", `${count(queues.peak.length)} of ${count(queues.peak.limit)}`],
+    queues && ["current length", `${count(queues.present.length)} of ${count(queues.present.limit)}`],
+    queues && ["peak length", `${count(queues.peak.length)} of ${count(queues.peak.limit)}`],
     queues && ["packets dropped", count(queues.overflows)],
     wait && ["wait, median", time(wait.seconds.p50)],
     wait && ["wait, p99", time(wait.seconds.p99)],
@@ -204,9 +204,9 @@ function queue(of, role) {
 /** Where the service is, what it does TLS with, and what its figures come from. */
 export function facts(service) {
   const sources = {
-    library_probes: "handshakes by probes in its TLS library",
+    library_probes: "handshakes from probes in its TLS library",
     socket_calls: "handshakes from socket calls",
-    both: "handshakes by probes and from socket calls",
+    both: "handshakes from probes and socket calls",
     none: "no TLS seen",
   };
   return [

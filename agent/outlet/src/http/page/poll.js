@@ -51,6 +51,6 @@ async function fetchJson(url) {
 
 function reason(error) {
   if (!(error instanceof Refused)) return "the agent does not answer, trying again";
-  if (error.message === "401") return "the agent wants a password: reload the page";
+  if (error.message === "401") return "the agent requires a password: reload the page";
   return `the agent answers with status ${error.message}, trying again`;
 }

@@ -12,11 +12,11 @@ const WINDOWS = new Map([[300, "the last 5 min"], [900, "the last 15 min"], [360
 
 /** Why there are no charts. */
 function without(state, selected, name) {
-  if (selected?.series !== null) return "Charts begin with the first point, 5 s after the agent began to watch.";
+  if (selected?.series !== null) return "Charts begin with the first point, 5 s after the agent started.";
   if (!state.services.some((one) => one.service_name === name)) {
-    return "Nothing has been seen of this service since the agent began to watch.";
+    return "No activity of this service since the agent started.";
   }
-  return "This service is not among those that use the most CPU time: its history is part of the service “other”.";
+  return "This service is not among those with the most CPU time: its history is included in the service “other”.";
 }
 
 /** The part of the page on the selected service. */
@@ -65,7 +65,7 @@ export class ServiceView {
     const times = points.ends.map((end) => began + end);
     const [first, now] = [times[0] - points.lengths[0], times.at(-1)];
     const span = Math.min(window, Math.ceil(held.ends.at(-1)));
-    const inWords = span < window ? `the ${time(span)} since the agent began to watch` : WINDOWS.get(window);
+    const inWords = span < window ? `the ${time(span)} since the agent started` : WINDOWS.get(window);
     // Of an agent that has just started, what there is fills the chart.
     const from = Math.min(Math.max(now - window, began), now - 60);
     for (const panel of this.panels) {

@@ -35,8 +35,8 @@ export function list(services, selected, all) {
     return h(
       "p",
       { class: "note" },
-      "No service has used CPU time or TCP connections since the agent began to watch. ",
-      "If there should be one, `tlsprof list` shows what is found on this host.",
+      "No service has used CPU time or TCP connections since the agent started. ",
+      "If you expect one, run `tlsprof list` to see what tlsprof finds on this host.",
     );
   }
   const ordered = [...services.filter(matters), ...services.filter((one) => !matters(one))];
@@ -76,7 +76,7 @@ function headings() {
       heading("by activity", { class: "optional" }),
       heading("TLS", { class: "number" }),
       heading("handshakes", { class: "number" }),
-      heading("CPU each", { class: "number optional" }),
+      heading("CPU/handshake", { class: "number optional" }),
       heading("TIME_WAIT", { class: "number optional" }),
       heading("Findings", { class: "number" }),
     ),

@@ -47,7 +47,7 @@ pub(super) fn verifier(
             false
         }
         "RequestClientCert" | "RequireAnyClientCert" | "RequireClientCert" => {
-            let message = "is not supported: nobody would check the certificate. Use \
+            let message = "is not supported: the certificate would not be verified. Use \
                            RequireAndVerifyClientCert or VerifyClientCertIfGiven";
             return Err(problem(message));
         }
@@ -60,7 +60,7 @@ pub(super) fn verifier(
     let mut roots = RootCertStore::empty();
     let (taken, _) = roots.add_parsable_certificates(client_ca);
     if taken == 0 {
-        let message = "needs client_ca_file, the certificates that those of clients are signed by";
+        let message = "needs client_ca_file, the CA certificates for clients";
         return Err(problem(message));
     }
     let builder = WebPkiClientVerifier::builder_with_provider(roots.into(), Arc::clone(provider));

@@ -59,6 +59,6 @@ pub(super) fn look_up<T: Copy>(table: &[(&str, T)], name: &str) -> Result<T, Str
     let found = table.iter().find(|(known, _)| *known == name);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let known: Vec<&str> = table.iter().map(|(known, _)| *known).collect();
-        format!("`{name}` is not supported; what is: {}", known.join(", "))
+        format!("`{name}` is not supported; supported: {}", known.join(", "))
     })
 }

@@ -162,7 +162,7 @@ fn errors_name_file_line_and_key() {
         ),
         (
             "basic_auth_users:\n  'a:b': x\n",
-            "web.yml:2: basic_auth_users.a:b: a user's name cannot have a colon",
+            "web.yml:2: basic_auth_users.a:b: a user name cannot contain a colon",
         ),
         (
             "http_server_config:\n  http2: true\n",
@@ -204,7 +204,7 @@ fn tls_that_cannot_be_is_refused_by_name() {
             "max_version: TLS10",
             "max_version: `TLS10` is not supported",
         ),
-        ("min_version: SSL3", "min_version: `SSL3` is no version"),
+        ("min_version: SSL3", "min_version: `SSL3` is not a version"),
         (
             "cipher_suites: [TLS_RSA_WITH_AES_128_CBC_SHA]",
             "cipher_suites: `TLS_RSA_WITH_AES_128_CBC_SHA` is not supported",
@@ -227,7 +227,7 @@ fn tls_that_cannot_be_is_refused_by_name() {
             "client_allowed_sans: needs client_auth_type",
         ),
         ("client_ca: x", "client_ca: has no certificate in PEM"),
-        ("cert: x", "cert_file: cert says the same"),
+        ("cert: x", "cert_file: cert sets the same"),
     ];
     for (line, begin) in cases {
         let said = error(&format!("{PAIR}  {line}\n"));
@@ -246,7 +246,7 @@ fn tls_that_cannot_be_is_refused_by_name() {
     );
     let only_13 = "max_version: TLS12\n  cipher_suites: [TLS_AES_128_GCM_SHA256]";
     let said = error(&format!("{PAIR}  {only_13}\n"));
-    let begin = "web.yml:1: tls_server_config: these settings do not go together";
+    let begin = "web.yml:1: tls_server_config: these settings conflict";
     assert!(said.starts_with(begin), "{said}");
 }
 

@@ -43,7 +43,7 @@ pub(super) fn server(
     });
     let verifier = client::verifier(raw, client_ca.certificates()?, &provider)?;
     let of_rustls = |error: rustls::Error| {
-        let message = format!("these settings do not go together: {error}");
+        let message = format!("these settings conflict: {error}");
         Problem::new(SECTION, None, message)
     };
     let builder = ServerConfig::builder_with_provider(provider)
@@ -76,7 +76,7 @@ impl Source<'_> {
         let file_key = format!("{key}_file");
         match (inline, file) {
             (Some(_), Some(file)) => {
-                let message = format!("{name} says the same: leave one of the two out");
+                let message = format!("{name} sets the same: remove one of the two");
                 Err(Problem::of(&file_key, file, message))
             }
             (Some(inline), None) => {
@@ -158,9 +158,9 @@ fn versions(raw: &TlsServerConfig) -> Result<Vec<&'static SupportedProtocolVersi
         let found = VERSIONS.iter().position(|(known, _)| *known == said.value);
         found.ok_or_else(|| {
             let message = if OLD_VERSIONS.contains(&said.value.as_str()) {
-                format!("`{}` is not supported; what is: TLS12, TLS13", said.value)
+                format!("`{}` is not supported; supported: TLS12, TLS13", said.value)
             } else {
-                format!("`{}` is no version; there are TLS12, TLS13", said.value)
+                format!("`{}` is not a version; use TLS12 or TLS13", said.value)
             };
             Problem::of(&format!("{SECTION}.{name}"), said, message)
         })

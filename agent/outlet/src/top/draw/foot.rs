@@ -45,9 +45,9 @@ pub(super) fn draw(
 
 fn filter(screen: &Screen) -> Line<'static> {
     Line::from(vec![
-        Span::raw(format!(" services with /{}", screen.filter)),
+        Span::raw(format!(" services matching /{}", screen.filter)),
         Span::styled(" ", Theme::chosen()),
-        Span::raw("  Enter keeps, Esc drops it"),
+        Span::raw("  Enter keeps it, Esc clears it"),
     ])
 }
 

@@ -100,7 +100,7 @@ fn handshakes(state: &State) -> f64 {
 /// What all services do together; what has no room is left out, the last first.
 fn sums(state: &State, width: usize) -> String {
     if state.interval_seconds <= 0.0 {
-        return " the first interval is not over yet".to_owned();
+        return " waiting for the end of the first interval".to_owned();
     }
     let services = &state.services;
     let sum = |of: fn(&Rates) -> f64| -> f64 { services.iter().map(|one| of(&one.rates)).sum() };
@@ -134,10 +134,7 @@ fn notice(state: &State, width: usize, theme: Theme) -> Line<'static> {
         return Line::styled(cut(&text, width), theme.of(Paint::Red));
     }
     if let Some(reason) = &state.sampling.unavailable {
-        let text = format!(
-            " no CPU samples, and so no activities: {}",
-            printable(reason)
-        );
+        let text = format!(" no CPU samples, so no activities: {}", printable(reason));
         return Line::styled(cut(&text, width), theme.of(Paint::Yellow));
     }
     let Some(first) = state.findings.first() else {

@@ -44,7 +44,7 @@ const WRITTEN_OUT: [Head; 11] = [
     (Some(Column::Cpu), "cores", 6),
     (Some(Column::Tls), "TLS", 6),
     (Some(Column::Handshakes), "handshakes/s", 13),
-    (Some(Column::Cost), "CPU each", 9),
+    (Some(Column::Cost), "CPU mean", 9),
     (Some(Column::Resumed), "resumed", 8),
     (Some(Column::Failed), "failed/s", 9),
     (None, REQUESTS, 11),

@@ -27,7 +27,7 @@ pub(super) fn lines(
 ) -> Vec<Line<'static>> {
     let Some(now) = &opened.now else {
         return vec![Line::raw(
-            " It did nothing in the last interval, or has gone.",
+            " It was idle in the last interval, or has ended.",
         )];
     };
     let page = Page {
@@ -103,7 +103,7 @@ impl Page<'_> {
         let all = [Figure::Cpu(Mode::User), Figure::Cpu(Mode::System)];
         let most = greatest(&self.past.rates(&all));
         if rates.activities.is_empty() {
-            lines.push(Line::raw("  No sample hit it: what it did is not known."));
+            lines.push(Line::raw("  No sample hit it: its activities are unknown."));
         }
         let named = Activity::ALL.into_iter().zip(&rates.activities);
         for (activity, rate) in named {
@@ -169,7 +169,7 @@ impl Page<'_> {
                 Paint::Bold,
             ),
             self.with_past(
-                "  their CPU",
+                "  CPU time",
                 &format!("{:.2} cores", rates.handshake_cores),
                 &self.past.rates(&cost),
             ),
@@ -205,7 +205,7 @@ impl Page<'_> {
         lines.push(self.valued("", &text, Paint::Bold));
         let each = rates.turns_per_connection;
         let each = each.map_or(String::new(), |turns| {
-            format!(", {} a connection", number(turns))
+            format!(", {} per connection", number(turns))
         });
         let text = format!("{}{each}", per_second(rates.turns_per_second));
         let turns = self.past.rates(&[Figure::Turns(role)]);
@@ -215,7 +215,7 @@ impl Page<'_> {
         };
         lines.push(self.with_past(label, &text, &turns));
         let text = format!(
-            "{} standing, {} created",
+            "{} present, {} created",
             count(rates.time_wait_standing),
             per_second(rates.time_wait_created_per_second)
         );
@@ -254,10 +254,10 @@ impl Page<'_> {
     fn remark(&self, view: &View) -> Line<'static> {
         let text = match self.past.0 {
             Some(_) => format!(
-                " At the right: the past, a column for each {}, the newest at the end.",
+                " At the right: history, one column per {}, newest last.",
                 span(view.interval.as_secs_f64())
             ),
-            None => " It has no past of its own: services with more CPU time have it.".to_owned(),
+            None => " No history: only the services with the most CPU time have one.".to_owned(),
         };
         Line::styled(text, self.theme.of(Paint::Dim))
     }

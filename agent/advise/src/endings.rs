@@ -1,34 +1,33 @@
-//! Connections that end too soon.
+//! Connections that end after the same number of turns, and what longer ones would save.
 
 use crate::subject::Subject;
 use crate::upkeep::{PerConnection, own_code, per_connection};
-use crate::{
-    CostSource, Evidence, Finding, Id, Observed, Prediction, Range, Saving, Severity, Variant,
-};
+use crate::{CostSource, Evidence, Observed, Prediction, Range, Saving, Severity, Variant};
 use tlsprof_common::units::{count, percent, rate, time};
 use tlsprof_common::{Closer, Role};
 use tlsprof_ledger::{ConnectionAccount, Turns};
 
 /// Share of all connections that must have ended alike.
 const ALIKE: f64 = 0.5;
-/// Toward other servers the service decides itself: nearly all must have ended alike.
-const ALIKE_UPSTREAM: f64 = 0.9;
+
 /// A limit is one that (almost) no connection passes.
 const BEYOND: f64 = 0.01;
+
 /// Limits to predict for.
 const LIMITS: [u32; 4] = [10, 40, 100, 1000];
+
 /// The handshakes saved cost what those measured did, to within this share.
 const MARGIN: f64 = 0.05;
 
 /// Connections that one side ended after the same number of turns.
-struct Spike {
-    turns: u32,
-    connections: u64,
+pub(crate) struct Spike {
+    pub turns: u32,
+    pub connections: u64,
     /// Of all that ended.
-    share: f64,
+    pub share: f64,
 }
 
-fn spike<'a>(
+pub(crate) fn spike<'a>(
     account: &ConnectionAccount,
     of: impl Iterator<Item = &'a Turns>,
 ) -> Option<(Spike, f64)> {
@@ -53,8 +52,15 @@ fn spike<'a>(
     Some((spike, beyond))
 }
 
-/// Connections that the server ends after a fixed number of turns.
-pub(super) fn closed_after_turns(subject: &Subject<'_>) -> Option<Finding> {
+/// Connections that the server closed, nearly all after the same number of turns.
+pub(crate) struct ClosedByServer {
+    pub turns: u32,
+    pub evidence: Evidence,
+    pub saving: Saving,
+}
+
+/// None where they are too few, or longer ones save too little.
+pub(crate) fn closed_by_server(subject: &Subject<'_>) -> Option<ClosedByServer> {
     let account = subject.connections(Role::Server)?;
     let local = account.closed.get(&Closer::Local)?;
     let (spike, beyond) = spike(account, std::iter::once(&local.turns))?;
@@ -62,76 +68,15 @@ pub(super) fn closed_after_turns(subject: &Subject<'_>) -> Option<Finding> {
         return None;
     }
     let saving = saving(subject, Role::Server, &spike)?;
-    if !subject.worth(saving.cpu.likely) {
-        return None;
-    }
-    let evidence = evidence(subject, (account, Role::Server), &spike, "the server");
-    Some(if spike.turns == 1 {
-        one_request(subject, evidence, saving)
-    } else {
-        let title = format!(
-            "The server closes connections after exactly {} {}",
-            count(spike.turns.into()),
-            if subject.account.turns_are_requests(Role::Server) {
-                "requests"
-            } else {
-                "turns (may carry several requests)"
-            }
-        );
-        let kind = (Id::ConnectionsClosedAfterNTurns, Role::Server);
-        let prediction = Prediction::Saving(saving);
-        subject.finding(kind, Severity::Medium, title, evidence, prediction)
+    subject.worth(saving.cpu.likely).then(|| ClosedByServer {
+        turns: spike.turns,
+        evidence: evidence(subject, (account, Role::Server), &spike, "the server"),
+        saving,
     })
 }
 
-/// Connections of one request each, which clients may have asked for.
-fn one_request(subject: &Subject<'_>, mut evidence: Evidence, saving: Saving) -> Finding {
-    let caveat = "clients that ask for the close (Connection: close, HTTP/1.0) get it anyway, and \
-                  others may not send more requests"
-        .to_owned();
-    let title = if subject.account.turns_are_requests(Role::Server) {
-        "Connections carry one request each"
-    } else {
-        "Connections carry one turn each (may carry several requests)"
-    };
-    let prediction = Prediction::AtMost(saving, caveat);
-    let severity = of_bound(&prediction);
-    let kind = (Id::KeepAliveOff, Role::Server);
-    if let Some(asked) = subject.setting.client_closes {
-        let first = format!("The client asked for this: {asked}.");
-        evidence.statements.insert(0, first);
-    }
-    let mut finding = subject.finding(kind, severity, title.to_owned(), evidence, prediction);
-    if subject.setting.client_closes.is_some() {
-        finding.severity = Severity::Info;
-    }
-    finding
-}
-
-/// Connections to other servers that carry one request.
-pub(super) fn upstream(subject: &Subject<'_>) -> Option<Finding> {
-    let account = subject.connections(Role::Client)?;
-    let all = account.closed.values().map(|closed| &closed.turns);
-    let (spike, _) = spike(account, all)?;
-    let alike = spike.turns == 1 && spike.share >= ALIKE_UPSTREAM;
-    if !alike || !subject.enough(spike.connections) {
-        return None;
-    }
-    let saving = saving(subject, Role::Client, &spike)?;
-    if !subject.worth(saving.cpu.likely) {
-        return None;
-    }
-    let caveat = "connections to many servers can be shared less".to_owned();
-    let evidence = evidence(subject, (account, Role::Client), &spike, "one side");
-    let title = "The service opens a connection to another server for each request".to_owned();
-    let prediction = Prediction::AtMost(saving, caveat);
-    let severity = of_bound(&prediction);
-    let kind = (Id::UpstreamKeepAliveOff, Role::Client);
-    Some(subject.finding(kind, severity, title, evidence, prediction))
-}
-
 /// An upper bound alone is nothing grave: clients may be the cause.
-fn of_bound(prediction: &Prediction) -> Severity {
+pub(crate) fn of_bound(prediction: &Prediction) -> Severity {
     let share = prediction
         .saving()
         .map_or(0.0, |saving| saving.share.likely);
@@ -140,7 +85,7 @@ fn of_bound(prediction: &Prediction) -> Severity {
 
 /// What longer connections save: TLS handshakes, and the opening and closing of the TCP
 /// connections.
-fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Saving> {
+pub(crate) fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Saving> {
     let (handshakes, with_tls) = handshakes(subject, role, spike)?;
     let own = own_code(subject, role, spike.connections).times(with_tls as f64);
     let tcp = per_connection(subject.account);
@@ -167,7 +112,7 @@ fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<Saving> {
     saving.variants = limits
         .iter()
         .map(|&limit| Variant {
-            change: format!("{} requests a connection", count(limit.into())),
+            change: format!("{} requests per connection", count(limit.into())),
             share: subject.share(at(limit)),
         })
         .collect();
@@ -191,28 +136,27 @@ fn handshakes(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<(Range
 fn method(limit: u32, [has_tls, has_own]: [bool; 2], has_samples: bool) -> String {
     let what = match (has_tls, has_samples) {
         (true, true) => {
-            "TLS handshakes of the connections that would not be opened, and what the kernel takes in \
-             the service's processes to open and close these, threads and processes for them \
-             included"
+            "Estimate: TLS handshakes of the avoided connections, plus kernel CPU in the service's \
+             processes to open and close them, including their threads and processes"
         }
-        (true, false) => "TLS handshakes of the connections that would not be opened",
+        (true, false) => "Estimate: TLS handshakes of the avoided connections",
         (false, _) => {
-            "What the kernel takes in the service's processes to open and close the connections that \
-             would not be opened, threads and processes for them included"
+            "Estimate: kernel CPU in the service's processes to open and close the avoided \
+             connections, including their threads and processes"
         }
     };
     let own = if has_own {
-        "What the service's own code does for each connection is estimated from its handshakes."
+        "The service's own CPU per connection is estimated from its handshakes."
     } else {
-        "At least: what the service's own code does for each connection cannot be told apart."
+        "This is a lower bound: the service's own CPU per connection is unknown."
     };
     format!(
-        "{what}, at {} requests a connection, if the clients go on so long. {own}",
+        "{what}, at {} requests per connection, if clients send as many. {own}",
         count(limit.into())
     )
 }
 
-fn evidence(
+pub(crate) fn evidence(
     subject: &Subject<'_>,
     (account, role): (&ConnectionAccount, Role),
     spike: &Spike,
@@ -262,20 +206,17 @@ fn evidence(
 
 fn opening_in_words(each: &PerConnection, role: Role) -> String {
     let mut text = format!(
-        "To open and close a connection takes {} of CPU in the service's processes",
+        "CPU to open and close a connection: {} in the service's processes",
         time(each.cpu(role).likely)
     );
     if role == Role::Server && each.threads.likely > 0.0 {
         text.push_str(&format!(
-            ", {} of it to start and end threads or processes",
+            ", including {} to start and end threads or processes",
             time(each.threads.likely)
         ));
     }
     if each.softirq > 0.0 {
-        text.push_str(&format!(
-            "; about {} more outside of them, in the kernel's softirqs",
-            time(each.softirq)
-        ));
+        text.push_str(&format!(", plus about {} in softirq", time(each.softirq)));
     }
     text.push('.');
     text

@@ -36,12 +36,12 @@ impl Cause {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Off => "it keeps none",
-            Self::OffOrTimeOut => "it keeps none, or not so long",
+            Self::OffOrTimeOut => "it keeps none, or not long enough",
             Self::NotShared => "its processes do not share them",
-            Self::Restarted => "they are of processes that have ended",
-            Self::OtherService => "they are of another service",
-            Self::TimeOut => "they are too old for it",
-            Self::TooSmall => "it has dropped them before their time",
+            Self::Restarted => "they come from processes that have ended",
+            Self::OtherService => "they come from another service",
+            Self::TimeOut => "they have expired",
+            Self::TooSmall => "it evicts them early",
         }
     }
 }

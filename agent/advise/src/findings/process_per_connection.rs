@@ -1,12 +1,23 @@
 //! A process for each connection.
 
+use super::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::upkeep::{of_processes, processes_per_connection, sampled};
-use crate::{CostSource, Evidence, Finding, Id, Observed, Prediction, Range, Severity};
+use crate::{CostSource, Evidence, Finding, Observed, Prediction, Range, Server, Severity};
 use tlsprof_common::Role;
 use tlsprof_common::units::{count, time};
 use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
 use tlsprof_ledger::ServiceAccount;
+
+pub(crate) static KIND: Kind = Kind {
+    label: "process-per-connection",
+    summary: "A process is started for each connection",
+    risk: "Processes isolate connections from each other; threads and event loops do not. Code that \
+           is safe with one connection per process may not be safe with many.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: None,
+};
 
 /// What processes cost, in samples.
 struct Cost {
@@ -45,7 +56,7 @@ impl Cost {
     }
 }
 
-pub(super) fn per_connection(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let account = subject.connections(Role::Server)?;
     if !subject.enough(account.opened) || processes_per_connection(subject.account).is_none() {
         return None;
@@ -68,19 +79,19 @@ pub(super) fn per_connection(subject: &Subject<'_>) -> Option<Finding> {
         ],
     };
     let title = "A process is started for each connection".to_owned();
-    let kind = (Id::ProcessPerConnection, Role::Server);
+    let kind = (&KIND, Role::Server);
     Some(subject.finding(kind, Severity::Medium, title, evidence, prediction))
 }
 
 fn predict(subject: &Subject<'_>, range: Option<Range>) -> Option<Prediction> {
     let Some(range) = range else {
         return Some(Prediction::Unknown(
-            "what a process costs is known by CPU samples, and there are none".to_owned(),
+            "the cost of a process is known from CPU samples, and there are none".to_owned(),
         ));
     };
-    let method = "What it takes to fork, execute and end processes, to link programs and to map \
-                  their memory, and all that processes do before their first handshake, by samples. \
-                  At most, all that is no handshake and no socket call.";
+    let method = "Estimate from samples: CPU to fork, execute and end processes, to link programs \
+                  and map their memory, and of all work before their first handshake. Upper bound: \
+                  all CPU outside handshakes and socket calls.";
     subject.worth(range.likely).then(|| {
         Prediction::Saving(subject.saving(range, CostSource::ThisService, method.to_owned()))
     })
@@ -95,17 +106,36 @@ fn statements(subject: &Subject<'_>, opened: u64, range: Option<Range>) -> Vec<S
     );
     if processes.executed > 0 {
         statement.push_str(&format!(
-            ", of which {} loaded a program anew",
+            ", {} of which executed a new program",
             count(processes.executed.min(processes.forked))
         ));
     }
     statement.push('.');
     let each = range.map(|range| {
         format!(
-            "To have a process takes {} of CPU, {} of the service's CPU in all.",
+            "CPU per process: {}, {} of the service's CPU in total.",
             time(range.likely / processes.forked.max(1) as f64),
             subject.share_in_words(range.likely)
         )
     });
     std::iter::once(statement).chain(each).collect()
+}
+
+fn remedy(target: Target) -> Advice {
+    match target.server {
+        Server::Apache => (
+            "Keep processes alive (0 means no limit). Better: use the event MPM.",
+            "MaxConnectionsPerChild 0",
+        ),
+        Server::Stunnel => (
+            "Run stunnel as a daemon instead of from inetd or systemd's Accept=yes.",
+            "accept = 443",
+        ),
+        _ => (
+            "Serve many connections per process: with threads, an event loop or a pool of \
+             processes. Under inetd or systemd, run a daemon (Accept=no). Link the TLS library \
+             instead of starting a program for it, and let sessions be resumed.",
+            "",
+        ),
+    }
 }

@@ -1,9 +1,19 @@
 //! The honest finding.
 
+use super::{Advice, Kind, Target};
 use crate::subject::Subject;
-use crate::{Evidence, Finding, Id, Observed, Prediction, Severity};
+use crate::{Evidence, Finding, Observed, Prediction, Severity};
 use tlsprof_common::Role;
 use tlsprof_common::units::{count, percent, time};
+
+pub(crate) static KIND: Kind = Kind {
+    label: "tls-is-not-the-bottleneck",
+    summary: "Nothing: TLS handshakes use little CPU",
+    risk: "None.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: None,
+};
 
 /// Less CPU time than this, in seconds, is no load to judge by.
 const LOAD: f64 = 1.0;
@@ -14,7 +24,7 @@ const FEW: u64 = 10;
 
 /// TLS handshakes take less than any change to them could be worth. What encryption of
 /// data takes belongs here too, as soon as the ledger tells it.
-pub(super) fn not_tls(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let completed = subject.completed(Role::Server);
     let connections = subject
         .connections(Role::Server)
@@ -30,8 +40,8 @@ pub(super) fn not_tls(subject: &Subject<'_>) -> Option<Finding> {
     let evidence = Evidence {
         basis: subject.basis(Observed::Handshakes, completed.count),
         statements: vec![format!(
-            "{} handshakes took {} of {} of CPU ({}). No change to certificate, key exchange or \
-             resumption can save more than that. Encryption of data is not part of this figure.",
+            "{} handshakes used {} of {} of CPU ({}). No change to certificate, key exchange or \
+             resumption can save more. Encryption of data is not included.",
             count(completed.count),
             time(seconds),
             time(cpu),
@@ -47,6 +57,14 @@ pub(super) fn not_tls(subject: &Subject<'_>) -> Option<Finding> {
         "TLS handshakes are not the bottleneck: {} of the CPU",
         percent(share)
     );
-    let kind = (Id::TlsIsNotTheBottleneck, Role::Server);
+    let kind = (&KIND, Role::Server);
     Some(subject.finding(kind, Severity::Info, title, evidence, Prediction::Nothing))
+}
+
+fn remedy(_: Target) -> Advice {
+    (
+        "Leave TLS as it is. Look at the application, the encryption of data and socket calls; \
+         `perf top` on the service shows where its CPU goes.",
+        "",
+    )
 }

@@ -3,25 +3,39 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::{Advice, Kind, Target};
 use crate::subject::Subject;
-use crate::{Evidence, Finding, Id, Observed, Prediction, Severity};
+use crate::{Evidence, Finding, Observed, Prediction, Server, Severity};
 use tlsprof_common::units::{count, percent, times};
 use tlsprof_common::{Outcome, Role};
 use tlsprof_evidence::reasons;
 use tlsprof_ledger::{Counts, TurnedAway};
 
+pub(crate) static KIND: Kind = Kind {
+    label: "handshake-failures",
+    summary: "Handshakes fail",
+    risk: "Accepting old clients may weaken security for all clients: find out who they are first.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: None,
+};
+
 /// Share of the handshakes that must fail, and how many at least: on the Internet
 /// something always knocks with rubbish.
 const SHARE: f64 = 0.01;
+
 const AT_LEAST: u64 = 10;
+
 /// From this share on, many clients are turned away.
 const MANY: f64 = 0.1;
+
 /// Causes that are told.
 const CAUSES: usize = 3;
+
 /// Names that are told of a list.
 const NAMES: usize = 3;
 
-pub(super) fn handshakes(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let server = subject.handshakes(|key| key.role == Role::Server);
     let failed =
         subject.handshakes(|key| key.role == Role::Server && key.outcome == Outcome::Failed);
@@ -58,7 +72,7 @@ pub(super) fn handshakes(subject: &Subject<'_>) -> Option<Finding> {
     } else {
         Severity::High
     };
-    let kind = (Id::HandshakeFailures, Role::Server);
+    let kind = (&KIND, Role::Server);
     Some(subject.finding(kind, severity, title, evidence, Prediction::Nothing))
 }
 
@@ -94,17 +108,17 @@ fn meaning(sent: bool, alert: &str) -> Option<&'static str> {
     Some(match (sent, alert) {
         (true, "handshake_failure") => "no cipher suite, group or signature in common",
         (true, "protocol_version") => "no TLS version in common",
-        (true, "insufficient_security") => "what clients offer is too weak for the server",
-        (true, "unrecognized_name") => "clients ask for a host that the server does not have",
+        (true, "insufficient_security") => "the server rejects the clients' parameters as too weak",
+        (true, "unrecognized_name") => "clients request an unknown host name",
         (true, "no_application_protocol") => "no application protocol in common",
-        (true, "unknown_ca") => "client certificates are of an unknown issuer",
+        (true, "unknown_ca") => "the issuer of client certificates is unknown",
         (true, "certificate_expired") => "client certificates have expired",
-        (false, "unknown_ca") => "clients do not know who issued the server's certificate",
-        (false, "certificate_expired") => "clients find the server's certificate expired",
+        (false, "unknown_ca") => "clients do not trust the issuer of the server's certificate",
+        (false, "certificate_expired") => "the server's certificate has expired",
         (false, "bad_certificate" | "certificate_unknown") => {
-            "clients do not accept the server's certificate"
+            "clients reject the server's certificate"
         }
-        (false, "protocol_version") => "clients refuse the TLS version that the server chose",
+        (false, "protocol_version") => "clients reject the TLS version that the server chose",
         _ => return None,
     })
 }
@@ -147,8 +161,30 @@ fn by_reason(subject: &Subject<'_>) -> Option<String> {
     }
     let (reason, number) = all.into_iter().max_by_key(|(_, number)| *number)?;
     Some(format!(
-        "The library's most frequent reason: {} ({}).",
+        "Most frequent reason given by the library: {} ({}).",
         reasons::name(reason),
         times(number)
     ))
+}
+
+fn remedy(target: Target) -> Advice {
+    match target.server {
+        Server::Nginx => (
+            "First decide whether these clients matter. If they do: enable what they offer, or send \
+             the complete certificate chain.",
+            "ssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate /etc/nginx/site-fullchain.pem;",
+        ),
+        Server::Apache => (
+            "First decide whether these clients matter. If they do: enable what they offer, or send \
+             the complete certificate chain.",
+            "SSLProtocol -all +TLSv1.2 +TLSv1.3\n\
+             SSLCertificateFile /etc/apache2/site-fullchain.pem",
+        ),
+        _ => (
+            "First decide whether these clients matter. If they do: enable a version, suite or \
+             group that they offer; for alerts about the certificate, send the complete chain and \
+             renew it in time.",
+            "",
+        ),
+    }
 }

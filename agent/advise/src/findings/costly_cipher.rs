@@ -2,16 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use crate::subject::{Subject, whole};
-use crate::{CostSource, Evidence, Finding, Id, Observed, Prediction, Protection, Range, Severity};
+use super::{Advice, Kind, Target};
+use crate::subject::{Subject, clients, whole};
+use crate::{
+    CostSource, Evidence, Finding, Observed, Prediction, Protection, Range, Server, Severity, Work,
+};
 use tlsprof_common::Role;
-use tlsprof_common::units::{count, percent, time};
+use tlsprof_common::units::{count, time};
 use tlsprof_ledger::{CipherOffers, ServiceAccount, Unit, UnitCost};
+
+pub(crate) static KIND: Kind = Kind {
+    label: "costly-cipher",
+    summary: "Slow cipher, although clients offer AES-GCM",
+    risk: "None from dropping CBC suites: they have a history of padding and timing attacks (Lucky \
+           Thirteen), and the blocks of 3DES are too short for long connections (Sweet32). Clients \
+           without AES instructions, such as old phones, prefer ChaCha20 for a reason: keep it in \
+           the list for clients that put it first.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: Some(Work::Encryption),
+};
 
 /// From this share of the bytes on, what encryption costs is the cost of one suite.
 const DOMINANT: f64 = 0.95;
+
 /// Records of another service are taken for alike up to this factor of their length.
 const ALIKE: f64 = 2.0;
+
 /// A calibration times encryption alone, on a CPU that nothing disturbs: it is known no
 /// better than this as a share of the same work in a service.
 const MARGIN: f64 = 0.1;
@@ -81,7 +98,7 @@ fn slow_suites(subject: &Subject<'_>) -> Vec<Slow> {
 }
 
 /// Data that is encrypted by a slow cipher for clients that offer AES-GCM.
-pub(super) fn costly(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let suites = slow_suites(subject);
     let first = suites.first()?;
     let cost = megabyte(subject.account)?;
@@ -104,10 +121,10 @@ pub(super) fn costly(subject: &Subject<'_>) -> Option<Finding> {
         ],
     };
     let title = format!(
-        "Data is encrypted with {}, though clients offer AES-GCM, which is faster",
+        "Data is encrypted with {}, although clients offer AES-GCM, which is faster",
         first.by.label()
     );
-    let kind = (Id::CostlyCipher, Role::Server);
+    let kind = (&KIND, Role::Server);
     Some(subject.finding(kind, Severity::Medium, title, evidence, prediction))
 }
 
@@ -143,8 +160,8 @@ fn predict(
         });
     if let Some((cpu, source)) = known {
         let method = format!(
-            "The encryption as it is now, less that of as many bytes with AES-GCM, measured in {}, \
-             for the bytes of clients that offered it.",
+            "Estimate: (current cost - cost with AES-GCM) x bytes of clients that offered it; \
+             AES-GCM was measured in {}.",
             source.words()
         );
         return subject
@@ -155,7 +172,7 @@ fn predict(
     let bound = spent.likely * affected / bytes.all;
     subject.worth(bound).then(|| {
         Prediction::Unknown(format!(
-            "no other service of this host encrypts records of such length with AES-GCM, and {}",
+            "no other service on this host encrypts records of similar length with AES-GCM, and {}",
             subject.costs.no_calibration(subject.name)
         ))
     })
@@ -244,7 +261,7 @@ fn statements(
     let mut all: Vec<String> = suites.iter().map(|slow| statement(slow, bytes)).collect();
     let spent = cost.seconds * cost.count;
     all.push(format!(
-        "Encryption takes {} of CPU for a megabyte, {} of the service's CPU in all.",
+        "Encryption costs {} of CPU per megabyte, {} of the service's CPU in total.",
         time(cost.seconds),
         subject.share_in_words(spent)
     ));
@@ -253,13 +270,67 @@ fn statements(
 
 fn statement(slow: &Slow, bytes: &Bytes) -> String {
     format!(
-        "{} MB of {} were protected by {}; of the {} clients whose hello was read {} ({}) offered \
-         AES-GCM.",
+        "{} MB of {} were encrypted with {}; {} offered AES-GCM.",
         count(whole(slow.megabytes)),
         count(whole(bytes.all)),
         slow.suite,
-        count(slow.offers.hellos),
-        count(slow.offers.aes_gcm),
-        percent(slow.offers.aes_gcm as f64 / slow.offers.hellos as f64),
+        clients(slow.offers.aes_gcm, slow.offers.hellos),
     )
+}
+
+fn remedy(target: Target) -> Advice {
+    match target.server {
+        Server::Nginx => (
+            "Put AES-GCM suites first and let the server's order decide, except for clients that \
+             put ChaCha20 first.",
+            "ssl_ciphers ECDHE+AESGCM:ECDHE+CHACHA20;\n\
+             ssl_prefer_server_ciphers on;\n\
+             ssl_conf_command Options PrioritizeChaCha;",
+        ),
+        Server::Apache => (
+            "Put AES-GCM suites first and let the server's order decide, except for clients that \
+             put ChaCha20 first.",
+            "SSLCipherSuite ECDHE+AESGCM:ECDHE+CHACHA20\n\
+             SSLHonorCipherOrder on\n\
+             SSLOpenSSLConfCmd Options PrioritizeChaCha",
+        ),
+        Server::HaProxy => (
+            "Put AES-GCM suites first, in the global section and on bind lines with their own \
+             lists; TLS 1.3 has ssl-default-bind-ciphersuites. Remove `prefer-client-ciphers`: \
+             clients that put ChaCha20 first get it anyway.",
+            "ssl-default-bind-ciphers ECDHE+AESGCM:ECDHE+CHACHA20",
+        ),
+        Server::NodeJs => (
+            "Put AES-GCM suites first in the options of tls.createServer, https.createServer or \
+             http2.createSecureServer. A list without TLS 1.3 suites would disable TLS 1.3.",
+            "ciphers: 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:' +\n\
+             \x20 'TLS_CHACHA20_POLY1305_SHA256:ECDHE+AESGCM:ECDHE+CHACHA20',\n\
+             honorCipherOrder: true",
+        ),
+        Server::Envoy => (
+            "Use AES-GCM suites in the listener's common_tls_context. Among suites in brackets the \
+             client chooses. TLS 1.3 suites are not configurable.",
+            "tls_params:\n\
+             \x20 cipher_suites:\n\
+             \x20 - \"[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-ECDSA-CHACHA20-POLY1305]\"\n\
+             \x20 - \"[ECDHE-RSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305]\"",
+        ),
+        Server::Domino => (
+            "From 10.0.1 on, enable only AES-GCM suites in the Internet Site document, or in the \
+             Server document (Ports, Internet Ports); before that, list them in notes.ini. Then \
+             restart the HTTP task.",
+            "SSLCipherSpec=C02BC02CC02FC030",
+        ),
+        Server::Stunnel => (
+            "Put AES-GCM suites first, in the service's section.",
+            "ciphers = ECDHE+AESGCM:ECDHE+CHACHA20\n\
+             options = CIPHER_SERVER_PREFERENCE\n\
+             options = PRIORITIZE_CHACHA",
+        ),
+        Server::Caddy | Server::Unknown => (
+            "Put AES-GCM suites first in the server's list and let its order decide; leave out CBC \
+             and 3DES.",
+            "",
+        ),
+    }
 }

@@ -1,11 +1,22 @@
 //! Certificate chains that take much of the wire.
 
+use super::{Advice, Kind, Target};
 use crate::costs::range;
 use crate::subject::Subject;
-use crate::{Evidence, Finding, Id, Observed, Prediction, Severity};
+use crate::{Evidence, Finding, Observed, Prediction, Server, Severity};
 use tlsprof_common::units::{bytes, count, counted, percent, time};
 use tlsprof_common::{Resumption, Role};
 use tlsprof_ledger::{Flights, INITIAL_WINDOW, RoleAccount};
+
+pub(crate) static KIND: Kind = Kind {
+    label: "long-certificate-chain",
+    summary: "The certificate chain is long, and may cost a round trip in each full handshake",
+    risk: "Clients that cannot build a chain to a trusted root fail: test with old clients and with \
+           clients other than browsers, which do not fetch missing intermediates.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: None,
+};
 
 /// Bytes of a server's messages in a full handshake with a certificate and one or two
 /// that issued it: 4 kB of certificates and 1 kB of all else.
@@ -20,7 +31,7 @@ enum Harm {
     Bytes(f64),
 }
 
-pub(super) fn long(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let role = subject.role(Role::Server)?;
     let flights = role.flights;
     if !subject.enough(flights.count) || flights.mean() <= USUAL {
@@ -57,8 +68,8 @@ fn found(subject: &Subject<'_>, role: &RoleAccount, harm: &Harm, sent: u64) -> F
     let flights = role.flights;
     let mut statements = vec![
         format!(
-            "In {} full handshakes on connections that have ended the server sent {} each: {} of \
-             all bytes that it sent.",
+            "The server sent {2} of all its bytes in {0} full handshakes on connections that ended, \
+             {1} in each.",
             count(flights.count),
             in_bytes(flights.mean()),
             percent(flights.bytes as f64 / sent.max(1) as f64)
@@ -68,9 +79,8 @@ fn found(subject: &Subject<'_>, role: &RoleAccount, harm: &Harm, sent: u64) -> F
     let (title, severity, prediction) = match harm {
         Harm::RoundTrips(share) => {
             statements.push(format!(
-                "{} of them did not fit into the first {INITIAL_WINDOW} segments of their \
-                 connection and waited for a round trip, {} at least: {} of the time that full \
-                 handshakes take.",
+                "{} of them did not fit into the initial window of {INITIAL_WINDOW} segments and \
+                 waited for a round trip, at least {}: {} of the duration of full handshakes.",
                 count(flights.beyond),
                 time(flights.round_trips.mean()),
                 percent(*share)
@@ -83,8 +93,8 @@ fn found(subject: &Subject<'_>, role: &RoleAccount, harm: &Harm, sent: u64) -> F
         }
         Harm::Bytes(share) => {
             statements.push(format!(
-                "{} of all bytes are beyond what a chain of usual length takes. What sending and \
-                 hashing them costs in CPU is part of the handshake and not known apart.",
+                "{} of all bytes exceed a chain of usual length. The CPU cost of sending and \
+                 hashing them is part of the handshake and not measured separately.",
                 percent(*share)
             ));
             (
@@ -99,7 +109,7 @@ fn found(subject: &Subject<'_>, role: &RoleAccount, harm: &Harm, sent: u64) -> F
         statements,
         figures: figures(role),
     };
-    let kind = (Id::LongCertificateChain, Role::Server);
+    let kind = (&KIND, Role::Server);
     subject.finding(kind, severity, title.to_owned(), evidence, prediction)
 }
 
@@ -107,13 +117,13 @@ fn found(subject: &Subject<'_>, role: &RoleAccount, harm: &Harm, sent: u64) -> F
 fn certificates(role: &RoleAccount) -> String {
     let chains = role.hellos.chains;
     if chains.count == 0 {
-        return "Nearly all of it are certificates, unless the server asks for certificates of \
-                clients and names many issuers: TLS 1.3 encrypts which."
+        return "Nearly all of these bytes are certificates, unless the server requests client \
+                certificates and names many issuers: TLS 1.3 encrypts both."
             .to_owned();
     }
     let each = |sum: u64| sum as f64 / chains.count as f64;
     format!(
-        "{} up to TLS 1.2 showed {:.1} certificates on average, {} together.",
+        "{} up to TLS 1.2 carried {:.1} certificates on average, {} in total.",
         counted(chains.count, "handshake", "handshakes"),
         each(chains.certificates),
         in_bytes(each(chains.bytes))
@@ -137,4 +147,45 @@ fn figures(role: &RoleAccount) -> Vec<(&'static str, f64)> {
 
 fn in_bytes(mean: f64) -> String {
     bytes(crate::subject::whole(mean))
+}
+
+const CHANGE: &str = "Send the server's certificate and the intermediates up to a root that clients \
+                      trust: no root, no cross-signed copies, nothing from another chain. If it is \
+                      still long, use a chain with ECDSA keys.";
+
+fn remedy(target: Target) -> Advice {
+    match target.server {
+        Server::Nginx => (
+            "Send the server's certificate and the intermediates up to a root that clients trust: \
+             no root, no cross-signed copies, nothing from another chain. If it is still long, use \
+             ECDSA keys, or compress it with nginx 1.29.1 and OpenSSL 3.2 or later \
+             (`ssl_certificate_compression on`, off by default).",
+            "# the server's certificate, then its intermediates, without the root\n\
+             ssl_certificate /etc/nginx/site-chain.pem;",
+        ),
+        Server::Apache => (
+            CHANGE,
+            "# the server's certificate, then its intermediates, without the root\n\
+             SSLCertificateFile /etc/apache2/site-chain.pem",
+        ),
+        Server::HaProxy => (
+            CHANGE,
+            "# key, certificate, then intermediates, without the root\n\
+             bind :443 ssl crt /etc/haproxy/site.pem",
+        ),
+        Server::NodeJs => (CHANGE, "cert: serverCertificate + intermediates"),
+        Server::Envoy => (
+            CHANGE,
+            "tls_certificates:\n\
+             - certificate_chain: { filename: site-chain.pem }\n\
+             \x20 private_key: { filename: site.key }",
+        ),
+        Server::Stunnel => (CHANGE, "cert = /etc/stunnel/site-chain.pem"),
+        Server::Domino => (
+            "Domino 12 and later: import the certificate into certstore.nsf again with the \
+             intermediates up to a root that clients trust, and nothing else.",
+            "certstore.nsf, TLS Credentials, Import TLS Credentials",
+        ),
+        Server::Caddy | Server::Unknown => (CHANGE, ""),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cause::Cause;
+use super::cause::Cause;
 use tlsprof_common::units::{count, time};
 use tlsprof_evidence::hello::Giver;
 use tlsprof_ledger::{Brought, Distribution, Origins};
@@ -18,7 +18,7 @@ const AGES: u64 = 10;
 const SHORTEST_TIME_OUT: Duration = Duration::from_secs(1);
 
 const GIVERS: [(Giver, &str); 4] = [
-    (Giver::Same, "the process that they were brought to"),
+    (Giver::Same, "the same process"),
     (Giver::Sibling, "another process of the service"),
     (Giver::Ended, "processes that have ended"),
     (Giver::Stranger, "another service"),
@@ -121,24 +121,24 @@ pub(super) fn statements(origins: &Origins, refused: u64, cause: Option<Cause>) 
         })
         .collect();
     if refused > known {
-        givers.push(format!("not seen: {} refused", count(refused - known)));
+        givers.push(format!("unknown: {} refused", count(refused - known)));
     }
-    let mut statements = vec![format!("Who had given them: {}.", givers.join("; "))];
+    let mut statements = vec![format!("Issued by {}.", givers.join("; "))];
     match (cause, age_limit(origins), youngest_refused(origins)) {
         (Some(Cause::TimeOut), Some((accepted, refused)), _) => statements.push(format!(
-            "Sessions up to {} old were accepted, and refused from {} on.",
+            "Sessions up to an age of {} were accepted; from {} on they were refused.",
             time(accepted.as_secs_f64()),
             time(refused.as_secs_f64())
         )),
         (Some(_), _, Some(youngest)) => statements.push(format!(
-            "The youngest that were refused were {} old.",
+            "Age of the youngest refused sessions: {}.",
             time(youngest.as_secs_f64())
         )),
         (Some(_), ..) => {}
         (None, ..) => statements.push(
-            "That does not tell why. Usual causes, in this order: cache and tickets are off; \
-             processes or hosts do not share them; a restart or new ticket keys; the time-out is \
-             short; the cache is small."
+            "This does not show the cause. Common causes, in this order: cache and tickets are \
+             disabled; processes or hosts do not share them; a restart or new ticket keys; a short \
+             timeout; a small cache."
                 .to_owned(),
         ),
     }

@@ -1,7 +1,36 @@
-//! What to change about key exchange. No list of groups leaves out a post-quantum group that the
-//! server has: clients that offer it would lose its protection.
+//! Groups of key exchange: their names, and how servers list them. No list leaves out a
+//! post-quantum group that the server has: clients that offer it would lose its protection.
 
-use super::{Advice, Hybrid, Server};
+use crate::findings::{Advice, Target};
+use crate::{Hybrid, Server};
+use tlsprof_common::{Outcome, Role};
+use tlsprof_ledger::HandshakeKey;
+
+/// The groups that others are compared with; both are of 128 bits.
+pub(crate) const X25519: &str = "x25519";
+
+pub(crate) const P256: &str = "secp256r1";
+
+/// A hybrid group that costs a multiple of X25519MLKEM768: P-384 is most of it.
+pub(crate) const SLOW_HYBRID: &str = "SecP384r1MLKEM1024";
+
+pub(crate) fn with_group(group: &'static str) -> impl Fn(&HandshakeKey) -> bool {
+    move |key| key.role == Role::Server && key.outcome == Outcome::Completed && key.group == group
+}
+
+/// A group by the name that server configurations have.
+pub(crate) fn in_words(group: &str) -> String {
+    match group {
+        "secp256r1" => "P-256".to_owned(),
+        "secp384r1" => "P-384".to_owned(),
+        "secp521r1" => "P-521".to_owned(),
+        "x25519" => "X25519".to_owned(),
+        "x448" => "X448".to_owned(),
+        dhe => dhe
+            .strip_prefix("dhe_")
+            .map_or_else(|| dhe.to_owned(), |bits| format!("DHE with {bits} bits")),
+    }
+}
 
 /// Lists of groups for a library that has X25519MLKEM768, one that lacks it, and one of which
 /// that is not known: it then says itself that it does not know the group.
@@ -28,7 +57,7 @@ macro_rules! openssl {
                 concat!(
                     $change,
                     " Keep X25519MLKEM768 first: it protects against future quantum computers, and \
-                     costs far less than SecP384r1MLKEM1024."
+                     is far less expensive than SecP384r1MLKEM1024."
                 ),
                 $hybrid,
             ),
@@ -97,13 +126,14 @@ const CADDY: Advice = (
     "tls {\n    curves x25519mlkem768 x25519 secp256r1 secp384r1\n}",
 );
 
-pub(super) const fn slow(server: Server, hybrid: Hybrid) -> Advice {
-    match server {
-        Server::Nginx => NGINX.of(hybrid),
-        Server::Apache => APACHE.of(hybrid),
-        Server::HaProxy => HAPROXY.of(hybrid),
-        Server::NodeJs => NODE.of(hybrid),
-        Server::Stunnel => STUNNEL.of(hybrid),
+/// The list of groups for a server.
+pub(crate) fn fast_first(target: Target) -> Advice {
+    match target.server {
+        Server::Nginx => NGINX.of(target.hybrid),
+        Server::Apache => APACHE.of(target.hybrid),
+        Server::HaProxy => HAPROXY.of(target.hybrid),
+        Server::NodeJs => NODE.of(target.hybrid),
+        Server::Stunnel => STUNNEL.of(target.hybrid),
         Server::Envoy => ENVOY,
         Server::Caddy => CADDY,
         Server::Domino => (
@@ -118,19 +148,4 @@ pub(super) const fn slow(server: Server, hybrid: Hybrid) -> Advice {
             "",
         ),
     }
-}
-
-pub(super) const fn post_quantum(server: Server) -> Advice {
-    let change = "Keep it: it protects traffic that is recorded today against future quantum \
-                  computers, and is worth this cost. Keep X25519MLKEM768 first, \
-                  SecP384r1MLKEM1024 costs far more. To save CPU, let clients resume sessions and \
-                  keep connections open.";
-    let (_, directive) = slow(server, Hybrid::Has);
-    (
-        change,
-        match server {
-            Server::Domino => "",
-            _ => directive,
-        },
-    )
 }

@@ -2,26 +2,41 @@
 
 use std::time::Duration;
 
+use super::{Advice, Kind, Target};
 use crate::subject::Subject;
-use crate::{Evidence, Finding, Id, Observed, Prediction, Severity};
+use crate::{Evidence, Finding, Observed, Prediction, Server, Severity};
 use tlsprof_common::Role;
 use tlsprof_common::units::{count, percent, time};
 use tlsprof_ledger::AcceptQueueAccount;
 
+pub(crate) static KIND: Kind = Kind {
+    label: "accept-queue-overflow",
+    summary: "Connections are dropped because the accept queue is full",
+    risk: "A longer queue hides that a server is too slow: clients wait in it, and may have given \
+           up before they are served. Each waiting connection uses kernel memory.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: None,
+};
+
 /// Drops from which it is no accident.
 const DROPS: u64 = 10;
+
 /// From this share of the connections on, many clients are turned away for a second or more.
 const MANY: f64 = 0.01;
+
 /// Taken up to this share, a queue may overflow with the next burst.
 const NEARLY_FULL: f64 = 0.8;
+
 /// So long an accepted connection may wait: a person notices a tenth of a second.
 const LONG: Duration = Duration::from_millis(100);
+
 /// Handshakes that take this share of the CPU time are what keeps a server from accepting.
 const MOST: f64 = 0.5;
 
 /// Connections that are dropped because the queue is full, or wait long in one that
 /// nearly is.
-pub(super) fn overflow(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let queue = &subject.account.accept_queue;
     let opened = subject
         .connections(Role::Server)
@@ -55,7 +70,7 @@ pub(super) fn overflow(subject: &Subject<'_>) -> Option<Finding> {
             ("wait_p99_seconds", queue.wait.quantile(0.99).as_secs_f64()),
         ],
     };
-    let kind = (Id::AcceptQueueOverflow, Role::Server);
+    let kind = (&KIND, Role::Server);
     let prediction = Prediction::Nothing;
     Some(subject.finding(kind, severity, title.to_owned(), evidence, prediction))
 }
@@ -73,14 +88,14 @@ fn statements(subject: &Subject<'_>, queue: &AcceptQueueAccount, share: f64) -> 
     let mut all = Vec::new();
     if queue.overflows > 0 {
         all.push(format!(
-            "The kernel dropped {} packets that would have opened connections ({} of these and of \
-             the connections that were opened): such a client tries again after a second or more.",
+            "The kernel dropped {} packets that would have opened connections ({} of all attempts). \
+             Each such client retries after a second or more.",
             count(queue.overflows),
             percent(share)
         ));
     }
     all.push(format!(
-        "At most {} connections were seen to wait in a queue for {}.",
+        "Peak queue length: {} (limit {}).",
         count(queue.peak.length.into()),
         count(queue.peak.limit.into())
     ));
@@ -98,19 +113,63 @@ fn cause(subject: &Subject<'_>, queue: &AcceptQueueAccount) -> String {
         time(queue.wait.quantile(0.99).as_secs_f64())
     );
     if !waits_long(queue) {
-        return format!("{wait}: the queue is too short for bursts, the server is fast enough.");
+        return format!(
+            "{wait}: the server is fast enough, but the queue is too short for bursts."
+        );
     }
     let handshakes = subject.account.handshake_cpu().as_secs_f64();
     let cpu = subject.cpu();
     if cpu > 0.0 && handshakes / cpu >= MOST {
         return format!(
-            "{wait}: the server does not keep up, and TLS handshakes take {} of its CPU. Make these \
-             cheaper or fewer first; a longer queue makes clients wait longer.",
+            "{wait}: the server does not keep up, and TLS handshakes use {} of its CPU. Reduce \
+             their cost or their number first: a longer queue only makes clients wait longer.",
             subject.share_in_words(handshakes)
         );
     }
     format!(
-        "{wait}: the server does not accept fast enough, for want of workers, threads or CPU. A \
-         longer queue makes clients wait longer."
+        "{wait}: the server does not accept fast enough, because it lacks workers, threads or CPU. \
+         A longer queue only makes clients wait longer."
     )
+}
+
+fn remedy(target: Target) -> Advice {
+    match target.server {
+        Server::Nginx => (
+            "If connections wait long: reduce the load, or add workers and CPUs. If they arrive in \
+             bursts: raise the queue limit, also in the kernel.",
+            "listen 443 ssl backlog=4096;\n# sysctl net.core.somaxconn=4096",
+        ),
+        Server::Apache => (
+            "If connections wait long: reduce the load, or add workers (MaxRequestWorkers) and \
+             CPUs. If they arrive in bursts: raise the queue limit, also in the kernel.",
+            "ListenBacklog 4096\n# sysctl net.core.somaxconn=4096",
+        ),
+        Server::HaProxy => (
+            "If connections wait long: reduce the load, raise maxconn, or add threads and CPUs. If \
+             they arrive in bursts: raise the queue limit in the frontend, also in the kernel.",
+            "backlog 4096\n# sysctl net.core.somaxconn=4096",
+        ),
+        Server::NodeJs => (
+            "If connections wait long: reduce the load, or add processes (cluster) and CPUs. If \
+             they arrive in bursts: raise the queue limit (511 by default), also in the kernel.",
+            "server.listen({ port: 443, backlog: 4096 })\n// sysctl net.core.somaxconn=4096",
+        ),
+        Server::Envoy => (
+            "If connections wait long: reduce the load, or add workers (--concurrency) and CPUs. If \
+             they arrive in bursts: raise the queue limit in the listener, also in the kernel.",
+            "tcp_backlog_size: 4096\n# sysctl net.core.somaxconn=4096",
+        ),
+        Server::Domino => (
+            "If connections wait long: reduce the load, or raise the number of active threads in \
+             the Server document (Internet Protocols, HTTP) if there is CPU left. If they arrive in \
+             bursts: raise the kernel's limit, then restart the HTTP task.",
+            "sysctl net.core.somaxconn=4096",
+        ),
+        Server::Stunnel | Server::Caddy | Server::Unknown => (
+            "If connections wait long: reduce the load, or add threads, processes or CPUs. If they \
+             arrive in bursts: raise the queue limit (the backlog of listen(2)), also in the \
+             kernel.",
+            "sysctl net.core.somaxconn=4096",
+        ),
+    }
 }

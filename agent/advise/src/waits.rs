@@ -1,30 +1,11 @@
 //! Threads that do not run while their handshake is under way.
 
+use crate::findings::Kind;
 use crate::subject::Subject;
-use crate::{Evidence, Finding, Id, Observed, Prediction, Range, Severity};
+use crate::{Evidence, Finding, Observed, Prediction, Range, Severity};
 use tlsprof_common::units::{count, percent, time};
 use tlsprof_common::{Role, WaitReason};
 use tlsprof_ledger::RoleAccount;
-
-pub(super) fn lock(subject: &Subject<'_>) -> Option<Finding> {
-    let title = "Handshakes wait for locks that other threads hold";
-    wait(subject, WaitReason::Lock, Id::LockWait, title)
-}
-
-pub(super) fn disk(subject: &Subject<'_>) -> Option<Finding> {
-    let title = "Handshakes wait for a disk";
-    wait(subject, WaitReason::Disk, Id::DiskWait, title)
-}
-
-pub(super) fn random(subject: &Subject<'_>) -> Option<Finding> {
-    let title = "Handshakes wait for random numbers";
-    wait(subject, WaitReason::Random, Id::RandomWait, title)
-}
-
-pub(super) fn pipe(subject: &Subject<'_>) -> Option<Finding> {
-    let title = "Handshakes wait for another process, through a pipe";
-    wait(subject, WaitReason::Pipe, Id::PipeWait, title)
-}
 
 /// Time that handshakes take in the server itself, in seconds: on the CPU or waiting
 /// for anything but their peer.
@@ -35,7 +16,12 @@ fn own_time(role: &RoleAccount, cpu: f64) -> f64 {
     own.fold(cpu, |sum, (_, wait)| sum + wait.as_secs_f64())
 }
 
-fn wait(subject: &Subject<'_>, reason: WaitReason, id: Id, title: &str) -> Option<Finding> {
+/// Handshakes that wait for that reason.
+pub(crate) fn wait(
+    subject: &Subject<'_>,
+    reason: WaitReason,
+    kind: &'static Kind,
+) -> Option<Finding> {
     let role = subject.role(Role::Server)?;
     let handshakes = subject.handshakes(|key| key.role == Role::Server);
     let waited = role.waits.get(reason as usize)?.as_secs_f64();
@@ -48,8 +34,7 @@ fn wait(subject: &Subject<'_>, reason: WaitReason, id: Id, title: &str) -> Optio
     let evidence = Evidence {
         basis: subject.basis(Observed::Handshakes, handshakes.count),
         statements: vec![format!(
-            "{} handshakes waited {} for it, {} each: {} of the time that they take in the server \
-             itself.",
+            "{} handshakes waited {}, {} each: {} of their time in the server itself.",
             count(handshakes.count),
             time(waited),
             time(each),
@@ -69,7 +54,12 @@ fn wait(subject: &Subject<'_>, reason: WaitReason, id: Id, title: &str) -> Optio
     };
     // A share of handshakes, which may be little of the service's time.
     let severity = Severity::of_share(share).max(Severity::Medium);
-    let kind = (id, Role::Server);
     let prediction = Prediction::Latency(range);
-    Some(subject.finding(kind, severity, title.to_owned(), evidence, prediction))
+    Some(subject.finding(
+        (kind, Role::Server),
+        severity,
+        kind.summary.to_owned(),
+        evidence,
+        prediction,
+    ))
 }

@@ -1,23 +1,29 @@
-//! Key exchange: slow groups, and what post-quantum groups cost.
+//! Key exchange with a slow group, though clients offer a faster one.
 
 use std::collections::BTreeMap;
 
+use super::Kind;
 use crate::costs::in_steps;
+use crate::groups::{P256, SLOW_HYBRID, X25519, fast_first, in_words, with_group};
 use crate::hybrid::X25519MLKEM768;
-use crate::subject::{Subject, Tally, whole};
+use crate::subject::{Subject, Tally, clients, whole};
 use crate::{
-    CostSource, Evidence, Finding, Hybrid, Id, Observed, Operation, Prediction, Range, Severity,
+    CostSource, Evidence, Finding, Hybrid, Observed, Operation, Prediction, Range, Severity, Work,
 };
-use tlsprof_common::units::{count, percent, time};
-use tlsprof_common::{Outcome, Role};
-use tlsprof_ledger::{Alternatives, HandshakeKey};
+use tlsprof_common::Role;
+use tlsprof_common::units::{count, time};
+use tlsprof_ledger::Alternatives;
 
-/// The groups that others are compared with; both are of 128 bits.
-const X25519: &str = "x25519";
-const P256: &str = "secp256r1";
-
-/// A hybrid group that costs a multiple of X25519MLKEM768: P-384 is most of it.
-const SLOW_HYBRID: &str = "SecP384r1MLKEM1024";
+pub(crate) static KIND: Kind = Kind {
+    label: "slow-key-exchange",
+    summary: "Slow group, although clients offer a faster one",
+    risk: "None for security as long as X25519MLKEM768 stays in the list: without it, clients lose \
+           protection against future quantum computers. X25519 and P-256 give 128-bit security, \
+           like AES-128. Without the slow group, clients that offer no other cannot connect.",
+    rules: &[(Role::Server, find)],
+    remedy: fast_first,
+    calibration: Some(Work::PublicKeys),
+};
 
 /// Groups that cost a multiple of X25519 in every library, or of X25519MLKEM768. RSA key transport is none
 /// of them: beside an RSA certificate it costs no more than ECDHE with its signature.
@@ -111,10 +117,6 @@ impl Slow {
     }
 }
 
-fn with_group(group: &'static str) -> impl Fn(&HandshakeKey) -> bool {
-    move |key| key.role == Role::Server && key.outcome == Outcome::Completed && key.group == group
-}
-
 fn slow_groups(subject: &Subject<'_>) -> Vec<Slow> {
     let Some(role) = subject.role(Role::Server) else {
         return Vec::new();
@@ -138,7 +140,7 @@ fn slow_groups(subject: &Subject<'_>) -> Vec<Slow> {
 }
 
 /// Handshakes with a slow group whose clients offered a faster one.
-pub(super) fn slow(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let groups = slow_groups(subject);
     let first = groups.first()?;
     let affected: f64 = groups.iter().map(Slow::affected).sum();
@@ -148,7 +150,7 @@ pub(super) fn slow(subject: &Subject<'_>) -> Option<Finding> {
     }
     let prediction = predict(subject, &groups)?;
     let title = format!(
-        "Key exchange uses {}, though clients offer {}, which is faster",
+        "Key exchange uses {}, although clients offer {}, which is faster",
         in_words(first.group),
         in_words(first.faster())
     );
@@ -168,7 +170,7 @@ pub(super) fn slow(subject: &Subject<'_>) -> Option<Finding> {
             }),
         ],
     };
-    let kind = (Id::SlowKeyExchange, Role::Server);
+    let kind = (&KIND, Role::Server);
     Some(subject.finding(kind, Severity::Medium, title, evidence, prediction))
 }
 
@@ -206,16 +208,7 @@ fn statement(subject: &Subject<'_>, slow: &Slow) -> String {
         .filter(|(number, _)| *number > 0)
         .map(|(_, group)| in_words(group))
         .collect();
-    let who = if offered == slow.offers.hellos {
-        format!("all {} clients whose ClientHello was read", count(offered))
-    } else {
-        format!(
-            "{} of {} clients whose ClientHello was read ({})",
-            count(offered),
-            count(slow.offers.hellos),
-            percent(offered as f64 / slow.offers.hellos as f64)
-        )
-    };
+    let who = clients(offered, slow.offers.hellos);
     let mut text = format!(
         "{} handshakes used {}; {who} offered {}.",
         count(slow.all.count),
@@ -234,83 +227,4 @@ fn statement(subject: &Subject<'_>, slow: &Slow) -> String {
         None => {}
     }
     text
-}
-
-/// A group by the name that server configurations have.
-fn in_words(group: &str) -> String {
-    match group {
-        "secp256r1" => "P-256".to_owned(),
-        "secp384r1" => "P-384".to_owned(),
-        "secp521r1" => "P-521".to_owned(),
-        "x25519" => "X25519".to_owned(),
-        "x448" => "X448".to_owned(),
-        dhe => dhe
-            .strip_prefix("dhe_")
-            .map_or_else(|| dhe.to_owned(), |bits| format!("DHE with {bits} bits")),
-    }
-}
-
-/// Groups that withstand a quantum computer, with what they are without.
-const POST_QUANTUM: [(&str, &str); 5] = [
-    (X25519MLKEM768, X25519),
-    ("SecP256r1MLKEM768", P256),
-    (SLOW_HYBRID, "secp384r1"),
-    ("MLKEM768", X25519),
-    ("MLKEM1024", X25519),
-];
-
-/// What post-quantum key exchange costs: a fact, at any share of the CPU.
-pub(super) fn post_quantum(subject: &Subject<'_>) -> Option<Finding> {
-    let used =
-        POST_QUANTUM.map(|(group, plain)| (group, plain, subject.handshakes(with_group(group))));
-    let (group, plain, tally) = used.into_iter().max_by_key(|(.., tally)| tally.count)?;
-    if !subject.enough(tally.count) {
-        return None;
-    }
-    let (from, to) = (Operation::KeyExchange(group), Operation::KeyExchange(plain));
-    let present = in_steps(subject.account, from);
-    let mut statements = vec![format!(
-        "{} handshakes used {group}, which withstands a quantum computer.",
-        count(tally.count)
-    )];
-    if let Some(present) = present {
-        statements.push(format!(
-            "Cost of its key exchange: {} of CPU per handshake, {} of the service's CPU in all.",
-            time(present.likely),
-            subject.share_in_words(present.likely * tally.count as f64)
-        ));
-    }
-    let prediction = match subject.costs.saved(subject.name, from, to) {
-        Some((each, source)) => {
-            let method = format!(
-                "This is what that protection costs beyond {} alone, measured in {}: no advice to do \
-                 without, it is worth it.",
-                in_words(plain),
-                source.words()
-            );
-            let cpu = each.times(tally.count as f64);
-            Prediction::Saving(subject.saving(cpu, source, method))
-        }
-        None => Prediction::Unknown(format!(
-            "no handshake with {} alone was measured on this host, and {}",
-            in_words(plain),
-            subject.costs.no_calibration(subject.name)
-        )),
-    };
-    let evidence = Evidence {
-        basis: subject.basis(Observed::Handshakes, tally.count),
-        statements,
-        figures: vec![
-            ("handshakes", tally.count as f64),
-            (
-                "key_exchange_seconds",
-                present.map_or(0.0, |present| present.likely),
-            ),
-        ],
-    };
-    let title = format!("Post-quantum key exchange ({group}): what it costs, and why to keep it");
-    let kind = (Id::PostQuantumCost, Role::Server);
-    let mut finding = subject.finding(kind, Severity::Info, title, evidence, prediction);
-    finding.severity = Severity::Info;
-    Some(finding)
 }

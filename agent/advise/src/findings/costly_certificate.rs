@@ -1,13 +1,27 @@
-//! Certificates: the kind of the server's key, and verification in its handshakes.
+//! An RSA certificate where clients accept ECDSA.
 
+use super::{Advice, Kind, Target};
 use crate::costs::in_steps;
-use crate::subject::{Subject, whole};
-use crate::{CostSource, Evidence, Finding, Id, Observed, Operation, Prediction, Range, Severity};
-use tlsprof_common::units::{count, percent, time};
-use tlsprof_common::{Outcome, Resumption, Role, Step};
+use crate::subject::{Subject, clients, whole};
+use crate::{
+    CostSource, Evidence, Finding, Observed, Operation, Prediction, Range, Server, Severity, Work,
+};
+use tlsprof_common::units::{count, time};
+use tlsprof_common::{Outcome, Role};
 use tlsprof_ledger::Alternatives;
 
+pub(crate) static KIND: Kind = Kind {
+    label: "costly-certificate",
+    summary: "RSA key, although clients accept ECDSA",
+    risk: "Clients from before 2014 may not support ECDSA: keep the RSA certificate beside the new \
+           one. Clients that pin the old key need the new pin first.",
+    rules: &[(Role::Server, find)],
+    remedy,
+    calibration: Some(Work::PublicKeys),
+};
+
 const ECDSA: &str = "ecdsa_p256";
+
 /// Kinds of keys whose signatures cost a multiple of ECDSA's on P-256.
 const RSA: [&str; 4] = ["rsa_2048", "rsa_3072", "rsa_4096", "rsa_8192"];
 
@@ -48,7 +62,7 @@ fn signed(subject: &Subject<'_>) -> Vec<Signed> {
 }
 
 /// RSA signatures for clients that accept ECDSA.
-pub(super) fn costly(subject: &Subject<'_>) -> Option<Finding> {
+fn find(subject: &Subject<'_>) -> Option<Finding> {
     let kinds = signed(subject);
     let first = kinds.first()?;
     let affected: f64 = kinds.iter().map(Signed::affected).sum();
@@ -72,10 +86,10 @@ pub(super) fn costly(subject: &Subject<'_>) -> Option<Finding> {
         ],
     };
     let title = format!(
-        "The certificate has an {} key, though clients accept ECDSA, which is faster",
+        "The certificate has an {} key, although clients accept ECDSA, which is faster",
         in_words(first.key)
     );
-    let kind = (Id::CostlyCertificate, Role::Server);
+    let kind = (&KIND, Role::Server);
     Some(subject.finding(kind, Severity::Medium, title, evidence, prediction))
 }
 
@@ -97,8 +111,8 @@ fn predict(subject: &Subject<'_>, kinds: &[Signed]) -> Option<Prediction> {
     if known {
         let (cpu, source) = sum;
         let method = format!(
-            "The signature as it is now, less one with ECDSA on P-256, measured in {}, times the \
-             full handshakes whose clients accept it.",
+            "Estimate: (current cost - cost with ECDSA P-256) x full handshakes whose clients \
+             accept it; ECDSA was measured in {}.",
             source.words()
         );
         return subject
@@ -107,7 +121,7 @@ fn predict(subject: &Subject<'_>, kinds: &[Signed]) -> Option<Prediction> {
     }
     subject.worth(bound).then(|| {
         Prediction::Unknown(format!(
-            "no signature with ECDSA was measured on this host, and {}",
+            "no ECDSA signature was measured on this host, and {}",
             subject.costs.no_calibration(subject.name)
         ))
     })
@@ -115,21 +129,18 @@ fn predict(subject: &Subject<'_>, kinds: &[Signed]) -> Option<Prediction> {
 
 fn statement(subject: &Subject<'_>, kind: &Signed) -> String {
     let mut text = format!(
-        "{} full handshakes were signed with {}; of the {} clients whose hello was read {} ({}) \
-         accept ECDSA on P-256.",
+        "{} full handshakes were signed with {}; {} accept ECDSA P-256.",
         count(kind.count),
         in_words(kind.key),
-        count(kind.offers.hellos),
-        count(kind.offers.ecdsa),
-        percent(kind.offers.ecdsa as f64 / kind.offers.hellos as f64),
+        clients(kind.offers.ecdsa, kind.offers.hellos),
     );
     match in_steps(subject.account, Operation::Signing(kind.key)) {
         Some(step) => text.push_str(&format!(
-            " The signature takes {} of CPU in each.",
+            " Cost of the signature: {} of CPU per handshake.",
             time(step.likely)
         )),
         None if kind.each > 0.0 => text.push_str(&format!(
-            " One such handshake takes {} of CPU.",
+            " Cost of such a handshake: {} of CPU.",
             time(kind.each)
         )),
         None => {}
@@ -141,63 +152,52 @@ fn in_words(key: &str) -> String {
     key.replace("rsa_", "RSA-")
 }
 
-/// Verification in the server's handshakes: client certificates, or its own chain.
-pub(super) fn verification(subject: &Subject<'_>) -> Option<Finding> {
-    let role = subject.role(Role::Server)?;
-    let seconds = role.steps.cpu(Step::Verification).as_secs_f64();
-    let full = subject.handshakes(|key| {
-        key.role == Role::Server
-            && key.outcome == Outcome::Completed
-            && key.resumption == Resumption::None
-    });
-    if !subject.enough(full.count) || !subject.worth(seconds) {
-        return None;
+fn remedy(target: Target) -> Advice {
+    match target.server {
+        Server::Nginx => (
+            "Add a certificate with an ECDSA key on P-256 beside the RSA one; each client gets one \
+             that it accepts.",
+            "ssl_certificate     /etc/nginx/site-ecdsa.pem;\n\
+             ssl_certificate_key /etc/nginx/site-ecdsa.key;",
+        ),
+        Server::Apache => (
+            "Add a certificate with an ECDSA key on P-256 beside the RSA one; each client gets one \
+             that it accepts.",
+            "SSLCertificateFile    /etc/apache2/site-ecdsa.pem\n\
+             SSLCertificateKeyFile /etc/apache2/site-ecdsa.key",
+        ),
+        Server::HaProxy => (
+            "Add a certificate with an ECDSA key beside the RSA one, in files that differ only in \
+             their suffix; `crt` then names the common part.",
+            "# /etc/haproxy/site.pem.rsa and /etc/haproxy/site.pem.ecdsa\n\
+             bind :443 ssl crt /etc/haproxy/site.pem",
+        ),
+        Server::NodeJs => (
+            "Pass two certificates with their keys in the server's options.",
+            "cert: [ecdsaCert, rsaCert], key: [ecdsaKey, rsaKey]",
+        ),
+        Server::Envoy => (
+            "Add a second entry with an ECDSA key to the listener's common_tls_context.",
+            "tls_certificates:\n\
+             - certificate_chain: { filename: site-ecdsa.pem }\n\
+             \x20 private_key: { filename: site-ecdsa.key }\n\
+             - certificate_chain: { filename: site-rsa.pem }\n\
+             \x20 private_key: { filename: site-rsa.key }",
+        ),
+        Server::Domino => (
+            "Domino 12 and later: create TLS credentials with an ECDSA key in certstore.nsf for the \
+             same host names, and keep the RSA ones.",
+            "certstore.nsf, TLS Credentials, Key type: ECDSA, Curve: NIST P-256",
+        ),
+        Server::Stunnel => (
+            "stunnel has one certificate per service: use one with an ECDSA key if all clients \
+             accept it.",
+            "cert = /etc/stunnel/site-ecdsa.pem",
+        ),
+        Server::Caddy | Server::Unknown => (
+            "Get a certificate with an ECDSA key on P-256 and configure it beside the RSA one, or in \
+             its place if the server can have one only.",
+            "",
+        ),
     }
-    let with_certificate = role.hellos.consequences.client_certificates;
-    let each = seconds / full.count as f64;
-    let mut statements = vec![format!(
-        "Verification takes {} of CPU in each of {} full handshakes, {} of the service's CPU.",
-        time(each),
-        count(full.count),
-        subject.share_in_words(seconds)
-    )];
-    statements.push(if with_certificate > 0 {
-        format!(
-            "{} clients were seen to sign with a certificate of their own.",
-            count(with_certificate)
-        )
-    } else {
-        "No client was seen to bring a certificate; TLS 1.3 hides that. A server that does not \
-         ask for one builds its own chain anew in each full handshake, because its intermediate \
-         certificates are not configured."
-            .to_owned()
-    });
-    let title = if with_certificate > 0 {
-        "Client certificates are verified in each full handshake"
-    } else {
-        "Certificates are verified in each full handshake, perhaps the server's own"
-    };
-    let method = "All of the verification that was measured: it falls away in resumed handshakes, \
-                  and where the server need not build its own chain.";
-    let cpu = Range::around(seconds, 0.0);
-    let saving = subject.saving(cpu, CostSource::ThisService, method.to_owned());
-    let caveat = "clients that come without a session must still be verified".to_owned();
-    let evidence = Evidence {
-        basis: subject.basis(Observed::Handshakes, full.count),
-        statements,
-        figures: vec![
-            ("full_handshakes", full.count as f64),
-            ("verification_cpu_seconds", seconds),
-            ("client_certificates", with_certificate as f64),
-        ],
-    };
-    let kind = (Id::CertificateVerification, Role::Server);
-    let prediction = Prediction::AtMost(saving, caveat);
-    Some(subject.finding(
-        kind,
-        Severity::Medium,
-        title.to_owned(),
-        evidence,
-        prediction,
-    ))
 }
