@@ -2,14 +2,18 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from . import figures, thresholds
+from . import figures, problems, thresholds
 from .frame import Row, build
-from .panels import BYTES, NUMBER, PER_SECOND, SECONDS, SHARE, Column, Query, Text, course, figure, listing
+from .panels import BYTES, NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
 from .queries import HOSTS, Source, total
+from .tables import Column, listing
+from .text import Text
 
 UID = "tlsprof-agent-health"
 AGENTS = Source(HOSTS)
 HOST = ("cluster", "instance")
+LACKING = "degraded|unavailable"
+STATES = {1: ("unavailable", "red"), 2: ("degraded", "orange"), 3: ("available", "green")}
 NO_AGENT = (
     "No agent is scraped for this selection. docs/fleet.md shows the scrape job; `tlsprof doctor` on the host"
     " says what does not work."
@@ -23,31 +27,35 @@ def _summary() -> Row:
     up = AGENTS.value("up")
     cost = figures.target_cost_share(AGENTS)
     lost = figures.lost(AGENTS)
-    degraded = total(AGENTS.value("tlsprof_agent_capability", 'state="degraded"'))
+    degraded = total(AGENTS.value("tlsprof_agent_capability", f'state=~"{LACKING}"'))
     return Row(
         "At a glance",
         [
             figure(
-                "Agents up",
+                "Agents",
                 Text(
-                    "Agents that the last scrape reached.", "All of them.", "See the table below.", NO_AGENT
-                ),
-                NUMBER,
-                Query(f"sum({up})", "Agents up"),
-                decimals=0,
-            ),
-            figure(
-                "Agents down",
-                Text(
-                    "Agents that the last scrape did not reach.",
-                    "0.",
-                    "docs/alerts/TlsprofAgentDown.md.",
+                    "Agents that the last scrape reached, and those that it did not.",
+                    "None is down.",
+                    "The table below names them; docs/alerts/TlsprofAgentDown.md.",
                     NO_AGENT,
                 ),
                 NUMBER,
-                Query(f"count({up}) - sum({up})", "Agents down"),
-                limits=thresholds.ANY,
+                Query(f"sum({up})", "up"),
+                Query(f"count({up}) - sum({up})", "down"),
                 decimals=0,
+            ).override_by_name("down", problems.RED_FROM_ONE),
+            figure(
+                "Steps measured",
+                Text(
+                    "Share of the time in which the probes of the steps are attached, on the host where it is"
+                    " least.",
+                    "100%.",
+                    "Raise agent.budget: the agent takes these probes off before it passes its budget.",
+                    NO_AGENT,
+                ),
+                SHARE,
+                Query(f"min({AGENTS.value('tlsprof_agent_step_probes_duty_ratio')})", "Steps measured"),
+                limits=thresholds.DUTY,
             ),
             figure(
                 "Cost on the services",
@@ -74,15 +82,15 @@ def _summary() -> Row:
                 limits=thresholds.LOSSES,
             ),
             figure(
-                "Degraded capabilities",
+                "Lacking capabilities",
                 Text(
-                    "Capabilities that work only in part, summed over hosts.",
-                    "0. A host with an older kernel has some for good.",
+                    "Capabilities that are not there or work only in part, summed over hosts.",
+                    "0. A host with an older kernel lacks some for good.",
                     "`tlsprof doctor` on the host gives the reason.",
                     NO_AGENT,
                 ),
                 NUMBER,
-                Query(degraded, "Degraded"),
+                Query(degraded, "Lacking"),
                 limits=thresholds.ANY,
                 decimals=0,
             ),
@@ -120,6 +128,7 @@ def _cost() -> Row:
                 SHARE,
                 Query(figures.target_cost_share(AGENTS, *HOST), host),
                 limits=thresholds.TARGET_COST,
+                soft_max=0.025,
             ),
             course(
                 "CPU of the agent itself",
@@ -210,6 +219,8 @@ def _cost() -> Row:
 def _losses() -> Row:
     scrape = f"max by (cluster, instance) ({AGENTS.value('scrape_duration_seconds')})"
     samples = f"max by (cluster, instance) ({AGENTS.value('scrape_samples_scraped')})"
+    lost = total(AGENTS.rate(figures.LOST), "instance", "reason")
+    witness = f"max by (instance) ({AGENTS.value('tlsprof_agent_build_info')})"
     return Row(
         "Losses and scrapes",
         [
@@ -224,7 +235,7 @@ def _losses() -> Row:
                     NO_AGENT,
                 ),
                 PER_SECOND,
-                Query(total(AGENTS.rate(figures.LOST), "instance", "reason"), "{{instance}} {{reason}}"),
+                Query(f"{lost} > 0 or {witness} * 0", "{{instance}} {{reason}}"),
                 limits=thresholds.LOSSES,
                 size=(8, 8),
             ),
@@ -294,37 +305,44 @@ def _samples() -> Row:
 
 
 def _hosts() -> Row:
-    states = f"sum by (instance, capability, state) ({AGENTS.value('tlsprof_agent_capability')}) == 1"
+    states = " or ".join(
+        f"max by (instance, capability) ({AGENTS.value('tlsprof_agent_capability', of_state)} == 1) * {number}"
+        for number, of_state in ((number, f'state="{word}"') for number, (word, _) in STATES.items())
+    )
     version = f"max by (cluster, instance, version) ({AGENTS.value('tlsprof_agent_build_info')})"
     up = f"max by (cluster, instance) ({AGENTS.value('up')})"
     return Row(
         "Hosts",
         [
             listing(
-                "Agents",
+                "Agents by host",
                 Text(
                     "Agents that are or were scraped, with their version.",
-                    "One version, 1 in the column Up.",
+                    "One version, all up.",
                     "An old version: update it. Not in the list at all: Prometheus does not know the host.",
                     NO_AGENT,
                 ),
                 {"cluster": "Cluster", "instance": "Host", "version": "Version"},
-                Column("Up", up),
-                Column("Known version", version),
-                hidden=["Known version"],
+                Column("State", up, words={0: ("down", "red"), 1: ("up", "green")}),
+                Column("Known version", version, hidden=True),
+                sort="State",
+                descending=False,
+                first=["State"],
                 size=(10, 9),
             ),
             listing(
                 "Capabilities",
                 Text(
-                    "What works on which host: each capability in its present state.",
+                    "What works on which host, what does not work first.",
                     "available. Of the three ways to see socket calls (socket_calls_*) one is enough.",
                     "`tlsprof doctor` on the host gives the reason, and what helps.",
                     NO_AGENT,
                 ),
-                {"instance": "Host", "capability": "Capability", "state": "State"},
-                Column("In this state", states),
-                hidden=["In this state"],
+                {"instance": "Host", "capability": "Capability"},
+                Column("State", states, words=STATES),
+                sort="State",
+                descending=False,
+                first=["State"],
                 size=(14, 9),
             ),
         ],

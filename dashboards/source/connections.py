@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from . import figures, thresholds
-from .figures import SERVER, TURNS
+from .figures import CLIENT, SERVER, TURNS
 from .frame import Row, build, services_variable
 from .panels import (
     BYTES_PER_SECOND,
@@ -12,12 +12,12 @@ from .panels import (
     SECONDS,
     SHARE,
     Query,
-    Text,
     course,
     figure,
     heat_map,
 )
 from .queries import Source, or_zero, ratio, total
+from .text import Text
 
 UID = "tlsprof-connections"
 ALL = Source()
@@ -46,7 +46,8 @@ def _turns() -> Row:
             course(
                 "Requests per connection by service",
                 Text(
-                    "Mean turns (a request and its answer) on connections of servers that ended.",
+                    "Mean turns (a request and its answer) on connections of servers that ended; the 10 services"
+                    " that spend most on handshakes.",
                     "Above 5, and as many as clients like to send.",
                     "Exactly N for most connections: the server closes after N requests; raise its limit"
                     " (nginx keepalive_requests, Apache MaxKeepAliveRequests, Domino maximum requests over a"
@@ -54,8 +55,9 @@ def _turns() -> Row:
                     NO_CONNECTION,
                 ),
                 NUMBER,
-                Query(figures.turns(ALL, "service_name"), "{{service_name}}"),
+                Query(figures.of_the_busiest(figures.turns(ALL, "service_name"), ALL), "{{service_name}}"),
                 limits=thresholds.TURNS,
+                logarithmic=True,
             ),
             heat_map(
                 "Distribution of requests per connection",
@@ -73,7 +75,11 @@ def _turns() -> Row:
 
 
 def _life() -> Row:
-    opened = total(ALL.rate("tlsprof_connections_opened_total"), "service_name", "role")
+    def opened(role: str) -> Query:
+        name = "tlsprof_connections_opened_total"
+        by_service = lambda source: total(source.rate(name, role), "service_name")
+        return Query(figures.largest(by_service, ALL, "service_name"), "{{service_name}}")
+
     closed = total(ALL.rate("tlsprof_connections_closed_total"), "role", "closed_by")
     resets = total(ALL.rate("tlsprof_connections_reset_total"), "role", "closed_by")
     lasted = "tlsprof_connection_duration_seconds"
@@ -82,16 +88,29 @@ def _life() -> Row:
         "Opening and closing",
         [
             course(
-                "Opened",
+                "Opened by clients",
                 Text(
-                    "Connections opened a second, as server and as client.",
+                    "Connections a second that clients opened to a service; the 10 largest.",
                     "Far below the requests a second.",
-                    "As client near the server's requests: a proxy opens one to its upstream for each"
-                    " request; turn on keep-alive there (nginx: keepalive in upstream).",
+                    "Near the requests a second: raise the limits of keep-alive.",
                     NO_TRAFFIC,
                 ),
                 PER_SECOND,
-                Query(opened, "{{service_name}} {{role}}"),
+                opened(SERVER),
+                size=(8, 8),
+            ),
+            course(
+                "Opened to others",
+                Text(
+                    "Connections a second that a service opened as client; the 10 largest.",
+                    "Far below the requests that the service itself answers.",
+                    "Near these: a proxy opens one to its upstream for each request; turn on keep-alive"
+                    " there (nginx: keepalive in upstream).",
+                    NO_TRAFFIC,
+                ),
+                PER_SECOND,
+                opened(CLIENT),
+                size=(8, 8),
             ),
             course(
                 "Closed, by who closed first",
@@ -104,7 +123,8 @@ def _life() -> Row:
                     NO_TRAFFIC,
                 ),
                 PER_SECOND,
-                Query(closed, "{{role}} closed by {{closed_by}}"),
+                Query(closed, "{{role}}: {{closed_by}} closed first"),
+                size=(8, 8),
             ),
             course(
                 "Ended by reset",
@@ -116,7 +136,7 @@ def _life() -> Row:
                     NO_TRAFFIC,
                 ),
                 PER_SECOND,
-                Query(resets, "{{role}} closed by {{closed_by}}"),
+                Query(resets, "{{role}}: {{closed_by}} closed first"),
                 size=(8, 8),
             ),
             course(
@@ -152,8 +172,10 @@ def _life() -> Row:
 
 
 def _time_wait() -> Row:
-    created = total(ALL.rate("tlsprof_time_wait_created_total"), "service_name", "role")
-    standing = total(ALL.value(TIME_WAIT), "service_name", "role")
+    each = ("service_name", "role")
+    name = "tlsprof_time_wait_created_total"
+    created = figures.largest(lambda source: total(source.rate(name), *each), ALL, *each)
+    standing = figures.largest(lambda source: total(source.value(TIME_WAIT), *each), ALL, *each)
     ports = f"max by (instance, service_name) ({ALL.value(PORTS)})"
     return Row(
         "TIME_WAIT and ephemeral ports",
@@ -183,6 +205,7 @@ def _time_wait() -> Row:
                 ),
                 NUMBER,
                 Query(standing, "{{service_name}} {{role}}"),
+                limits=thresholds.TIME_WAIT,
                 size=(8, 8),
             ),
             course(
@@ -236,6 +259,7 @@ def _queue() -> Row:
                 ),
                 SHARE,
                 Query(full, "{{service_name}} on {{instance}}"),
+                limits=thresholds.QUEUE,
                 size=(8, 8),
             ),
             course(
@@ -287,15 +311,16 @@ def _summary() -> Row:
                 size=(6, 4),
             ),
             figure(
-                "TIME_WAIT standing",
+                "TIME_WAIT standing, most",
                 Text(
-                    "TIME_WAIT sockets of the selected services now.",
+                    "TIME_WAIT sockets now, of the selected service that has most.",
                     "Some thousands on a busy host.",
                     "See by service below.",
                     NO_TIME_WAIT,
                 ),
                 NUMBER,
-                Query(total(ALL.value(TIME_WAIT)), "TIME_WAIT"),
+                Query(f"max({total(ALL.value(TIME_WAIT), 'service_name')})", "TIME_WAIT"),
+                limits=thresholds.TIME_WAIT,
                 size=(6, 4),
             ),
             figure(

@@ -1,11 +1,15 @@
 """TLS cost overview: the fleet, hosts by services."""
 
+from typing import Any
+
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from . import figures, thresholds
+from . import colours, figures, problems, thresholds
 from .frame import Row, build, services_variable
-from .panels import NUMBER, PER_SECOND, SECONDS, SHARE, Column, Query, Text, course, figure, link_to, listing
+from .panels import NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
 from .queries import HOSTS, Source, or_zero, total
+from .tables import Column, link_to, listing
+from .text import Text
 
 UID = "tlsprof-overview"
 PLACE = ("cluster", "instance", "service_name")
@@ -29,7 +33,7 @@ def _summary() -> Row:
         "At a glance",
         [
             figure(
-                "CPU in handshakes",
+                "Handshake share",
                 Text(
                     "Share of the CPU time of the selected services that TLS handshakes take, as server and"
                     " client.",
@@ -39,7 +43,7 @@ def _summary() -> Row:
                     NO_SERVICE,
                 ),
                 SHARE,
-                Query(figures.handshake_share(ALL), "CPU in handshakes"),
+                Query(figures.handshake_share(ALL), "Handshake share"),
                 limits=thresholds.HANDSHAKE_SHARE,
             ),
             figure(
@@ -55,7 +59,7 @@ def _summary() -> Row:
                 Query(figures.handshakes(ALL), "Handshakes"),
             ),
             figure(
-                "CPU per handshake",
+                "CPU/handshake",
                 Text(
                     "Mean CPU time of a completed handshake of a server, full and resumed together.",
                     "What it was yesterday, and like that of services with the same certificate and clients.",
@@ -95,27 +99,31 @@ def _summary() -> Row:
             figure(
                 "Hosts",
                 Text(
-                    "Agents that were scraped.",
-                    "As many as there are hosts with an agent.",
+                    "Agents that the last scrape reached, and those that it did not.",
+                    "None is down.",
                     "Agent health lists those that cannot be scraped.",
                     "No agent is scraped: see docs/fleet.md for the scrape job.",
                 ),
                 NUMBER,
-                Query(f"count({AGENTS.value('tlsprof_agent_build_info')})", "Hosts"),
+                Query(f"sum({AGENTS.value('up')})", "up"),
+                Query(f"count({AGENTS.value('up')}) - sum({AGENTS.value('up')})", "down"),
                 decimals=0,
-            ),
+            ).override_by_name("down", problems.RED_FROM_ONE),
         ],
     )
 
 
 def _courses() -> Row:
+    def of_the_busiest(formula: Any) -> Query:
+        return Query(figures.of_the_busiest(formula(ALL, "service_name"), ALL), "{{service_name}}")
+
     return Row(
         "Where CPU time goes",
         [
             course(
                 "CPU by activity",
                 Text(
-                    "CPU time of the selected services by activity, in cores: samples, scaled to what the"
+                    "CPU time of the selected services by activity: samples, scaled to what the"
                     " kernel accounts. User and system together, without softirqs.",
                     "application has most of it.",
                     "handshake: see steps and mixes on the Service dashboard. tcp_open and tcp_close: keep"
@@ -126,48 +134,51 @@ def _courses() -> Row:
                 Query(figures.by_activity(ALL), "{{activity}}"),
                 stacked=True,
                 axis="cores",
+                colours=colours.ACTIVITIES,
             ),
             course(
                 "CPU in handshakes by service",
                 Text(
-                    "Share of each service's CPU time in handshakes, over all selected hosts; the 15"
-                    " largest.",
+                    "Share of each service's CPU time in handshakes, over all selected hosts; the 10 services"
+                    " that spend most on handshakes.",
                     "Below 20%.",
                     "Open the service. A rise without more handshakes is a change of cost, not of load.",
                     NO_SERVICE,
                 ),
                 SHARE,
-                Query(f"topk(15, {figures.handshake_share(ALL, 'service_name')})", "{{service_name}}"),
+                of_the_busiest(figures.handshake_share),
                 limits=thresholds.HANDSHAKE_SHARE,
             ),
             course(
                 "Handshakes by service",
                 Text(
-                    "Completed handshakes of servers a second, over all selected hosts; the 15 largest.",
+                    "Completed handshakes of servers a second, over all selected hosts; the 10 services that"
+                    " spend most on handshakes.",
                     "Follows the number of clients, not that of requests.",
                     "A step up with the same load means that connections or sessions are kept less: see"
                     " Connections and TIME_WAIT.",
                     NO_HANDSHAKE,
                 ),
                 PER_SECOND,
-                Query(f"topk(15, {figures.handshakes(ALL, 'service_name')})", "{{service_name}}"),
+                of_the_busiest(figures.handshakes),
             ),
             course(
                 "CPU per handshake by service",
                 Text(
-                    "Mean CPU time of a completed handshake of a server, by service; the 15 dearest.",
+                    "Mean CPU time of a completed handshake of a server; the 10 services that spend most on"
+                    " handshakes.",
                     "Flat. Services with the same certificate and clients are alike.",
-                    "Compare group, signature and resumption of the dear service with those of a cheap one.",
+                    "Compare group, signature and resumption of the costly service with those of a cheap one.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
-                Query(f"topk(15, {figures.handshake_cost(ALL, 'service_name')})", "{{service_name}}"),
+                of_the_busiest(figures.handshake_cost),
             ),
         ],
     )
 
 
-def _tables() -> Row:
+def _table() -> Row:
     to_service = {
         "Service": [
             link_to("Service dashboard", "tlsprof-service", service_name="Service", instance="Host"),
@@ -176,68 +187,42 @@ def _tables() -> Row:
             ),
         ]
     }
-    time_wait = total(ALL.value("tlsprof_time_wait_sockets"), *PLACE)
-    findings = total(ALL.value("tlsprof_finding"), "service_name", "role", "finding", "severity")
-    names = {"cluster": "Cluster", "instance": "Host", "service_name": "Service"}
+
+    def with_tls(expression: str) -> str:
+        return figures.with_tls(expression, ALL, *PLACE)
+
+    time_wait = with_tls(total(ALL.value("tlsprof_time_wait_sockets"), *PLACE))
+    encryption = with_tls(figures.activity_share(ALL, "encryption", *PLACE))
+    connections = with_tls(figures.activity_share(ALL, "tcp_open|tcp_close", *PLACE))
+    handshakes = with_tls(figures.handshake_share(ALL, *PLACE))
     return Row(
-        "Hosts and services",
+        "Services by host",
         [
             listing(
-                "Services by host",
+                "Services with TLS",
                 Text(
-                    "Each service on each host: its CPU, what of it goes into handshakes, and what they do. A"
-                    " click on a service opens it.",
+                    "Each service with TLS on each host: its CPU, what of it goes into handshakes, encryption"
+                    " and opening and closing connections, and what its handshakes do. A click on a service"
+                    " opens it.",
                     "No red cell.",
-                    "Sort by CPU in handshakes, and begin with the service that has both a large share and"
-                    " much CPU.",
+                    "Begin with the service that has both much CPU and a large share in handshakes. Much"
+                    " encryption: AES-GCM instead of CBC. Much TCP: keep connections longer.",
                     NO_SERVICE,
                 ),
-                names,
-                Column("CPU (cores)", figures.cpu(ALL, *PLACE)),
-                Column(
-                    "CPU in handshakes",
-                    figures.handshake_share(ALL, *PLACE),
-                    SHARE,
-                    thresholds.HANDSHAKE_SHARE,
-                ),
+                {"cluster": "Cluster", "instance": "Host", "service_name": "Service"},
+                Column("CPU cores", with_tls(figures.cpu(ALL, *PLACE))),
+                Column("Handshake share", handshakes, SHARE, thresholds.HANDSHAKE_SHARE),
+                Column("Encryption", encryption, SHARE),
+                Column("TCP", connections, SHARE),
                 Column("Handshakes", figures.handshakes(ALL, *PLACE), PER_SECOND),
-                Column("CPU per handshake", figures.handshake_cost(ALL, *PLACE), SECONDS),
+                Column("CPU/handshake", figures.handshake_cost(ALL, *PLACE), SECONDS),
                 Column("Resumed", figures.resumed_share(ALL, *PLACE), SHARE, thresholds.RESUMED),
                 Column("Failed", figures.failed_share(ALL, *PLACE), SHARE, thresholds.FAILED),
-                Column("Requests per connection", figures.turns(ALL, *PLACE), NUMBER, thresholds.TURNS),
+                Column("Req/conn", figures.turns(ALL, *PLACE), NUMBER, thresholds.TURNS),
                 Column("TIME_WAIT", time_wait),
                 links=to_service,
-            ),
-            listing(
-                "Activities by host and service",
-                Text(
-                    "Shares of a service's CPU time in encryption and in opening and closing TCP connections,"
-                    " from the CPU ledger.",
-                    "A few percent each; encryption more where large answers are sent.",
-                    "Much encryption: AES-GCM instead of CBC or, where AES is in hardware, ChaCha20. Much"
-                    " TCP: keep connections longer.",
-                    NO_SAMPLES,
-                ),
-                names,
-                Column("Encryption", figures.activity_share(ALL, "encryption", *PLACE), SHARE),
-                Column(
-                    "TCP open and close", figures.activity_share(ALL, "tcp_open|tcp_close", *PLACE), SHARE
-                ),
-                links=to_service,
-                size=(12, 8),
-            ),
-            listing(
-                "Findings",
-                Text(
-                    "What tlsprof finds in the last 5 to 10 minutes, by service, with the number of hosts.",
-                    "No row, or only such as have the severity info: facts to know.",
-                    "docs/findings has a page for each: evidence, remedy, and what to expect of it. `tlsprof"
-                    " report` on the host predicts the saving.",
-                    "No finding stands. A finding needs 100 handshakes or connections in the last minutes.",
-                ),
-                {"service_name": "Service", "role": "Role", "finding": "Finding", "severity": "Severity"},
-                Column("Hosts", findings),
-                size=(12, 8),
+                widths={"Host": 160},
+                sort="CPU cores",
             ),
         ],
     )
@@ -261,6 +246,7 @@ def _agents() -> Row:
                 SHARE,
                 Query(cost, "{{instance}}"),
                 limits=thresholds.TARGET_COST,
+                soft_max=0.025,
                 size=(12, 6),
             ),
             course(
@@ -284,8 +270,8 @@ def make() -> Dashboard:
     """The dashboard that people open first."""
     return build(
         UID,
-        "TLS cost overview",
+        "Overview",
         "What TLS costs across hosts and services, and which service to look at first.",
-        [_summary(), _courses(), _tables(), _agents()],
+        [_summary(), problems.row(ALL), _courses(), _table(), _agents()],
         services_variable(),
     )

@@ -1,16 +1,17 @@
 """One service: where its CPU goes, what its handshakes cost, and why."""
 
-from grafana_foundation_sdk.models.dashboard import Dashboard
+from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
 
-from . import figures, negotiation, thresholds
-from .figures import HANDSHAKE_CPU, HANDSHAKES, SERVER
-from .frame import Row, build, service_variable
-from .panels import NUMBER, PER_SECOND, SECONDS, SHARE, Query, Text, course, figure, heat_map
+from . import colours, figures, negotiation, problems, thresholds
+from .figures import CLIENT, HANDSHAKE_CPU, HANDSHAKES, SERVER
+from .frame import Row, build, busiest_service_variable
 from .negotiation import NO_HANDSHAKE
-from .queries import SERVICE, Source, each_of, ratio, total
+from .panels import CORES, NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure, heat_map
+from .queries import HOSTS, Source, each_of, ratio, total
+from .text import Text
 
 UID = "tlsprof-service"
-ONE = Source(SERVICE)
+ONE = Source()
 
 NO_CPU = "The service used no CPU time, or is not known on the selected hosts."
 NO_SAMPLES = (
@@ -29,12 +30,12 @@ def _summary() -> Row:
                 "The stack below says what it is spent on.",
                 NO_CPU,
             ),
-            NUMBER,
+            CORES,
             figures.cpu(ONE),
             None,
         ),
         (
-            "CPU in handshakes",
+            "Handshake share",
             Text(
                 "Share of the service's CPU time in TLS handshakes.",
                 "Below 20%.",
@@ -58,7 +59,7 @@ def _summary() -> Row:
             None,
         ),
         (
-            "CPU per handshake",
+            "CPU/handshake",
             Text(
                 "Mean CPU time of a completed handshake, as server.",
                 "What it was yesterday.",
@@ -95,7 +96,7 @@ def _summary() -> Row:
         ),
     ]
     return Row(
-        "$service_name",
+        "At a glance: $service_name",
         [
             figure(name, text, unit, Query(query, name), limits=limits)
             for name, text, unit, query, limits in shows
@@ -120,6 +121,7 @@ def _cpu() -> Row:
                 Query(figures.by_activity(ONE), "{{activity}}"),
                 stacked=True,
                 axis="cores",
+                colours=colours.ACTIVITIES,
                 size=(10, 8),
             ),
             course(
@@ -134,6 +136,7 @@ def _cpu() -> Row:
                 Query(total(ONE.rate(figures.SERVICE_CPU), "mode"), "{{mode}}"),
                 stacked=True,
                 axis="cores",
+                colours=colours.MODES,
                 size=(7, 8),
             ),
             course(
@@ -150,6 +153,7 @@ def _cpu() -> Row:
                 Query(total(ONE.rate(figures.ACTIVITY_CPU, 'mode="softirq"'), "activity"), "{{activity}}"),
                 stacked=True,
                 axis="cores",
+                colours=colours.ACTIVITIES,
                 size=(7, 8),
             ),
         ],
@@ -162,24 +166,31 @@ def _cost() -> Row:
         for q, name in ((0.5, "median"), (0.99, "99%"))
     ]
     steps = each_of(total(ONE.rate(figures.STEP_CPU, SERVER), "step"), total(ONE.rate(HANDSHAKES, SERVER)))
-    waits = total(ONE.rate("tlsprof_handshake_wait_seconds_total"), "reason")
+    # Waits have no role: both are in them, and so in the handshakes that they are divided by.
+    waits = each_of(
+        total(ONE.rate("tlsprof_handshake_wait_seconds_total"), "reason"), total(ONE.rate(HANDSHAKES))
+    )
+    duty = f"min({Source(HOSTS).value('tlsprof_agent_step_probes_duty_ratio')})"
     return Row(
         "Cost of handshakes",
         [
             course(
                 "CPU per handshake, quantiles",
                 Text(
-                    "CPU time of a completed handshake by kind of resumption, `none` being a full one. From"
+                    "CPU time of a completed handshake, full or resumed (psk, ticket, session_id). From"
                     " native histograms where they are scraped, else from classic buckets, which are"
                     " coarser.",
-                    "Resumed ones far below full ones, 99% within twice the median.",
+                    "Resumed ones below full ones, far below before TLS 1.3 (with psk, it still exchanges"
+                    " keys). 99% within twice the median.",
                     "A full one is dear by its group and signature. A wide spread comes from other work in"
                     " the same call, or several keys.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
                 *quantiles,
-            ),
+            )
+            .override_by_name("median none", [DynamicConfigValue("displayName", "median full")])
+            .override_by_name("99% none", [DynamicConfigValue("displayName", "99% full")]),
             heat_map(
                 "CPU per handshake, all",
                 Text(
@@ -206,12 +217,29 @@ def _cost() -> Row:
                 SECONDS,
                 Query(steps, "{{step}}"),
                 stacked=True,
+                colours=colours.STEPS,
+                size=(8, 8),
+            ),
+            figure(
+                "Steps measured",
+                Text(
+                    "Share of the time in which the probes of the steps are attached, on the selected host"
+                    " where it is least.",
+                    "100%.",
+                    "Raise agent.budget: the agent takes these probes off before it passes its budget. Shares"
+                    " of handshakes in CPU time do not depend on them.",
+                    "No agent is scraped for this selection.",
+                ),
+                SHARE,
+                Query(duty, "Steps measured"),
+                limits=thresholds.DUTY,
+                size=(4, 8),
             ),
             course(
                 "Time off the CPU in handshakes",
                 Text(
-                    "Seconds a second that handshakes wait, by reason. `between_calls`: for the client, in a"
-                    " server that does not block.",
+                    "How long a handshake waits, by reason, as server or as client. `between_calls`: for the"
+                    " peer, in a program that does not block.",
                     "between_calls and network only: the way to the client and back.",
                     "run_queue: the host is full. lock, disk: the session cache (shared memory, not files)."
                     " random: a random source that blocks. pipe: another process.",
@@ -219,7 +247,6 @@ def _cost() -> Row:
                 ),
                 SECONDS,
                 Query(waits, "{{reason}}"),
-                axis="seconds a second",
             ),
             course(
                 "Wall time of handshakes",
@@ -233,6 +260,53 @@ def _cost() -> Row:
                 SECONDS,
                 Query(ONE.quantile(0.5, DURATION, SERVER), "median"),
                 Query(ONE.quantile(0.99, DURATION, SERVER), "99%"),
+            ),
+        ],
+    )
+
+
+def _as_client() -> Row:
+    nothing = "The service made no TLS handshake as client in this time."
+    return Row(
+        "As client: its own connections to others",
+        [
+            course(
+                "Handshakes as client",
+                Text(
+                    "Completed handshakes a second that the service made with others, such as a proxy with"
+                    " its upstreams.",
+                    "Far below the requests a second.",
+                    "Keep connections to upstreams open (nginx: keepalive in upstream).",
+                    nothing,
+                ),
+                PER_SECOND,
+                Query(figures.handshakes(ONE, "service_name", role=CLIENT), "{{service_name}}"),
+                size=(8, 7),
+            ),
+            course(
+                "CPU per handshake as client",
+                Text(
+                    "Mean CPU time of a completed handshake as client.",
+                    "What it was yesterday.",
+                    "Most of it is verifying certificates: shorter chains, resumption.",
+                    nothing,
+                ),
+                SECONDS,
+                Query(figures.handshake_cost(ONE, "service_name", role=CLIENT), "{{service_name}}"),
+                size=(8, 7),
+            ),
+            course(
+                "Resumed as client",
+                Text(
+                    "Share of the completed handshakes as client that took up an earlier session.",
+                    "Above 50%.",
+                    "Turn on session reuse (nginx: proxy_ssl_session_reuse).",
+                    nothing,
+                ),
+                SHARE,
+                Query(figures.resumed_share(ONE, "service_name", role=CLIENT), "{{service_name}}"),
+                most=1,
+                size=(8, 7),
             ),
         ],
     )
@@ -256,7 +330,8 @@ def _trust() -> Row:
     )
     return Row(
         "Where these figures come from",
-        [
+        collapsed=True,
+        panels=[
             course(
                 "Handshakes by source",
                 Text(
@@ -338,17 +413,19 @@ def make() -> Dashboard:
     """Why one service's handshakes cost what they cost."""
     rows = [
         _summary(),
+        problems.row(ONE),
         _cpu(),
         _cost(),
         negotiation.negotiated(),
         negotiation.resumption(),
+        _as_client(),
         negotiation.failures(),
         _trust(),
     ]
     return build(
         UID,
         "Service",
-        "One service: its CPU by activity, the cost of its handshakes, what it negotiates, and why.",
+        "One service, or several: CPU by activity, the cost of its handshakes, what it negotiates, and why.",
         rows,
-        service_variable(),
+        busiest_service_variable(),
     )
