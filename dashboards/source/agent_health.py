@@ -58,7 +58,7 @@ def _summary() -> Row:
                 limits=thresholds.DUTY,
             ),
             figure(
-                "Cost on the services",
+                "Cost",
                 Text(
                     "Estimated share of the profiled services' CPU time that profiling takes, all hosts.",
                     "Below 1%.",
@@ -82,7 +82,7 @@ def _summary() -> Row:
                 limits=thresholds.LOSSES,
             ),
             figure(
-                "Lacking capabilities",
+                "Lacking",
                 Text(
                     "Capabilities that are not there or work only in part, summed over hosts.",
                     "0. A host with an older kernel lacks some for good.",

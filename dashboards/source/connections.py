@@ -209,7 +209,7 @@ def _time_wait() -> Row:
                 size=(8, 8),
             ),
             course(
-                "Ephemeral ports to the busiest endpoint",
+                "Ephemeral ports in use",
                 Text(
                     "Share of the ephemeral ports that connections to one remote endpoint take up, open or in"
                     " TIME_WAIT; the largest by service.",
@@ -286,7 +286,7 @@ def _summary() -> Row:
         "At a glance",
         [
             figure(
-                "Requests per connection",
+                "Requests/connection",
                 Text(
                     "Mean over all connections of servers that ended.",
                     "Above 5.",
@@ -311,7 +311,7 @@ def _summary() -> Row:
                 size=(6, 4),
             ),
             figure(
-                "TIME_WAIT standing, most",
+                "Most TIME_WAIT",
                 Text(
                     "TIME_WAIT sockets now, of the selected service that has most.",
                     "Some thousands on a busy host.",
@@ -324,7 +324,7 @@ def _summary() -> Row:
                 size=(6, 4),
             ),
             figure(
-                "Ephemeral ports, largest use",
+                "Ephemeral ports",
                 Text(
                     "The largest share of ephemeral ports that any selected service takes toward one"
                     " endpoint.",

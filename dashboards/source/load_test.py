@@ -131,7 +131,7 @@ def _totals() -> Row:
                 None,
             ),
             _both(
-                "Requests per connection",
+                "Requests/connection",
                 Text(
                     "Mean turns on connections of servers that ended.",
                     "As production has it: a load test with one request for each connection tests"

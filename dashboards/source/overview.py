@@ -180,12 +180,7 @@ def _courses() -> Row:
 
 def _table() -> Row:
     to_service = {
-        "Service": [
-            link_to("Service dashboard", "tlsprof-service", service_name="Service", instance="Host"),
-            link_to(
-                "Connections and TIME_WAIT", "tlsprof-connections", service_name="Service", instance="Host"
-            ),
-        ]
+        "Service": [link_to("Service dashboard", "tlsprof-service", service_name="Service", instance="Host")]
     }
 
     def with_tls(expression: str) -> str:

@@ -79,7 +79,7 @@ def figure(
     unit: str,
     *queries: Query,
     limits: Optional[Limits] = None,
-    size: tuple[int, int] = (4, 4),
+    size: tuple[int, int] = (8, 3),
     over_range: bool = False,
     decimals: Optional[int] = None,
 ) -> Builder:

@@ -218,7 +218,7 @@ def _cost() -> Row:
                 Query(steps, "{{step}}"),
                 stacked=True,
                 colours=colours.STEPS,
-                size=(8, 8),
+                size=(7, 8),
             ),
             figure(
                 "Steps measured",
@@ -233,7 +233,7 @@ def _cost() -> Row:
                 SHARE,
                 Query(duty, "Steps measured"),
                 limits=thresholds.DUTY,
-                size=(4, 8),
+                size=(5, 8),
             ),
             course(
                 "Time off the CPU in handshakes",

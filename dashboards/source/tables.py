@@ -30,8 +30,9 @@ class Column:
 
     @property
     def width(self) -> int:
-        """In pixels: its head is never cut, and labels share the rest."""
-        return max(80, 9 * len(self.name) + 30)
+        """In pixels: neither its head nor a word in it is cut; labels share the rest."""
+        words = [text for text, _ in (self.words or {}).values()]
+        return max(80, *(9 * len(text) + 30 for text in (self.name, *words)))
 
 
 EMPTY_CELLS = [

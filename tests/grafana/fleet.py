@@ -165,6 +165,8 @@ def _of_service(service: Service, host: Labels) -> Iterator[Series]:
         yield from _handshakes(service, own, "server", service.rate)
         yield from _connections(service, own)
     if service.client_rate:
+        client = {**own, "role": "client"}
+        yield _counter("tlsprof_connections_opened_total", client, service.client_rate)
         yield from _handshakes(service, own, "client", service.client_rate)
     finding, severity = service.finding
     if finding:
