@@ -2,14 +2,18 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from . import figures, thresholds
+from . import figures, problems, thresholds
 from .frame import Row, build
-from .panels import BYTES, NUMBER, PER_SECOND, SECONDS, SHARE, Column, Query, Text, course, figure, listing
+from .panels import BYTES, NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
 from .queries import HOSTS, Source, total
+from .tables import Column, listing
+from .text import Text
 
 UID = "tlsprof-agent-health"
 AGENTS = Source(HOSTS)
 HOST = ("cluster", "instance")
+LACKING = "degraded|unavailable"
+STATES = {1: ("unavailable", "red"), 2: ("degraded", "orange"), 3: ("available", "green")}
 NO_AGENT = (
     "No agent is scraped for this selection. docs/fleet.md shows the scrape job; `tlsprof doctor` on the host"
     " says what does not work."
@@ -24,34 +28,38 @@ def _summary() -> Row:
     up = AGENTS.value("up")
     cost = figures.target_cost_share(AGENTS)
     lost = figures.lost(AGENTS)
-    degraded = total(AGENTS.value("tlsprof_agent_capability", 'state="degraded"'))
+    degraded = total(AGENTS.value("tlsprof_agent_capability", f'state=~"{LACKING}"'))
     return Row(
         "At a glance",
         [
             figure(
-                "Agents up",
+                "Agents",
                 Text(
-                    "Agents reached by the last scrape.", "All of them.", "See the table below.", NO_AGENT
-                ),
-                NUMBER,
-                Query(f"sum({up})", "Agents up"),
-                decimals=0,
-            ),
-            figure(
-                "Agents down",
-                Text(
-                    "Agents not reached by the last scrape.",
-                    "0.",
-                    "docs/alerts/TlsprofAgentDown.md.",
+                    "Agents reached by the last scrape, and agents not reached.",
+                    "None is down.",
+                    "The table below names them; docs/alerts/TlsprofAgentDown.md.",
                     NO_AGENT,
                 ),
                 NUMBER,
-                Query(f"count({up}) - sum({up})", "Agents down"),
-                limits=thresholds.ANY,
+                Query(f"sum({up})", "up"),
+                Query(f"count({up}) - sum({up})", "down"),
                 decimals=0,
+            ).override_by_name("down", problems.RED_FROM_ONE),
+            figure(
+                "Steps measured",
+                Text(
+                    "Share of the time in which the probes of the steps are attached, on the host where it is"
+                    " least.",
+                    "100%.",
+                    "Raise agent.budget: the agent takes these probes off before it passes its budget.",
+                    NO_AGENT,
+                ),
+                SHARE,
+                Query(f"min({AGENTS.value('tlsprof_agent_step_probes_duty_ratio')})", "Steps measured"),
+                limits=thresholds.DUTY,
             ),
             figure(
-                "Overhead on the services",
+                "Cost",
                 Text(
                     "Estimated overhead as a share of the profiled services' CPU time, all hosts.",
                     "Below 1%.",
@@ -75,15 +83,15 @@ def _summary() -> Row:
                 limits=thresholds.LOSSES,
             ),
             figure(
-                "Degraded capabilities",
+                "Lacking",
                 Text(
-                    "Capabilities that work only in part, summed over hosts.",
-                    "0. A host with an older kernel has some for good.",
+                    "Capabilities that are not there or work only in part, summed over hosts.",
+                    "0. A host with an older kernel lacks some for good.",
                     "`tlsprof doctor` on the host shows the reason.",
                     NO_AGENT,
                 ),
                 NUMBER,
-                Query(degraded, "Degraded"),
+                Query(degraded, "Lacking"),
                 limits=thresholds.ANY,
                 decimals=0,
             ),
@@ -121,6 +129,7 @@ def _cost() -> Row:
                 SHARE,
                 Query(figures.target_cost_share(AGENTS, *HOST), host),
                 limits=thresholds.TARGET_COST,
+                soft_max=0.025,
             ),
             course(
                 "CPU of the agent",
@@ -141,7 +150,7 @@ def _cost() -> Row:
                     "Time that the profiled services spend in the agent's BPF programs, as a share of one"
                     " core.",
                     "Small compared with the CPU time of the services, and proportional to their load.",
-                    "See runs beside: dearer runs or more of them.",
+                    "See the panel beside: costlier runs, or more of them.",
                     NO_AGENT,
                 ),
                 SHARE,
@@ -211,6 +220,8 @@ def _cost() -> Row:
 def _losses() -> Row:
     scrape = f"max by (cluster, instance) ({AGENTS.value('scrape_duration_seconds')})"
     samples = f"max by (cluster, instance) ({AGENTS.value('scrape_samples_scraped')})"
+    lost = total(AGENTS.rate(figures.LOST), "instance", "reason")
+    witness = f"max by (instance) ({AGENTS.value('tlsprof_agent_build_info')})"
     return Row(
         "Losses and scrapes",
         [
@@ -224,7 +235,7 @@ def _losses() -> Row:
                     NO_AGENT,
                 ),
                 PER_SECOND,
-                Query(total(AGENTS.rate(figures.LOST), "instance", "reason"), "{{instance}} {{reason}}"),
+                Query(f"{lost} > 0 or {witness} * 0", "{{instance}} {{reason}}"),
                 limits=thresholds.LOSSES,
                 size=(8, 8),
             ),
@@ -294,37 +305,44 @@ def _samples() -> Row:
 
 
 def _hosts() -> Row:
-    states = f"sum by (instance, capability, state) ({AGENTS.value('tlsprof_agent_capability')}) == 1"
+    states = " or ".join(
+        f"max by (instance, capability) ({AGENTS.value('tlsprof_agent_capability', of_state)} == 1) * {number}"
+        for number, of_state in ((number, f'state="{word}"') for number, (word, _) in STATES.items())
+    )
     version = f"max by (cluster, instance, version) ({AGENTS.value('tlsprof_agent_build_info')})"
     up = f"max by (cluster, instance) ({AGENTS.value('up')})"
     return Row(
         "Hosts",
         [
             listing(
-                "Agents",
+                "Agents by host",
                 Text(
                     "Agents that are or were scraped, with their version.",
-                    "One version, and 1 in the column Up.",
+                    "One version, all up.",
                     "Old version: update it. Missing row: Prometheus does not scrape the host.",
                     NO_AGENT,
                 ),
                 {"cluster": "Cluster", "instance": "Host", "version": "Version"},
-                Column("Up", up),
-                Column("Known version", version),
-                hidden=["Known version"],
+                Column("State", up, words={0: ("down", "red"), 1: ("up", "green")}),
+                Column("Known version", version, hidden=True),
+                sort="State",
+                descending=False,
+                first=["State"],
                 size=(10, 9),
             ),
             listing(
                 "Capabilities",
                 Text(
-                    "What works on which host: each capability in its present state.",
+                    "What works on which host, what does not work first.",
                     "available. One of the three hooks on socket calls (socket_calls_*) is enough.",
                     "`tlsprof doctor` on the host shows the reason and the remedy.",
                     NO_AGENT,
                 ),
-                {"instance": "Host", "capability": "Capability", "state": "State"},
-                Column("In this state", states),
-                hidden=["In this state"],
+                {"instance": "Host", "capability": "Capability"},
+                Column("State", states, words=STATES),
+                sort="State",
+                descending=False,
+                first=["State"],
                 size=(14, 9),
             ),
         ],

@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from . import figures, thresholds
-from .figures import SERVER, TURNS
+from .figures import CLIENT, SERVER, TURNS
 from .frame import Row, build, services_variable
 from .panels import (
     BYTES_PER_SECOND,
@@ -12,12 +12,12 @@ from .panels import (
     SECONDS,
     SHARE,
     Query,
-    Text,
     course,
     figure,
     heat_map,
 )
 from .queries import Source, or_zero, ratio, total
+from .text import Text
 
 UID = "tlsprof-connections"
 ALL = Source()
@@ -52,7 +52,8 @@ def _turns() -> Row:
             course(
                 "Requests per connection by service",
                 Text(
-                    "Mean turns (a request and its answer) per server connection that ended.",
+                    "Mean turns (a request and its answer) per server connection that ended; the 10 services"
+                    " that spend most on handshakes.",
                     "Above 5, limited only by clients.",
                     "Exactly N for most connections: the server closes after N requests; raise its limit"
                     " (nginx keepalive_requests, Apache MaxKeepAliveRequests, Domino maximum requests over"
@@ -60,8 +61,9 @@ def _turns() -> Row:
                     NO_CONNECTION,
                 ),
                 NUMBER,
-                Query(figures.turns(ALL, "service_name"), "{{service_name}}"),
+                Query(figures.of_the_busiest(figures.turns(ALL, "service_name"), ALL), "{{service_name}}"),
                 limits=thresholds.TURNS,
+                logarithmic=True,
             ),
             heat_map(
                 "Distribution of requests per connection",
@@ -79,7 +81,11 @@ def _turns() -> Row:
 
 
 def _life() -> Row:
-    opened = total(ALL.rate("tlsprof_connections_opened_total"), "service_name", "role")
+    def opened(role: str) -> Query:
+        name = "tlsprof_connections_opened_total"
+        by_service = lambda source: total(source.rate(name, role), "service_name")
+        return Query(figures.largest(by_service, ALL, "service_name"), "{{service_name}}")
+
     closed = total(ALL.rate("tlsprof_connections_closed_total"), "role", "closed_by")
     resets = total(ALL.rate("tlsprof_connections_reset_total"), "role", "closed_by")
     lasted = "tlsprof_connection_duration_seconds"
@@ -88,16 +94,29 @@ def _life() -> Row:
         "Opening and closing",
         [
             course(
-                "Opened",
+                "Opened by clients",
                 Text(
-                    "Connections opened per second, as server and as client.",
+                    "Connections per second that clients open to a service; top 10.",
                     "Far below the request rate.",
-                    "As client near the server's request rate: a proxy opens an upstream connection for"
-                    " each request; enable keep-alive there (nginx: keepalive in upstream).",
+                    "Near the request rate: raise the limits of keep-alive.",
                     NO_TRAFFIC,
                 ),
                 PER_SECOND,
-                Query(opened, "{{service_name}} {{role}}"),
+                opened(SERVER),
+                size=(8, 8),
+            ),
+            course(
+                "Opened to others",
+                Text(
+                    "Connections per second that a service opens as client; top 10.",
+                    "Far below the request rate of the service itself.",
+                    "Near its request rate: a proxy opens an upstream connection for each request; enable"
+                    " keep-alive there (nginx: keepalive in upstream).",
+                    NO_TRAFFIC,
+                ),
+                PER_SECOND,
+                opened(CLIENT),
+                size=(8, 8),
             ),
             course(
                 "Closed, by who closed first",
@@ -110,7 +129,8 @@ def _life() -> Row:
                     NO_TRAFFIC,
                 ),
                 PER_SECOND,
-                Query(closed, "{{role}} closed by {{closed_by}}"),
+                Query(closed, "{{role}}: {{closed_by}} closed first"),
+                size=(8, 8),
             ),
             course(
                 "Ended by reset",
@@ -122,7 +142,7 @@ def _life() -> Row:
                     NO_TRAFFIC,
                 ),
                 PER_SECOND,
-                Query(resets, "{{role}} closed by {{closed_by}}"),
+                Query(resets, "{{role}}: {{closed_by}} closed first"),
                 size=(8, 8),
             ),
             course(
@@ -157,8 +177,10 @@ def _life() -> Row:
 
 
 def _time_wait() -> Row:
-    created = total(ALL.rate("tlsprof_time_wait_created_total"), "service_name", "role")
-    standing = total(ALL.value(TIME_WAIT), "service_name", "role")
+    each = ("service_name", "role")
+    name = "tlsprof_time_wait_created_total"
+    created = figures.largest(lambda source: total(source.rate(name), *each), ALL, *each)
+    standing = figures.largest(lambda source: total(source.value(TIME_WAIT), *each), ALL, *each)
     ports = f"max by (instance, service_name) ({ALL.value(PORTS)})"
     return Row(
         "TIME_WAIT and ephemeral ports",
@@ -187,10 +209,11 @@ def _time_wait() -> Row:
                 ),
                 NUMBER,
                 Query(standing, "{{service_name}} {{role}}"),
+                limits=thresholds.TIME_WAIT,
                 size=(8, 8),
             ),
             course(
-                "Ephemeral ports to the busiest endpoint",
+                "Ephemeral ports in use",
                 Text(
                     "Highest share of ephemeral ports used by connections to one remote endpoint, including"
                     " TIME_WAIT, by service.",
@@ -240,6 +263,7 @@ def _queue() -> Row:
                 ),
                 SHARE,
                 Query(full, "{{service_name}} on {{instance}}"),
+                limits=thresholds.QUEUE,
                 size=(8, 8),
             ),
             course(
@@ -265,7 +289,7 @@ def _summary() -> Row:
         "At a glance",
         [
             figure(
-                "Requests per connection",
+                "Requests/connection",
                 Text(
                     "Mean over all server connections that ended.",
                     "Above 5.",
@@ -290,19 +314,20 @@ def _summary() -> Row:
                 size=(6, 4),
             ),
             figure(
-                "TIME_WAIT sockets",
+                "Most TIME_WAIT",
                 Text(
-                    "Current TIME_WAIT sockets of the selected services.",
+                    "Current TIME_WAIT sockets of the selected service that has most.",
                     "Some thousands on a busy host.",
                     "See by service below.",
                     NO_TIME_WAIT,
                 ),
                 NUMBER,
-                Query(total(ALL.value(TIME_WAIT)), "TIME_WAIT"),
+                Query(f"max({total(ALL.value(TIME_WAIT), 'service_name')})", "TIME_WAIT"),
+                limits=thresholds.TIME_WAIT,
                 size=(6, 4),
             ),
             figure(
-                "Ephemeral ports, highest use",
+                "Ephemeral ports",
                 Text(
                     "Highest share of ephemeral ports that any selected service uses toward one endpoint.",
                     "Below 50%.",

@@ -1,6 +1,8 @@
 """Figures that several dashboards show, each defined once. All take a `Source` and the labels to
 keep apart."""
 
+from typing import Callable
+
 from .queries import Source, or_zero, ratio, total
 
 HANDSHAKES = "tlsprof_handshakes_total"
@@ -14,6 +16,7 @@ TARGET_COST = "tlsprof_agent_target_cost_seconds_total"
 LOST = "tlsprof_agent_events_lost_total"
 
 SERVER = 'role="server"'
+CLIENT = 'role="client"'
 OF_PROCESSES = 'mode!="softirq"'
 """Of CPU time by activity: what the kernel accounts to the service. Softirqs are in no sum."""
 COMPLETED = 'outcome="completed"'
@@ -53,24 +56,46 @@ def of_last_minute(hosts: Source, check: str, *by: str) -> str:
     return ratio(weighted, total(f"{spent} and on ({', '.join(each)}) {checks}", *by))
 
 
-def handshakes(source: Source, *by: str) -> str:
-    """Completed handshakes of servers, a second. A proxy's own handshakes with what stands behind
-    it are those of the role client."""
-    return total(source.rate(HANDSHAKES, SERVER, COMPLETED), *by)
+def with_tls(expression: str, source: Source, *by: str) -> str:
+    """Only what has made a TLS handshake: hundreds of programs on a host have none."""
+    return f"{expression} and on ({', '.join(by)}) {total(source.value(HANDSHAKES), *by)}"
 
 
-def handshake_cost(source: Source, *by: str) -> str:
-    """Mean CPU seconds of a completed handshake of a server."""
+def of_the_busiest(expression: str, source: Source, most: int = 10) -> str:
+    """Only services with the most CPU time in handshakes over the whole selected time: the same ones on
+    each panel and at each point, and none with a handshake a minute, whose mean says nothing."""
+    spent = total(source.over_all().rate(OUTCOME_CPU), "service_name")
+    return f"{expression} and on (service_name) topk({most}, {spent} > 0)"
+
+
+def largest(formula: Callable[[Source], str], source: Source, *by: str, most: int = 10) -> str:
+    """Only the largest over the whole selected time, the same ones at each point."""
+    return f"{formula(source)} and on ({', '.join(by)}) topk({most}, {formula(source.over_all())})"
+
+
+def change(now: str, before: str) -> str:
+    """What came to it since, as a share of what was before."""
+    return f"({now}) / ({before} > 0) - 1"
+
+
+def handshakes(source: Source, *by: str, role: str = SERVER) -> str:
+    """Completed handshakes a second. A proxy's own handshakes with what stands behind it are those
+    of the role client."""
+    return total(source.rate(HANDSHAKES, role, COMPLETED), *by)
+
+
+def handshake_cost(source: Source, *by: str, role: str = SERVER) -> str:
+    """Mean CPU seconds of a completed handshake."""
     return ratio(
-        total(source.histogram_sum(HANDSHAKE_CPU, SERVER), *by),
-        total(source.histogram_count(HANDSHAKE_CPU, SERVER), *by),
+        total(source.histogram_sum(HANDSHAKE_CPU, role), *by),
+        total(source.histogram_count(HANDSHAKE_CPU, role), *by),
     )
 
 
-def resumed_share(source: Source, *by: str) -> str:
-    """Share of the completed handshakes of servers that took up an earlier session."""
-    resumed = total(source.rate(HANDSHAKES, SERVER, COMPLETED, RESUMED), *by)
-    everything = handshakes(source, *by)
+def resumed_share(source: Source, *by: str, role: str = SERVER) -> str:
+    """Share of the completed handshakes that took up an earlier session."""
+    resumed = total(source.rate(HANDSHAKES, role, COMPLETED, RESUMED), *by)
+    everything = handshakes(source, *by, role=role)
     return ratio(f"({or_zero(resumed, everything)})", everything)
 
 

@@ -7,13 +7,14 @@ from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.models.dashboard import (
     Dashboard,
     DashboardCursorSync,
+    DashboardLinkType,
     VariableOption,
     VariableRefresh,
     VariableSort,
 )
 
-from .panels import DATA_SOURCE, to_all_dashboards
-from .queries import HOSTS
+from .panels import DATA_SOURCE
+from .queries import HOSTS, Source
 
 AGENTS = "tlsprof_agent_build_info"
 SERVICES = "tlsprof_service_cpu_seconds_total"
@@ -63,18 +64,40 @@ def _host_variables() -> list[Any]:
 
 
 def services_variable() -> dashboard.QueryVariable:
-    """Any number of services."""
+    """Any number of services; all at first."""
     return _several(_service())
 
 
-def service_variable() -> dashboard.QueryVariable:
-    """One service."""
-    return _service().multi(False).include_all(False)
+def busiest_service_variable() -> dashboard.QueryVariable:
+    """Any number of services; at first the one with the most handshakes as server, not a load generator.
+
+    Without `include_all`, for which Grafana would begin with All. Links from other dashboards may bring
+    All along: then `all_value` is taken all the same."""
+    rate = Source(HOSTS).over_all().rate("tlsprof_handshakes_total", 'role="server"')
+    ranked = f"sort_desc(sum by (service_name) ({rate}))"
+    return (
+        _service()
+        .query({"query": f"query_result({ranked})", "refId": "Variable-service_name", "qryType": 3})
+        .regex('/service_name="([^"]+)"/')
+        .sort(VariableSort.DISABLED)
+        .multi(True)
+        .include_all(False)
+        .all_value(".*")
+    )
 
 
 def _service() -> dashboard.QueryVariable:
     text = "Services known to the agents, by systemd unit, container or executable."
     return _variable("service_name", "Service", SERVICES, ", ".join(HOSTS), text)
+
+
+def to_all_dashboards() -> dashboard.DashboardLink:
+    """The menu of all tlsprof dashboards; time and variables come along."""
+    link = dashboard.DashboardLink("tlsprof").type(DashboardLinkType.DASHBOARDS).tags(["tlsprof"])
+    link = link.as_dropdown(True).include_vars(True).keep_time(True).target_blank(False)
+    return (
+        link.icon("external link").tooltip("Other dashboards for the same time, hosts and services").url("")
+    )
 
 
 def build(
@@ -88,7 +111,7 @@ def build(
 ) -> Dashboard:
     """A dashboard; panels are numbered in reading order."""
     board = (
-        dashboard.Dashboard(title)
+        dashboard.Dashboard(f"tlsprof / {title}")
         .uid(uid)
         .description(description)
         .tags(["tlsprof", "tls"])

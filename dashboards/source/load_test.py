@@ -1,24 +1,18 @@
 """Load test: the selected time beside an earlier one of the same length."""
 
-from grafana_foundation_sdk.builders import dashboard
-from grafana_foundation_sdk.models.dashboard import Dashboard, VariableOption
+from typing import Any, Callable, Optional
 
-from . import figures, thresholds
-from .frame import Row, build, services_variable
-from .panels import (
-    DATA_SOURCE,
-    NUMBER,
-    PER_SECOND,
-    SECONDS,
-    SHARE,
-    Column,
-    Query,
-    Text,
-    course,
-    figure,
-    listing,
-)
+from grafana_foundation_sdk.builders import common, dashboard
+from grafana_foundation_sdk.models import common as kinds
+from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue, VariableOption
+
+from . import colours, figures, thresholds
+from .frame import Row, build, busiest_service_variable
+from .panels import DATA_SOURCE, NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
 from .queries import HOSTS, Source, each_of, total
+from .tables import Column, listing
+from .text import Text
+from .thresholds import Limits
 
 UID = "tlsprof-load-test"
 BEFORE = "$before"
@@ -36,25 +30,48 @@ def _before_variable() -> dashboard.CustomVariable:
     return (
         dashboard.CustomVariable("before")
         .label("Compare with")
-        .description("Offset of the earlier window that the selected one is compared with.")
+        .description(
+            "Offset of the earlier window that the selected one is compared with: one of these, or any"
+            " other that you type, such as 5m4s."
+        )
         .values(", ".join(OFFSETS))
         .current(VariableOption(selected=True, text="1h", value="1h"))
         .options([VariableOption(selected=name == "1h", text=name, value=name) for name in OFFSETS])
     )
 
 
-def _both(title: str, text: Text, unit: str, formula: object, limits: object = None) -> object:
-    """A figure over the whole window, now and before."""
-    queries = [Query(formula(WHOLE), "now"), Query(formula(WHOLE_THEN), f"{BEFORE} before")]
-    return figure(title, text, unit, *queries, limits=limits, size=(6, 5), over_range=True)
+Formula = Callable[..., str]
+
+
+def _both(title: str, text: Text, unit: str, formula: Formula, better: Optional[Limits]) -> Any:
+    """A figure over the whole window, now and before, and the change between them; `better` says which
+    direction is, if any."""
+    now, before = formula(WHOLE), formula(WHOLE_THEN)
+    shown = [
+        Query(now, "now"),
+        Query(before, "before"),
+        Query(figures.change(f"({now})", f"({before})"), "change"),
+    ]
+    made = figure(title, text, unit, *shown, limits=better, size=(6, 5), over_range=True)
+    # The colours are those of the change: the figures themselves have none.
+    for name in ("now", "before"):
+        plain = DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "text"})
+        made = made.override_by_name(name, [plain])
+    if not better:
+        neutral = DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "blue"})
+        made = made.override_by_name("change", [neutral])
+    percent = [DynamicConfigValue("unit", SHARE), DynamicConfigValue("decimals", 1)]
+    return made.override_by_name("change", percent).orientation(kinds.VizOrientation.VERTICAL).text(
+        common.VizTextDisplayOptions().value_size(20.0).title_size(13.0)
+    )
 
 
 def _totals() -> Row:
     return Row(
-        "Whole window, now and $before before",
+        "Did it help? The whole window, now and $before before",
         [
             _both(
-                "CPU per request",
+                "CPU/request",
                 Text(
                     "CPU time of the selected services per request: the main result of a load test.",
                     "Lower than before.",
@@ -63,6 +80,7 @@ def _totals() -> Row:
                 ),
                 SECONDS,
                 figures.cpu_per_request,
+                thresholds.CHANGE,
             ),
             _both(
                 "Requests",
@@ -74,9 +92,10 @@ def _totals() -> Row:
                 ),
                 PER_SECOND,
                 figures.requests,
+                thresholds.GAIN,
             ),
             _both(
-                "CPU in handshakes",
+                "Handshake share",
                 Text(
                     "Share of CPU time in handshakes.",
                     "Lower than before, if handshakes are what you changed.",
@@ -85,10 +104,10 @@ def _totals() -> Row:
                 ),
                 SHARE,
                 figures.handshake_share,
-                thresholds.HANDSHAKE_SHARE,
+                thresholds.CHANGE,
             ),
             _both(
-                "CPU per handshake",
+                "CPU/handshake",
                 Text(
                     "Mean CPU time per completed server handshake.",
                     "Lower than before after a change of group or certificate.",
@@ -98,6 +117,7 @@ def _totals() -> Row:
                 ),
                 SECONDS,
                 figures.handshake_cost,
+                thresholds.CHANGE,
             ),
             _both(
                 "Handshakes",
@@ -109,9 +129,10 @@ def _totals() -> Row:
                 ),
                 PER_SECOND,
                 figures.handshakes,
+                None,
             ),
             _both(
-                "Requests per connection",
+                "Requests/connection",
                 Text(
                     "Mean turns on connections of servers that ended.",
                     "As in production: a load test with one request per connection tests handshakes.",
@@ -120,6 +141,7 @@ def _totals() -> Row:
                 ),
                 NUMBER,
                 figures.turns,
+                None,
             ),
             _both(
                 "Resumed",
@@ -131,6 +153,7 @@ def _totals() -> Row:
                 ),
                 SHARE,
                 figures.resumed_share,
+                None,
             ),
             _both(
                 "Failed",
@@ -142,15 +165,17 @@ def _totals() -> Row:
                 ),
                 SHARE,
                 figures.failed_share,
-                thresholds.FAILED,
+                thresholds.CHANGE,
             ),
         ],
     )
 
 
-def _pair(title: str, text: Text, unit: str, formula: object, axis: str = "") -> object:
-    queries = [Query(formula(NOW), "now"), Query(formula(THEN), f"{BEFORE} before")]
-    return course(title, text, unit, *queries, axis=axis)
+def _pair(title: str, text: Text, unit: str, formula: Formula, axis: str = "") -> Any:
+    queries = [Query(formula(NOW), "now"), Query(formula(THEN), "before")]
+    made = course(title, text, unit, *queries, axis=axis, colours=colours.BEFORE_AND_NOW)
+    dashes = DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [6, 4]})
+    return made.override_by_name("before", [dashes])
 
 
 def _courses() -> Row:
@@ -207,22 +232,22 @@ def _courses() -> Row:
 
 
 def _by_service() -> Row:
-    def by_service(formula: object, source: Source) -> str:
-        return formula(source, "service_name")
-
     columns = []
-    for name, formula, unit in (
-        ("CPU per request", figures.cpu_per_request, SECONDS),
-        ("Requests", figures.requests, PER_SECOND),
-        ("CPU (cores)", figures.cpu, NUMBER),
-        ("CPU per handshake", figures.handshake_cost, SECONDS),
+    for name, formula, unit, better in (
+        ("CPU/request", figures.cpu_per_request, SECONDS, thresholds.CHANGE),
+        ("CPU/handshake", figures.handshake_cost, SECONDS, thresholds.CHANGE),
+        ("Requests", figures.requests, PER_SECOND, thresholds.GAIN),
     ):
-        columns.append(Column(name, by_service(formula, WHOLE), unit))
-        columns.append(Column(f"{name}, before", by_service(formula, WHOLE_THEN), unit))
+        now, before = formula(WHOLE, "service_name"), formula(WHOLE_THEN, "service_name")
+        columns.append(Column(name, now, unit))
+        columns.append(Column(f"{name} before", before, unit))
+        columns.append(Column(f"{name} change", figures.change(now, f"({before})"), SHARE, better, decimals=1))
 
     def by_activity(source: Source) -> str:
-        return each_of(total(source.rate(figures.ACTIVITY_CPU), "activity"), figures.requests(source))
+        spent = source.rate(figures.ACTIVITY_CPU, figures.OF_PROCESSES)
+        return each_of(total(spent, "activity"), figures.requests(source))
 
+    now, before = by_activity(WHOLE), by_activity(WHOLE_THEN)
     return Row(
         "By service and activity",
         [
@@ -237,22 +262,48 @@ def _by_service() -> Row:
                 ),
                 {"service_name": "Service"},
                 *columns,
+                widths={"Service": 180},
+                sort="CPU/request change",
                 size=(24, 7),
             ),
             listing(
                 "CPU per request by activity",
                 Text(
-                    "CPU time per request by activity: shows where a change had an effect.",
+                    "CPU time per request by activity, without softirq: shows where a change had an effect.",
                     "Lower in the activity that you intended to change, unchanged in the others.",
                     "Lower everywhere: the host or the load differed, not only the setting.",
                     "This agent does not export tlsprof_cpu_seconds_total, or no request was answered.",
                 ),
                 {"activity": "Activity"},
-                Column("now", by_activity(WHOLE), SECONDS),
-                Column("before", by_activity(WHOLE_THEN), SECONDS),
-                size=(24, 7),
+                Column("now", now, SECONDS),
+                Column("before", before, SECONDS),
+                Column("change", figures.change(now, f"({before})"), SHARE, thresholds.CHANGE, decimals=1),
+                sort="now",
+                size=(14, 8),
             ),
+            _tests(),
         ],
+    )
+
+
+def _tests() -> Any:
+    """Load tests of the selected time, and links that compare with them."""
+    hosts = Source(HOSTS)
+    started = f"max by (instance) ({hosts.value('tlsprof_report_start_time_seconds')})"
+    ago = f"time() - {started}"
+    return listing(
+        "Last load test by host",
+        Text(
+            "When `tlsprof report -- COMMAND` last began on a host, and how long ago that is.",
+            "The one that you compare with is the one that you mean.",
+            "Select its time above; type the distance between two tests as `Compare with`.",
+            "No load test has run since the agents started.",
+        ),
+        {"instance": "Host"},
+        Column("Began", f"1000 * {started}", "dateTimeAsIso"),
+        Column("Ago", ago, "dtdurations"),
+        sort="Began",
+        size=(10, 8),
     )
 
 
@@ -262,7 +313,7 @@ def _load_tests() -> dashboard.AnnotationQuery:
     running = f"max_over_time({Source(HOSTS).value('tlsprof_report_running')}[1m])"
     return (
         dashboard.AnnotationQuery()
-        .name("tlsprof report -- COMMAND")
+        .name("Load tests")
         .datasource(DATA_SOURCE)
         .enable(True)
         .hide(False)
@@ -278,7 +329,7 @@ def make() -> Dashboard:
         "Load test",
         "Compare a load test with an earlier one: select its time range, and the offset of the earlier one.",
         [_totals(), _courses(), _by_service()],
-        services_variable(),
+        busiest_service_variable(),
         _before_variable(),
         annotations=[_load_tests()],
         start="now-15m",

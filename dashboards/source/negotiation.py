@@ -1,20 +1,21 @@
 """The lower half of the Service dashboard: what is negotiated, resumed and refused."""
 
-from typing import Any
+from typing import Any, Optional
 
-from . import figures
+from . import colours, figures
+from .colours import Colours
 from .figures import COMPLETED, HANDSHAKES, SERVER
 from .frame import Row
-from .panels import PER_SECOND, SHARE, Query, Text, course
-from .queries import SERVICE, Source, or_none, total
+from .panels import PER_SECOND, SHARE, Query, course
+from .queries import Source, or_none, total
+from .text import Text
 
-ONE = Source(SERVICE)
+ONE = Source()
 NO_HANDSHAKE = "The service completed no TLS handshake in this time range."
 
 
-def _mix(title: str, label: str, good: str, remedy: str, condition: str = "") -> Any:
-    matchers = [SERVER, COMPLETED] + ([condition] if condition else [])
-    query = total(ONE.rate(HANDSHAKES, *matchers), label)
+def _mix(title: str, label: str, good: str, remedy: str, fixed: Optional[Colours] = None) -> Any:
+    query = total(ONE.rate(HANDSHAKES, SERVER, COMPLETED), label)
     shows = f"Completed handshakes per second as server, by {title.lower()}."
     return course(
         title,
@@ -23,6 +24,7 @@ def _mix(title: str, label: str, good: str, remedy: str, condition: str = "") ->
         Query(query, f"{{{{{label}}}}}"),
         stacked=True,
         size=(12, 7),
+        colours=fixed,
     )
 
 
@@ -35,6 +37,7 @@ def negotiated() -> Row:
                 "version",
                 "TLS1.3.",
                 "TLS 1.2 needs one more round trip to the client. Enable TLS 1.3 if clients offer it.",
+                colours.VERSIONS,
             ),
             _mix(
                 "Key exchange group",
@@ -47,7 +50,8 @@ def negotiated() -> Row:
                 "Signature",
                 "signature",
                 "ecdsa_p256 or ed25519; `none` in resumed handshakes.",
-                "RSA signatures cost a multiple of ECDSA, growing with the key length. Offer an ECDSA"
+                "`unknown`: TLS 1.3 encrypts the certificate, and the probes of the steps are off. RSA"
+                " signatures cost a multiple of ECDSA, growing with the key length. Offer an ECDSA"
                 " certificate beside the RSA one.",
             ),
             _mix(
@@ -70,6 +74,7 @@ def resumption() -> Row:
                 "resumption",
                 "psk (TLS 1.3), ticket or session_id make most of them.",
                 "Much `none` from returning clients: see the attempts in the next panel.",
+                colours.RESUMPTION,
             ),
             course(
                 "Attempts to resume",
@@ -83,6 +88,7 @@ def resumption() -> Row:
                 PER_SECOND,
                 Query(attempts, "{{attempt}}"),
                 stacked=True,
+                colours=colours.ATTEMPTS,
                 size=(12, 7),
             ),
             course(
@@ -93,7 +99,7 @@ def resumption() -> Row:
                     "Below 5%.",
                     "Enlarge and share the session cache (nginx: ssl_session_cache shared), or share ticket"
                     " keys between hosts.",
-                    "No ClientHello was read in this time range.",
+                    "No ClientHello was read in this time.",
                 ),
                 SHARE,
                 Query(figures.refused_share(ONE), "refused"),
@@ -109,7 +115,8 @@ def failures() -> Row:
     alerts = total(ONE.rate("tlsprof_alerts_total"), "direction", "description")
     return Row(
         "Failures",
-        [
+        collapsed=True,
+        panels=[
             course(
                 "Handshakes that did not complete",
                 Text(
@@ -121,6 +128,7 @@ def failures() -> Row:
                 ),
                 PER_SECOND,
                 Query(or_none(ended, witness, "outcome"), "{{outcome}}"),
+                colours=colours.OUTCOMES,
                 size=(12, 7),
             ),
             course(

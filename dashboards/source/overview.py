@@ -1,11 +1,15 @@
 """TLS cost overview: the fleet, hosts by services."""
 
+from typing import Any
+
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from . import figures, thresholds
+from . import colours, figures, problems, thresholds
 from .frame import Row, build, services_variable
-from .panels import NUMBER, PER_SECOND, SECONDS, SHARE, Column, Query, Text, course, figure, link_to, listing
+from .panels import NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
 from .queries import HOSTS, Source, or_zero, total
+from .tables import Column, link_to, listing
+from .text import Text
 
 UID = "tlsprof-overview"
 PLACE = ("cluster", "instance", "service_name")
@@ -29,7 +33,7 @@ def _summary() -> Row:
         "At a glance",
         [
             figure(
-                "CPU in handshakes",
+                "Handshake share",
                 Text(
                     "Share of the selected services' CPU time spent on TLS handshakes, as server and"
                     " client.",
@@ -39,7 +43,7 @@ def _summary() -> Row:
                     NO_SERVICE,
                 ),
                 SHARE,
-                Query(figures.handshake_share(ALL), "CPU in handshakes"),
+                Query(figures.handshake_share(ALL), "Handshake share"),
                 limits=thresholds.HANDSHAKE_SHARE,
             ),
             figure(
@@ -55,7 +59,7 @@ def _summary() -> Row:
                 Query(figures.handshakes(ALL), "Handshakes"),
             ),
             figure(
-                "CPU per handshake",
+                "CPU/handshake",
                 Text(
                     "Mean CPU time per completed server handshake, full and resumed.",
                     "Same as yesterday, and similar to services with the same certificate and clients.",
@@ -94,28 +98,32 @@ def _summary() -> Row:
             figure(
                 "Hosts",
                 Text(
-                    "Agents that Prometheus scrapes.",
-                    "As many as there are hosts with an agent.",
+                    "Agents reached by the last scrape, and agents not reached.",
+                    "None is down.",
                     "Agent health lists agents that cannot be scraped.",
                     "No agent is scraped: see docs/fleet.md for the scrape job.",
                 ),
                 NUMBER,
-                Query(f"count({AGENTS.value('tlsprof_agent_build_info')})", "Hosts"),
+                Query(f"sum({AGENTS.value('up')})", "up"),
+                Query(f"count({AGENTS.value('up')}) - sum({AGENTS.value('up')})", "down"),
                 decimals=0,
-            ),
+            ).override_by_name("down", problems.RED_FROM_ONE),
         ],
     )
 
 
 def _courses() -> Row:
+    def of_the_busiest(formula: Any) -> Query:
+        return Query(figures.of_the_busiest(formula(ALL, "service_name"), ALL), "{{service_name}}")
+
     return Row(
         "Where CPU time goes",
         [
             course(
                 "CPU by activity",
                 Text(
-                    "CPU time of the selected services by activity, in cores, from samples scaled to the"
-                    " kernel's accounting. User and system together, without softirq.",
+                    "CPU time of the selected services by activity, from samples scaled to the kernel's"
+                    " accounting. User and system together, without softirq.",
                     "application dominates.",
                     "handshake: see steps and negotiated parameters on the Service dashboard. tcp_open and"
                     " tcp_close: keep connections open. encryption: check the cipher.",
@@ -125,118 +133,90 @@ def _courses() -> Row:
                 Query(figures.by_activity(ALL), "{{activity}}"),
                 stacked=True,
                 axis="cores",
+                colours=colours.ACTIVITIES,
             ),
             course(
                 "CPU in handshakes by service",
                 Text(
-                    "Share of each service's CPU time in handshakes, over all selected hosts; top 15.",
+                    "Share of each service's CPU time in handshakes, over all selected hosts; the 10 services"
+                    " that spend most on handshakes.",
                     "Below 20%.",
                     "Open the service. A rise without more handshakes means higher cost, not higher load.",
                     NO_SERVICE,
                 ),
                 SHARE,
-                Query(f"topk(15, {figures.handshake_share(ALL, 'service_name')})", "{{service_name}}"),
+                of_the_busiest(figures.handshake_share),
                 limits=thresholds.HANDSHAKE_SHARE,
             ),
             course(
                 "Handshakes by service",
                 Text(
-                    "Completed server handshakes per second, over all selected hosts; top 15.",
+                    "Completed server handshakes per second, over all selected hosts; the 10 services that"
+                    " spend most on handshakes.",
                     "Follows the number of clients, not of requests.",
                     "A step up at the same load means shorter connections or fewer resumed sessions: see"
                     " Connections and TIME_WAIT.",
                     NO_HANDSHAKE,
                 ),
                 PER_SECOND,
-                Query(f"topk(15, {figures.handshakes(ALL, 'service_name')})", "{{service_name}}"),
+                of_the_busiest(figures.handshakes),
             ),
             course(
                 "CPU per handshake by service",
                 Text(
-                    "Mean CPU time per completed server handshake, by service; the 15 most expensive.",
+                    "Mean CPU time per completed server handshake; the 10 services that spend most on"
+                    " handshakes.",
                     "Flat. Services with the same certificate and clients are similar.",
                     "Compare group, signature and resumption of an expensive service with those of an"
                     " inexpensive one.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
-                Query(f"topk(15, {figures.handshake_cost(ALL, 'service_name')})", "{{service_name}}"),
+                of_the_busiest(figures.handshake_cost),
             ),
         ],
     )
 
 
-def _tables() -> Row:
+def _table() -> Row:
     to_service = {
-        "Service": [
-            link_to("Service dashboard", "tlsprof-service", service_name="Service", instance="Host"),
-            link_to(
-                "Connections and TIME_WAIT", "tlsprof-connections", service_name="Service", instance="Host"
-            ),
-        ]
+        "Service": [link_to("Service dashboard", "tlsprof-service", service_name="Service", instance="Host")]
     }
-    time_wait = total(ALL.value("tlsprof_time_wait_sockets"), *PLACE)
-    findings = total(ALL.value("tlsprof_finding"), "service_name", "role", "finding", "severity")
-    names = {"cluster": "Cluster", "instance": "Host", "service_name": "Service"}
+
+    def with_tls(expression: str) -> str:
+        return figures.with_tls(expression, ALL, *PLACE)
+
+    time_wait = with_tls(total(ALL.value("tlsprof_time_wait_sockets"), *PLACE))
+    encryption = with_tls(figures.activity_share(ALL, "encryption", *PLACE))
+    connections = with_tls(figures.activity_share(ALL, "tcp_open|tcp_close", *PLACE))
+    handshakes = with_tls(figures.handshake_share(ALL, *PLACE))
     return Row(
-        "Hosts and services",
+        "Services by host",
         [
             listing(
-                "Services by host",
+                "Services with TLS",
                 Text(
-                    "Each service on each host: CPU, share of handshakes, and activity. Click a service to"
-                    " open it.",
+                    "Each service with TLS on each host: CPU, the shares of handshakes, encryption and opening"
+                    " and closing of connections, and its handshakes. Click a service to open it.",
                     "No red cell.",
-                    "Sort by CPU in handshakes, and start with services that have both a large share and"
-                    " much CPU.",
+                    "Start with services that have both a large share and much CPU. Much encryption: AES-GCM"
+                    " instead of CBC. Much TCP: keep connections open longer.",
                     NO_SERVICE,
                 ),
-                names,
-                Column("CPU (cores)", figures.cpu(ALL, *PLACE)),
-                Column(
-                    "CPU in handshakes",
-                    figures.handshake_share(ALL, *PLACE),
-                    SHARE,
-                    thresholds.HANDSHAKE_SHARE,
-                ),
+                {"cluster": "Cluster", "instance": "Host", "service_name": "Service"},
+                Column("CPU cores", with_tls(figures.cpu(ALL, *PLACE))),
+                Column("Handshake share", handshakes, SHARE, thresholds.HANDSHAKE_SHARE),
+                Column("Encryption", encryption, SHARE),
+                Column("TCP", connections, SHARE),
                 Column("Handshakes", figures.handshakes(ALL, *PLACE), PER_SECOND),
-                Column("CPU per handshake", figures.handshake_cost(ALL, *PLACE), SECONDS),
+                Column("CPU/handshake", figures.handshake_cost(ALL, *PLACE), SECONDS),
                 Column("Resumed", figures.resumed_share(ALL, *PLACE), SHARE, thresholds.RESUMED),
                 Column("Failed", figures.failed_share(ALL, *PLACE), SHARE, thresholds.FAILED),
-                Column("Requests per connection", figures.turns(ALL, *PLACE), NUMBER, thresholds.TURNS),
+                Column("Req/conn", figures.turns(ALL, *PLACE), NUMBER, thresholds.TURNS),
                 Column("TIME_WAIT", time_wait),
                 links=to_service,
-            ),
-            listing(
-                "Activities by host and service",
-                Text(
-                    "Shares of a service's CPU time spent on encryption and on opening and closing TCP"
-                    " connections.",
-                    "A few percent each; more encryption with large responses.",
-                    "Much encryption: AES-GCM instead of CBC or, where AES is in hardware, ChaCha20. Much"
-                    " TCP: keep connections longer.",
-                    NO_SAMPLES,
-                ),
-                names,
-                Column("Encryption", figures.activity_share(ALL, "encryption", *PLACE), SHARE),
-                Column(
-                    "TCP open and close", figures.activity_share(ALL, "tcp_open|tcp_close", *PLACE), SHARE
-                ),
-                links=to_service,
-                size=(12, 8),
-            ),
-            listing(
-                "Findings",
-                Text(
-                    "Findings of the last 5 to 10 minutes by service, with the number of hosts.",
-                    "No rows, or only severity info.",
-                    "docs/findings has a page for each: evidence, remedy and expected effect. `tlsprof"
-                    " report` on the host predicts the saving.",
-                    "No finding. A finding needs 100 handshakes or connections in the last minutes.",
-                ),
-                {"service_name": "Service", "role": "Role", "finding": "Finding", "severity": "Severity"},
-                Column("Hosts", findings),
-                size=(12, 8),
+                widths={"Host": 160},
+                sort="CPU cores",
             ),
         ],
     )
@@ -260,6 +240,7 @@ def _agents() -> Row:
                 SHARE,
                 Query(cost, "{{instance}}"),
                 limits=thresholds.TARGET_COST,
+                soft_max=0.025,
                 size=(12, 6),
             ),
             course(
@@ -283,8 +264,8 @@ def make() -> Dashboard:
     """The dashboard that people open first."""
     return build(
         UID,
-        "TLS cost overview",
+        "Overview",
         "The cost of TLS across hosts and services, and which service to look at first.",
-        [_summary(), _courses(), _tables(), _agents()],
+        [_summary(), problems.row(ALL), _courses(), _table(), _agents()],
         services_variable(),
     )

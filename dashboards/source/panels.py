@@ -1,50 +1,39 @@
-"""Panels: every one with a description, a unit, a text for no data, and thresholds that say why."""
+"""Panels with one figure, lines or a heat map: each with a description, a unit, and thresholds that say why."""
 
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Optional
 
-from grafana_foundation_sdk.builders import common, dashboard, heatmap, prometheus, stat, table, timeseries
+from grafana_foundation_sdk.builders import common, dashboard, heatmap, prometheus, stat, timeseries
 from grafana_foundation_sdk.models import common as kinds
 from grafana_foundation_sdk.models import heatmap as heatmap_kinds
-from grafana_foundation_sdk.models.dashboard import (
-    DashboardLinkType,
-    DataSourceRef,
-    DataTransformerConfig,
-    DynamicConfigValue,
-    FieldColorModeId,
-)
+from grafana_foundation_sdk.models.dashboard import DataSourceRef, DynamicConfigValue, FieldColorModeId
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
+from .colours import Colours
+from .text import Text
 from .thresholds import Limits
 
 DATA_SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 SHARE = "percentunit"
 SECONDS = "s"
-PER_SECOND = "cps"
+PER_SECOND = "si:/s"
+CORES = "suffix: cores"
 NUMBER = "short"
 BYTES_PER_SECOND = "Bps"
 BYTES = "bytes"
 
+SOFT_MAX = {SHARE: 0.1, PER_SECOND: 1.0, NUMBER: 0.01, BYTES_PER_SECOND: 1000.0}
+"""How far an axis reaches at least, by unit: without it, Grafana draws zeros on an axis up to 100."""
+
+LEGEND_WIDTH = 250.0
+LEGEND_BESIDE = 10
+"""Columns that a panel needs for a legend beside its lines."""
+
+HEADLINE_SIZE = 28.0
+
 Builder = Any
 """A panel builder of the SDK; their classes have no base of their own."""
-
-
-@dataclass(frozen=True)
-class Text:
-    """What a panel says of itself: what it shows, what is good, what to do if it is not so, and
-    what no data means."""
-
-    shows: str
-    good: str
-    remedy: str
-    no_data: str
-
-    def markdown(self, limits: Optional[Limits]) -> str:
-        parts = [self.shows, f"**Good:** {self.good}", f"**What to do:** {self.remedy}"]
-        if limits:
-            parts.append(f"**Colours:** {limits.reason}")
-        return "\n\n".join(parts)
 
 
 @dataclass(frozen=True)
@@ -54,24 +43,34 @@ class Query:
     expression: str
     legend: str
 
+    @property
+    def many(self) -> bool:
+        """Whether it has a series for each value of a label."""
+        return "{{" in self.legend
 
-def _target(query: Query, number: int, shape: Callable[[Any], Any]) -> prometheus.Dataquery:
+
+def target(query: Query, number: int, shape: Callable[[Any], Any]) -> prometheus.Dataquery:
     """Query A, B and so on; `shape` makes it instant, a table or a heat map."""
-    target = prometheus.Dataquery().expr(query.expression).legend_format(query.legend)
-    return shape(target.ref_id(chr(ord("A") + number)).datasource(DATA_SOURCE))
+    made = prometheus.Dataquery().expr(query.expression).legend_format(query.legend)
+    return shape(made.ref_id(chr(ord("A") + number)).datasource(DATA_SOURCE))
 
 
-def _panel(
+def panel(
     builder: Builder, title: str, text: Text, unit: str, size: tuple[int, int], limits: Optional[Limits]
 ) -> Builder:
+    """What all panels share."""
     width, height = size
-    panel = builder.title(title).description(text.markdown(limits)).unit(unit).no_value(text.no_data)
-    panel = panel.datasource(DATA_SOURCE).span(width).height(height)
-    return panel.thresholds(limits.config()) if limits else panel
+    made = builder.title(title).description(text.markdown(limits)).unit(unit).no_value(text.no_data)
+    made = made.datasource(DATA_SOURCE).span(width).height(height)
+    return made.thresholds(limits.config()) if limits else made
 
 
-def _by_threshold() -> dashboard.FieldColor:
-    return dashboard.FieldColor().mode(FieldColorModeId.THRESHOLDS)
+def coloured(made: Builder, colours: Colours) -> Builder:
+    """Fixes the colours of series by their names."""
+    for name, colour in colours.items():
+        fixed = DynamicConfigValue("color", {"mode": "fixed", "fixedColor": colour})
+        made = made.override_by_name(name, [fixed])
+    return made
 
 
 def figure(
@@ -80,31 +79,45 @@ def figure(
     unit: str,
     *queries: Query,
     limits: Optional[Limits] = None,
-    size: tuple[int, int] = (4, 4),
+    size: tuple[int, int] = (8, 3),
     over_range: bool = False,
     decimals: Optional[int] = None,
 ) -> Builder:
     """The latest value in large, with its course behind; with `over_range` one value of the whole
-    selected time."""
-    panel = _panel(stat.Panel(), title, text, unit, size, limits)
+    selected time. No data is a dash: a sentence would be a line of a few pixels."""
+    made = panel(stat.Panel(), title, text, unit, size, limits).no_value("–")
     for number, query in enumerate(queries):
-        target = _target(query, number, lambda it: it.instant() if over_range else it.range())
-        panel = panel.with_target(target)
+        made = made.with_target(target(query, number, lambda it: it.instant() if over_range else it.range()))
     if decimals is not None:
-        panel = panel.decimals(decimals)
+        made = made.decimals(decimals)
     several = len(queries) > 1
-    panel = (
-        panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False))
-        .graph_mode(kinds.BigValueGraphMode.NONE if over_range else kinds.BigValueGraphMode.AREA)
+    made = (
+        made.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False))
+        .graph_mode(kinds.BigValueGraphMode.NONE if over_range or several else kinds.BigValueGraphMode.AREA)
         .color_mode(kinds.BigValueColorMode.VALUE)
         .justify_mode(kinds.BigValueJustifyMode.AUTO)
         .orientation(kinds.VizOrientation.AUTO)
         .text_mode(kinds.BigValueTextMode.VALUE_AND_NAME if several else kinds.BigValueTextMode.VALUE)
         .wide_layout(True)
     )
+    if not several:
+        made = made.text(common.VizTextDisplayOptions().value_size(HEADLINE_SIZE))
     if limits:
-        return panel.color_scheme(_by_threshold())
-    return panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color("blue"))
+        return made.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.THRESHOLDS))
+    return made.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color("blue"))
+
+
+def _legend(queries: tuple[Query, ...], width: int) -> common.VizLegendOptions:
+    """At the right, largest first, where there are many series and room for it; else a line below, and
+    none for a single series."""
+    legend = common.VizLegendOptions().calcs([])
+    many = any(query.many for query in queries)
+    if many and width >= LEGEND_BESIDE:
+        legend = legend.display_mode(kinds.LegendDisplayMode.TABLE).calcs(["lastNotNull", "max"])
+        legend = legend.placement(kinds.LegendPlacement.RIGHT).width(LEGEND_WIDTH)
+        return legend.sort_by("Max").sort_desc(True).show_legend(True)
+    legend = legend.display_mode(kinds.LegendDisplayMode.LIST).placement(kinds.LegendPlacement.BOTTOM)
+    return legend.show_legend(many or len(queries) > 1)
 
 
 def course(
@@ -117,130 +130,64 @@ def course(
     size: tuple[int, int] = (12, 8),
     axis: str = "",
     most: Optional[float] = None,
+    soft_max: Optional[float] = None,
+    colours: Optional[Colours] = None,
+    logarithmic: bool = False,
 ) -> Builder:
     """Lines over time, or areas stacked to their total."""
-    panel = _panel(timeseries.Panel(), title, text, unit, size, limits)
+    made = panel(timeseries.Panel(), title, text, unit, size, limits)
     for number, query in enumerate(queries):
-        panel = panel.with_target(_target(query, number, lambda it: it.range()))
-    calcs = ["mean", "max", "lastNotNull"]
-    legend = common.VizLegendOptions().display_mode(kinds.LegendDisplayMode.TABLE).calcs(calcs)
-    panel = (
-        panel.legend(legend.placement(kinds.LegendPlacement.BOTTOM).show_legend(True))
+        made = made.with_target(target(query, number, lambda it: it.range()))
+    made = (
+        made.legend(_legend(queries, size[0]))
         .tooltip(
             common.VizTooltipOptions().mode(kinds.TooltipDisplayMode.MULTI).sort(kinds.SortOrder.DESCENDING)
         )
         .line_width(1)
-        .fill_opacity(40 if stacked else 8)
-        .show_points(kinds.VisibilityMode.AUTO)
+        .fill_opacity(40 if stacked else 0)
+        .show_points(kinds.VisibilityMode.NEVER)
         .min(0)
     )
     if stacked:
-        panel = panel.stacking(common.StackingConfig().mode(kinds.StackingMode.NORMAL).group("A"))
+        made = made.stacking(common.StackingConfig().mode(kinds.StackingMode.NORMAL).group("A"))
     if limits:
         line = common.GraphThresholdsStyleConfig().mode(kinds.GraphThresholdsStyleMode.DASHED)
-        panel = panel.thresholds_style(line)
+        made = made.thresholds_style(line)
+    if unit in SOFT_MAX:
+        made = made.axis_soft_max(soft_max or SOFT_MAX[unit])
     if axis:
-        panel = panel.axis_label(axis)
-    return panel.max(most) if most is not None else panel
+        made = made.axis_label(axis)
+    if logarithmic:
+        scale = common.ScaleDistributionConfig().type(kinds.ScaleDistribution.LOG).log(2)
+        made = made.scale_distribution(scale)
+    made = made.max(most) if most is not None else made
+    return coloured(made, colours or {})
 
 
 def heat_map(title: str, text: Text, unit: str, query: Query, size: tuple[int, int] = (12, 8)) -> Builder:
-    """Buckets over time, coloured by how many fell into them; unit is that of the buckets."""
-    panel = _panel(heatmap.Panel(), title, text, unit, size, None)
-    target = _target(query, 0, lambda it: it.range().format(PromQueryFormat.HEATMAP))
+    """Buckets over time, the darker the more fell into them; unit is that of the buckets. One colour:
+    Grafana turns schemes of several round in its light theme."""
+    made = panel(heatmap.Panel(), title, text, unit, size, None)
+    made = made.with_target(target(query, 0, lambda it: it.range().format(PromQueryFormat.HEATMAP)))
     return (
-        panel.with_target(target)
-        .calculate(False)
+        made.calculate(False)
         .color(
             heatmap.HeatmapColorOptions()
-            .mode(heatmap_kinds.HeatmapColorMode.SCHEME)
-            .scheme("Turbo")
-            .fill("dark-orange")
+            .mode(heatmap_kinds.HeatmapColorMode.OPACITY)
+            .scheme("Oranges")
+            .fill("orange")
             .scale(heatmap_kinds.HeatmapColorScale.EXPONENTIAL)
-            .exponent(0.5)
+            .exponent(0.4)
             .steps(64)
             .reverse(False)
         )
         .y_axis(heatmap.YAxisConfig().unit(unit).axis_placement(kinds.AxisPlacement.LEFT))
         .cell_values(heatmap.CellValues().unit(PER_SECOND))
-        .filter_values(heatmap.FilterValueRange().le(1e-9))
+        .filter_values(heatmap.FilterValueRange().le(0.01))
         .rows_frame(heatmap.RowsHeatmapOptions().layout(kinds.HeatmapCellLayout.AUTO))
-        .cell_gap(1)
+        .cell_gap(0)
         .show_value(kinds.VisibilityMode.NEVER)
         .mode(kinds.TooltipDisplayMode.SINGLE)
         .show_y_histogram()
         .show_legend()
-    )
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a table: a figure, or with `legend` only a label under another name."""
-
-    name: str
-    expression: str
-    unit: str = NUMBER
-    limits: Optional[Limits] = None
-
-
-def listing(
-    title: str,
-    text: Text,
-    labels: dict[str, str],
-    *columns: Column,
-    links: Optional[dict[str, list[dict[str, Any]]]] = None,
-    hidden: Sequence[str] = (),
-    size: tuple[int, int] = (24, 9),
-) -> Builder:
-    """A table with a row for each set of labels, and a column for each query. `labels` says under
-    which name a label is shown, `links` where a click on it leads, `hidden` which are not shown."""
-    panel = _panel(table.Panel(), title, text, NUMBER, size, None).filterable(True)
-    renamed, excluded = dict(labels), {"Time": True}
-    for number, column in enumerate(columns):
-        query = Query(column.expression, column.name)
-        shape = lambda it: it.instant().format(PromQueryFormat.TABLE)
-        panel = panel.with_target(_target(query, number, shape))
-        # With one query alone the field has no letter.
-        field = f"Value #{chr(ord('A') + number)}" if len(columns) > 1 else "Value"
-        renamed[field] = column.name
-        if column.name in hidden:
-            excluded[field] = True
-        panel = panel.override_by_name(column.name, _column_style(column))
-    for name, found in (links or {}).items():
-        panel = panel.override_by_name(name, [DynamicConfigValue("links", found)])
-    order = {name: place for place, name in enumerate(renamed)}
-    organize = {"excludeByName": excluded, "indexByName": order, "renameByName": renamed}
-    return (
-        panel.with_transformation(DataTransformerConfig(id_val="merge", options={}))
-        .with_transformation(DataTransformerConfig(id_val="organize", options=organize))
-        .show_header(True)
-        .cell_height(kinds.TableCellHeight.SM)
-    )
-
-
-def _column_style(column: Column) -> list[DynamicConfigValue]:
-    style = [DynamicConfigValue("unit", column.unit)]
-    if not column.limits:
-        return style
-    steps = [step.to_json() for step in column.limits.steps()]
-    style.append(DynamicConfigValue("thresholds", {"mode": "absolute", "steps": steps}))
-    style.append(DynamicConfigValue("color", {"mode": "thresholds"}))
-    style.append(DynamicConfigValue("custom.cellOptions", {"type": "color-text"}))
-    return style
-
-
-def link_to(title: str, uid: str, **variables: str) -> dict[str, Any]:
-    """A link from a cell that keeps time and variables, and sets some from the row."""
-    kept = [name for name in ("datasource", "cluster", "job", "instance") if name not in variables]
-    query = ["${__url_time_range}", *(f"${{{name}:queryparam}}" for name in kept)]
-    query += [f"var-{name}=${{__data.fields.{field}}}" for name, field in variables.items()]
-    return {"title": title, "url": f"/d/{uid}?{'&'.join(query)}", "targetBlank": False}
-
-
-def to_all_dashboards() -> dashboard.DashboardLink:
-    """The menu of all tlsprof dashboards; time and variables come along."""
-    link = dashboard.DashboardLink("tlsprof").type(DashboardLinkType.DASHBOARDS).tags(["tlsprof"])
-    link = link.as_dropdown(True).include_vars(True).keep_time(True).target_blank(False)
-    return (
-        link.icon("external link").tooltip("Other dashboards for the same time, hosts and services").url("")
     )

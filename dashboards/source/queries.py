@@ -8,21 +8,21 @@ HOSTS = ('cluster=~"$cluster"', 'job=~"$job"', 'instance=~"$instance"')
 
 SERVICES = (*HOSTS, 'service_name=~"$service_name"')
 
-SERVICE = (*HOSTS, 'service_name="$service_name"')
-"""For a dashboard of one service. Grafana escapes a single value for `=`, not for `=~`."""
-
-
 @dataclass(frozen=True)
 class Source:
     """Series that have these labels, over a window, maybe some time ago."""
 
     matchers: tuple[str, ...] = SERVICES
     window: str = "$__rate_interval"
-    offset: str = ""
+    shift: str = ""
 
     def before(self, offset: str) -> "Source":
         """The same, that much earlier."""
-        return replace(self, offset=f" offset {offset}")
+        return replace(self, shift=f" offset {offset}")
+
+    def over_all(self) -> "Source":
+        """The same over the whole selected time, also at each point of a line."""
+        return replace(self, window="$__range", shift=" @ end()")
 
     def only(self, *matchers: str) -> "Source":
         """The same with further matchers on all that it selects."""
@@ -30,11 +30,11 @@ class Source:
 
     def value(self, name: str, *matchers: str) -> str:
         """An instant selector, as for gauges."""
-        return f"{name}{{{', '.join([*self.matchers, *matchers])}}}{self.offset}"
+        return f"{name}{{{', '.join([*self.matchers, *matchers])}}}{self.shift}"
 
     def rate(self, name: str, *matchers: str) -> str:
         """Per-second rate of a counter; of a native histogram's buckets by the same name."""
-        return f"rate({name}{{{', '.join([*self.matchers, *matchers])}}}[{self.window}]{self.offset})"
+        return f"rate({name}{{{', '.join([*self.matchers, *matchers])}}}[{self.window}]{self.shift})"
 
     def histogram_sum(self, name: str, *matchers: str) -> str:
         """Rate of a histogram's sum: of the native one, or of the classic one where that is all

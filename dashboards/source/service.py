@@ -1,16 +1,17 @@
 """One service: where its CPU goes, what its handshakes cost, and why."""
 
-from grafana_foundation_sdk.models.dashboard import Dashboard
+from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
 
-from . import figures, negotiation, thresholds
-from .figures import HANDSHAKE_CPU, HANDSHAKES, SERVER
-from .frame import Row, build, service_variable
-from .panels import NUMBER, PER_SECOND, SECONDS, SHARE, Query, Text, course, figure, heat_map
+from . import colours, figures, negotiation, problems, thresholds
+from .figures import CLIENT, HANDSHAKE_CPU, HANDSHAKES, SERVER
+from .frame import Row, build, busiest_service_variable
 from .negotiation import NO_HANDSHAKE
-from .queries import SERVICE, Source, each_of, ratio, total
+from .panels import CORES, NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure, heat_map
+from .queries import HOSTS, Source, each_of, ratio, total
+from .text import Text
 
 UID = "tlsprof-service"
-ONE = Source(SERVICE)
+ONE = Source()
 
 NO_CPU = "The service used no CPU time, or does not exist on the selected hosts."
 NO_SAMPLES = (
@@ -30,12 +31,12 @@ def _summary() -> Row:
                 "The stacked chart below shows the activities.",
                 NO_CPU,
             ),
-            NUMBER,
+            CORES,
             figures.cpu(ONE),
             None,
         ),
         (
-            "CPU in handshakes",
+            "Handshake share",
             Text(
                 "Share of the service's CPU time spent on TLS handshakes.",
                 "Below 20%.",
@@ -60,7 +61,7 @@ def _summary() -> Row:
             None,
         ),
         (
-            "CPU per handshake",
+            "CPU/handshake",
             Text(
                 "Mean CPU time per completed handshake, as server.",
                 "Same as yesterday.",
@@ -97,7 +98,7 @@ def _summary() -> Row:
         ),
     ]
     return Row(
-        "$service_name",
+        "At a glance: $service_name",
         [
             figure(name, text, unit, Query(query, name), limits=limits)
             for name, text, unit, query, limits in shows
@@ -122,6 +123,7 @@ def _cpu() -> Row:
                 Query(figures.by_activity(ONE), "{{activity}}"),
                 stacked=True,
                 axis="cores",
+                colours=colours.ACTIVITIES,
                 size=(10, 8),
             ),
             course(
@@ -136,6 +138,7 @@ def _cpu() -> Row:
                 Query(total(ONE.rate(figures.SERVICE_CPU), "mode"), "{{mode}}"),
                 stacked=True,
                 axis="cores",
+                colours=colours.MODES,
                 size=(7, 8),
             ),
             course(
@@ -152,6 +155,7 @@ def _cpu() -> Row:
                 Query(total(ONE.rate(figures.ACTIVITY_CPU, 'mode="softirq"'), "activity"), "{{activity}}"),
                 stacked=True,
                 axis="cores",
+                colours=colours.ACTIVITIES,
                 size=(7, 8),
             ),
         ],
@@ -164,23 +168,30 @@ def _cost() -> Row:
         for q, name in ((0.5, "median"), (0.99, "99%"))
     ]
     steps = each_of(total(ONE.rate(figures.STEP_CPU, SERVER), "step"), total(ONE.rate(HANDSHAKES, SERVER)))
-    waits = total(ONE.rate("tlsprof_handshake_wait_seconds_total"), "reason")
+    # Waits have no role: both are in them, and so in the handshakes that they are divided by.
+    waits = each_of(
+        total(ONE.rate("tlsprof_handshake_wait_seconds_total"), "reason"), total(ONE.rate(HANDSHAKES))
+    )
+    duty = f"min({Source(HOSTS).value('tlsprof_agent_step_probes_duty_ratio')})"
     return Row(
         "Cost of handshakes",
         [
             course(
                 "CPU per handshake, quantiles",
                 Text(
-                    "CPU time per completed handshake by resumption; `none` is a full handshake. From"
+                    "CPU time per completed handshake, full or resumed (psk, ticket, session_id). From"
                     " native histograms if scraped, otherwise from the coarser classic buckets.",
-                    "Resumed far below full, p99 within twice the median.",
+                    "Resumed below full; far below it with TLS 1.2, whose resumption exchanges no keys. 99%"
+                    " within twice the median.",
                     "Group and signature determine the cost of full handshakes. A wide spread comes from"
                     " other work in the same call, or from several keys.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
                 *quantiles,
-            ),
+            )
+            .override_by_name("median none", [DynamicConfigValue("displayName", "median full")])
+            .override_by_name("99% none", [DynamicConfigValue("displayName", "99% full")]),
             heat_map(
                 "CPU per handshake, distribution",
                 Text(
@@ -207,20 +218,36 @@ def _cost() -> Row:
                 SECONDS,
                 Query(steps, "{{step}}"),
                 stacked=True,
+                colours=colours.STEPS,
+                size=(7, 8),
+            ),
+            figure(
+                "Steps measured",
+                Text(
+                    "Share of the time in which the probes of the steps are attached, on the selected host"
+                    " where it is least.",
+                    "100%.",
+                    "Raise agent.budget: the agent takes these probes off before it passes its budget. Shares"
+                    " of handshakes in CPU time do not depend on them.",
+                    "No agent is scraped for this selection.",
+                ),
+                SHARE,
+                Query(duty, "Steps measured"),
+                limits=thresholds.DUTY,
+                size=(5, 8),
             ),
             course(
                 "Off-CPU time in handshakes",
                 Text(
-                    "Waiting time of handshakes in seconds per second, by reason. `between_calls`: waiting"
-                    " for the client, in a non-blocking server.",
-                    "Only between_calls and network: round trips to the client.",
+                    "Mean waiting time of a handshake by reason, as server or as client. `between_calls`:"
+                    " waiting for the peer, in a non-blocking program.",
+                    "Only between_calls and network: round trips to the peer.",
                     "run_queue: the host has no free CPU. lock, disk: session cache (use shared memory, not"
                     " files). random: a blocking random source. pipe: another process.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
                 Query(waits, "{{reason}}"),
-                axis="seconds per second",
             ),
             course(
                 "Wall time of handshakes",
@@ -234,6 +261,53 @@ def _cost() -> Row:
                 SECONDS,
                 Query(ONE.quantile(0.5, DURATION, SERVER), "median"),
                 Query(ONE.quantile(0.99, DURATION, SERVER), "99%"),
+            ),
+        ],
+    )
+
+
+def _as_client() -> Row:
+    nothing = "The service made no TLS handshake as client in this time."
+    return Row(
+        "As client: its own connections to others",
+        [
+            course(
+                "Handshakes as client",
+                Text(
+                    "Completed handshakes per second that the service makes with others, such as a proxy with"
+                    " its upstreams.",
+                    "Far below the request rate.",
+                    "Keep connections to upstreams open (nginx: keepalive in upstream).",
+                    nothing,
+                ),
+                PER_SECOND,
+                Query(figures.handshakes(ONE, "service_name", role=CLIENT), "{{service_name}}"),
+                size=(8, 7),
+            ),
+            course(
+                "CPU per handshake as client",
+                Text(
+                    "Mean CPU time of a completed handshake as client.",
+                    "What it was yesterday.",
+                    "Most of it is verifying certificates: shorter chains, resumption.",
+                    nothing,
+                ),
+                SECONDS,
+                Query(figures.handshake_cost(ONE, "service_name", role=CLIENT), "{{service_name}}"),
+                size=(8, 7),
+            ),
+            course(
+                "Resumed as client",
+                Text(
+                    "Share of the completed handshakes as client that took up an earlier session.",
+                    "Above 50%.",
+                    "Turn on session reuse (nginx: proxy_ssl_session_reuse).",
+                    nothing,
+                ),
+                SHARE,
+                Query(figures.resumed_share(ONE, "service_name", role=CLIENT), "{{service_name}}"),
+                most=1,
+                size=(8, 7),
             ),
         ],
     )
@@ -257,7 +331,8 @@ def _trust() -> Row:
     )
     return Row(
         "Sources of these figures",
-        [
+        collapsed=True,
+        panels=[
             course(
                 "Handshakes by source",
                 Text(
@@ -339,17 +414,19 @@ def make() -> Dashboard:
     """Why one service's handshakes cost what they cost."""
     rows = [
         _summary(),
+        problems.row(ONE),
         _cpu(),
         _cost(),
         negotiation.negotiated(),
         negotiation.resumption(),
+        _as_client(),
         negotiation.failures(),
         _trust(),
     ]
     return build(
         UID,
         "Service",
-        "One service: CPU by activity, cost of handshakes, and negotiated parameters.",
+        "One service, or several: CPU by activity, cost of handshakes, and negotiated parameters.",
         rows,
-        service_variable(),
+        busiest_service_variable(),
     )

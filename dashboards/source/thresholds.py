@@ -1,4 +1,4 @@
-"""Where a figure turns yellow or red, each with its reason, which panels show."""
+"""Where a figure turns orange or red, each with its reason, which panels show."""
 
 from dataclasses import dataclass
 from typing import Optional
@@ -11,18 +11,19 @@ from grafana_foundation_sdk.models.dashboard import Threshold, ThresholdsMode
 class Limits:
     """Colours from a value on; `rising` false where high is good."""
 
-    yellow: float
+    orange: float
     red: Optional[float]
     reason: str
     rising: bool = True
+    middle: str = "orange"
 
     def steps(self) -> list[Threshold]:
         if self.rising:
-            steps = [Threshold(None, "green"), Threshold(self.yellow, "yellow")]
+            steps = [Threshold(None, "green"), Threshold(self.orange, self.middle)]
             return steps + ([Threshold(self.red, "red")] if self.red is not None else [])
-        bottom = [Threshold(None, "red" if self.red is not None else "yellow")]
-        middle = [Threshold(self.red, "yellow")] if self.red is not None else []
-        return bottom + middle + [Threshold(self.yellow, "green")]
+        bottom = [Threshold(None, "red" if self.red is not None else self.middle)]
+        middle = [Threshold(self.red, self.middle)] if self.red is not None else []
+        return bottom + middle + [Threshold(self.orange, "green")]
 
     def config(self) -> ThresholdsConfig:
         return ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(self.steps())
@@ -31,7 +32,7 @@ class Limits:
 HANDSHAKE_SHARE = Limits(
     0.2,
     0.4,
-    "Yellow from 20%: a service that resumes sessions and keeps connections stays below. Red from 40%, "
+    "Orange from 20%: a service that resumes sessions and keeps connections stays below. Red from 40%, "
     "where TlsprofHandshakeCpuShareHigh fires: handshakes then set how much the host can serve.",
 )
 RESUMED = Limits(
@@ -44,13 +45,13 @@ RESUMED = Limits(
 FAILED = Limits(
     0.01,
     0.05,
-    "Yellow from 1%: scanners alone stay below on most servers. Red from 5%, where "
+    "Orange from 1%: scanners alone stay below on most servers. Red from 5%, where "
     "TlsprofHandshakeFailures fires.",
 )
 EPHEMERAL_PORTS = Limits(
     0.5,
     0.8,
-    "Yellow from half of the ports to one endpoint: searching a free one gets slower. Red from 80%, where "
+    "Orange from half of the ports to one endpoint: searching a free one gets slower. Red from 80%, where "
     "TlsprofEphemeralPortsRunOut fires: at 100% connect() fails with EADDRNOTAVAIL.",
 )
 TURNS = Limits(
@@ -63,19 +64,44 @@ TURNS = Limits(
 TARGET_COST = Limits(
     0.01,
     0.02,
-    "Yellow from 1%, the default of agent.budget. Red from 2%, where TlsprofOverBudget fires: the agent "
+    "Orange from 1%, the default of agent.budget. Red from 2%, where TlsprofOverBudget fires: the agent "
     "has then taken its step probes off and is still above.",
 )
-LOSSES = Limits(0.001, None, "Yellow when anything at all is lost: figures that depend on it are too low.")
-ANY = Limits(1, None, "Yellow from the first one on.")
+LOSSES = Limits(0.001, None, "Orange when anything at all is lost: figures that depend on it are too low.")
+ANY = Limits(1, None, "Orange from the first one on.")
 OVERFLOWS = Limits(
-    0.001, None, "Yellow from the first one on: a client that the kernel turned away waits a second or more."
+    0.001, None, "Orange from the first one on: a client that the kernel turned away waits a second or more."
 )
 RECONCILIATION = Limits(
     0.05,
     0.2,
-    "Yellow from 5%: shares by activity are off by up to as much. Red from 20%: sampling fails.",
+    "Orange from 5%: shares by activity are off by up to as much. Red from 20%: sampling fails.",
 )
 AGENT_CPU = Limits(
-    0.05, 0.2, "Yellow from 5% and red from 20% of one core: an agent that costs this much wants a look."
+    0.05, 0.2, "Orange from 5% and red from 20% of one core: an agent that costs this much wants a look."
 )
+CHANGE = Limits(
+    -0.02,
+    0.02,
+    "Green below -2%, red above 2%: less is better. Between them is what repeats of a load test differ by.",
+    middle="text",
+)
+GAIN = Limits(
+    0.02,
+    -0.02,
+    "Green above 2%, red below -2%: more is better.",
+    rising=False,
+    middle="text",
+)
+TIME_WAIT = Limits(
+    10_000,
+    20_000,
+    "Orange from 10,000 sockets of one service. Red from 20,000, where TlsprofTimeWaitPilesUp fires.",
+)
+DUTY = Limits(
+    0.5,
+    None,
+    "Orange below half of the time: steps and signatures are then known for that share of handshakes only.",
+    rising=False,
+)
+QUEUE = Limits(0.5, 0.8, "Orange from half full: bursts overflow it. Red from 80%.")

@@ -15,10 +15,15 @@ SCHEMA_VERSION = 41
 VARIABLES = ["datasource", "cluster", "job", "instance"]
 DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 MATCHERS = ('cluster=~"$cluster"', 'job=~"$job"', 'instance=~"$instance"')
-HOST_METRICS = re.compile(r"tlsprof_agent_|tlsprof_report_running|up$|scrape_")
+HOST_METRICS = re.compile(r"tlsprof_agent_|tlsprof_report_|up$|scrape_|ALERTS$")
 UNITS = {value for value in vars(units).values() if isinstance(value, str)}
+UNITS |= {"si:/s", "suffix: cores"}
+"""Custom ones: with the prefixes of the SI, or with a word behind (Grafana, "Custom units")."""
+DOCUMENTS = "https://github.com/tlsprof/tlsprof/blob/main/docs/"
 _LABEL_VALUES = re.compile(r"label_values\((.*), (\w+)\)")
-_SELECTOR = re.compile(r"([a-z_][a-z0-9_]*)\{([^{}]*)\}")
+_QUERY_RESULT = re.compile(r"query_result\((.*)\)")
+_STRING = re.compile(r'"[^"]*"')
+_SELECTOR = re.compile(r"([a-zA-Z_][a-z0-9A-Z_]*)\{([^{}]*)\}")
 
 
 def complaints(board: dict[str, Any]) -> list[str]:
@@ -64,8 +69,11 @@ def _names(board: dict[str, Any]) -> Iterator[str]:
         yield from unknown_names(annotation["expr"])
     for variable in board["templating"]["list"]:
         if variable["type"] == "query":
-            selector, label = _LABEL_VALUES.fullmatch(variable["query"]["query"]).groups()
-            yield from unknown_names(f"sum by ({label}) ({selector})")
+            asked = variable["query"]["query"]
+            if values := _LABEL_VALUES.fullmatch(asked):
+                yield from unknown_names(f"sum by ({values[2]}) ({values[1]})")
+            else:
+                yield from unknown_names(_QUERY_RESULT.fullmatch(asked)[1])
 
 
 def _grid(board: dict[str, Any]) -> Iterator[str]:
@@ -104,8 +112,11 @@ def _panel(panel: dict[str, Any], services: bool) -> Iterator[str]:
         yield "the description does not say what the panel shows"
     if defaults.get("unit") not in UNITS:
         yield f"unit {defaults.get('unit')!r}"
-    if len(defaults.get("noValue", "")) < SHORTEST_TEXT:
+    if len(text.partition("**No data:**")[2].strip()) < SHORTEST_TEXT:
         yield "no text for no data"
+    # A stat shows the sentence as a line of a few pixels.
+    if (panel["type"] == "stat") != (len(defaults.get("noValue", "")) < SHORTEST_TEXT):
+        yield "a dash is for stats, the sentence for the others"
     if panel["datasource"] != DATA_SOURCE:
         yield f"datasource {panel['datasource']}"
     if "thresholds" in defaults:
@@ -132,6 +143,8 @@ def _override(override: dict[str, Any]) -> Iterator[str]:
         if entry["id"] == "unit" and entry["value"] not in UNITS:
             yield f"unit {entry['value']!r} of {override['matcher']['options']}"
         for link in entry["value"] if entry["id"] == "links" else []:
+            if link["url"].startswith(DOCUMENTS):
+                continue
             if "${__url_time_range}" not in link["url"] or "${datasource:queryparam}" not in link["url"]:
                 yield f"link {link['title']} loses time or variables"
 
@@ -157,11 +170,12 @@ def _target(target: dict[str, Any], services: bool) -> Iterator[str]:
                 absent.append("service_name")
         if absent:
             yield f"{name} without {', '.join(absent)}"
-    bare = re.findall(r"\b(?:tlsprof_\w+|up)\b(?!\{)", expression)
+    bare = re.findall(r"\b(?:tlsprof_\w+|up)\b(?!\{)", _STRING.sub('""', expression))
     if bare:
         yield f"{bare} without matchers"
     for window in re.findall(r"\[([^\]]*)\]", expression):
         if window not in ("$__rate_interval", "$__range"):
             yield f"a window of {window}, whatever the zoom"
-    if "$__range" in expression and not target.get("instant"):
+    # At the end of the range it is computed once, not for each point.
+    if "$__range" in expression.replace("[$__range] @ end()", "") and not target.get("instant"):
         yield "the whole range at each point"

@@ -36,9 +36,10 @@ def unknown_names(expression: str) -> Iterator[str]:
             known[name] = labels_of(name)
         except KeyError:
             yield f"unknown metric {name}"
-    if _RECORDED.search(bare):
-        # A recorded series keeps any labels.
+    if _RECORDED.search(bare) or "ALERTS{" in bare:
+        # A recorded series, or Prometheus's own one of an alert, keeps any labels.
         every = {label for metric in METRICS.values() for label in metric["labels"]} | TARGET_LABELS
+        every |= {"alertname", "alertstate"}
     else:
         every = set().union(TARGET_LABELS, *known.values())
     for name, matchers in _SELECTOR.findall(bare):

@@ -80,7 +80,8 @@ def _replace(board: dict[str, Any], old: str, new: str) -> None:
 
 BREAKAGES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "unit": lambda board: _first(board)["fieldConfig"]["defaults"].update(unit="parrots"),
-    "no text for no data": lambda board: _first(board)["fieldConfig"]["defaults"].pop("noValue"),
+    "no text for no data": lambda board: _first(board).update(description="**Good:** **What to do:**"),
+    "a dash is for stats": lambda board: _first(board)["fieldConfig"]["defaults"].update(noValue="x" * 30),
     "**Good:**": lambda board: _first(board).update(description="Share of CPU."),
     "thresholds without a reason": (
         lambda board: _first(board).update(

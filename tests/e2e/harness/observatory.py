@@ -11,7 +11,7 @@ from typing import Any, Iterator, Sequence
 
 from .dashboards import RULES
 from .metrics import is_ready
-from .processes import Process
+from .processes import Process, run
 from .servers import on_free_port
 from .waiting import wait_until
 
@@ -21,6 +21,11 @@ rule_files: ["{rules}/*.rules.yml"]
 scrape_configs:
   - job_name: tlsprof
     static_configs: [{{ targets: ["{target}"], labels: {{ cluster: here }} }}]
+"""
+
+RULES_ALONE = """
+global: {{ evaluation_interval: 5s }}
+rule_files: ["{rules}/*.rules.yml"]
 """
 
 
@@ -86,9 +91,25 @@ def observatory(
     """Prometheus scraping `target` (host:port), with native histograms or with classic ones; `more`
     are options of its own."""
     folder.mkdir()
-    config = folder / "prometheus.yml"
-    config.write_text(CONFIG.format(target=target, rules=RULES))
     options = [*more, *(["--enable-feature=native-histograms"] if native else [])]
+    with _prometheus(folder, CONFIG.format(target=target, rules=RULES), options) as found:
+        yield found
+
+
+@contextmanager
+def archive(folder: Path, text: Path) -> Iterator[Observatory]:
+    """Prometheus with what is in a file of OpenMetrics text, and the rules of the tree; it scrapes nothing."""
+    folder.mkdir()
+    done = run(["promtool", "tsdb", "create-blocks-from", "openmetrics", text, folder / "tsdb"])
+    assert done.child.returncode == 0, done.describe()
+    with _prometheus(folder, RULES_ALONE.format(rules=RULES), []) as found:
+        yield found
+
+
+@contextmanager
+def _prometheus(folder: Path, configuration: str, options: Sequence[str]) -> Iterator[Observatory]:
+    config = folder / "prometheus.yml"
+    config.write_text(configuration)
 
     def start(port: int) -> Process:
         return Process(

@@ -1,0 +1,86 @@
+"""What wants attention: findings of the agents, and alerts that fire."""
+
+from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
+
+from .frame import Row
+from .queries import HOSTS, Source
+from .tables import Column, link_to, link_to_page, listing
+from .text import Text
+
+SEVERITIES = {1: ("high", "red"), 2: ("medium", "orange"), 3: ("low", "yellow"), 4: ("info", "blue")}
+WARNINGS = {1: ("critical", "red"), 2: ("warning", "orange"), 3: ("info", "blue")}
+
+RED_FROM_ONE = [
+    DynamicConfigValue(
+        "thresholds",
+        {"mode": "absolute", "steps": [{"value": None, "color": "green"}, {"value": 1, "color": "red"}]},
+    ),
+    DynamicConfigValue("color", {"mode": "thresholds"}),
+]
+
+
+def _ranked(name: str, source: Source, ranks: dict[int, tuple[str, str]], *by: str) -> str:
+    """A number for each severity, so that rows can be sorted by it."""
+    each = (
+        f"sum by ({', '.join(by)}) ({source.value(name, severity)}) * 0 + {rank}"
+        for rank, severity in ((rank, f'severity="{word}"') for rank, (word, _) in ranks.items())
+    )
+    return " or ".join(each)
+
+
+def row(services: Source) -> Row:
+    """Findings of the selected services, and alerts on them and their hosts."""
+    labels = ("service_name", "role", "finding")
+    hosts = f"count by ({', '.join(labels)}) ({services.value('tlsprof_finding')})"
+    to_service = link_to("Service dashboard", "tlsprof-service", service_name="Service")
+    firing = Source((*HOSTS, 'alertname=~"Tlsprof.*"', 'alertstate="firing"'))
+    return Row(
+        "What to do",
+        [
+            listing(
+                "Findings",
+                Text(
+                    "What tlsprof found in the last 5 to 10 minutes, the most severe first, with the number"
+                    " of hosts. A click on a finding opens its page.",
+                    "No row, or only rows of the severity info.",
+                    "docs/findings/README.md lists all: evidence, remedy, and what to expect of it. `tlsprof"
+                    " report` on the host predicts the saving.",
+                    "No finding. One needs 100 handshakes or connections in the last minutes.",
+                ),
+                {"service_name": "Service", "role": "Role", "finding": "Finding"},
+                Column(
+                    "Severity",
+                    _ranked("tlsprof_finding", services, SEVERITIES, *labels),
+                    words=SEVERITIES
+                ),
+                Column("Hosts", hosts),
+                links={"Finding": [link_to_page("Evidence and remedy", "findings")], "Service": [to_service]},
+                widths={"Role": 90},
+                sort="Severity",
+                descending=False,
+                first=["Severity"],
+                size=(14, 7),
+            ),
+            listing(
+                "Firing alerts",
+                Text(
+                    "Alerts of tlsprof that fire now on the selected hosts.",
+                    "No row.",
+                    "A click on an alert opens its runbook; docs/alerts/README.md lists all.",
+                    "No alert fires, or Prometheus has not loaded the rules of tlsprof.",
+                ),
+                {"alertname": "Alert", "service_name": "Service", "instance": "Host"},
+                Column(
+                    "Severity",
+                    _ranked("ALERTS", firing, WARNINGS, "alertname", "service_name", "instance"),
+                    words=WARNINGS
+                ),
+                links={"Alert": [link_to_page("Runbook", "alerts")]},
+                widths={"Alert": 230},
+                sort="Severity",
+                descending=False,
+                first=["Severity"],
+                size=(10, 7),
+            ),
+        ],
+    )

@@ -1,0 +1,234 @@
+"""A made-up fleet: what Prometheus would have scraped of many agents, as OpenMetrics text.
+
+Figures are plausible and steady, so that every panel has something to draw, and are the same in each
+run. What they say is checked elsewhere, with real agents; here it is about how pages look and how long
+they take."""
+
+import random
+from dataclasses import dataclass
+from typing import Any, Iterator, Mapping, Sequence, TextIO
+
+from harness.dashboards import METRICS
+
+JOB = "tlsprof"
+CPU_BUCKETS = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01)
+WALL_BUCKETS = (0.001, 0.005, 0.025, 0.1, 0.5)
+TURN_BUCKETS = (1, 2, 5, 10, 50, 100)
+
+Labels = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Host:
+    name: str
+    services: tuple["Service", ...]
+    up: bool = True
+
+
+@dataclass(frozen=True)
+class Service:
+    """A server: handshakes a second, how many of ten are resumed, CPU cores, seconds of CPU for a full one."""
+
+    name: str
+    rate: float
+    resumed: float = 0.4
+    cores: float = 0.3
+    full: float = 0.0015
+    group: str = "x25519"
+    signature: str = "rsa_2048"
+    client_rate: float = 0.0
+    finding: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True)
+class Series:
+    """One series: where it starts, and what it gains a second; a gauge gains nothing."""
+
+    name: str
+    labels: Labels
+    start: float
+    slope: float
+
+
+def _counter(name: str, labels: Labels, slope: float) -> Series:
+    return Series(name, labels, 0.0, slope)
+
+
+def _gauge(name: str, labels: Labels, value: float) -> Series:
+    return Series(name, labels, value, 0.0)
+
+
+def _histogram(
+    name: str, labels: Labels, rate: float, mean: float, bounds: Sequence[float]
+) -> Iterator[Series]:
+    """A classic histogram whose values spread around the mean."""
+    shares = [min(1.0, max(0.0, 0.5 + (bound - mean) / (1.5 * mean))) for bound in bounds]
+    for bound, share in zip((*bounds, "+Inf"), (*shares, 1.0)):
+        yield _counter(f"{name}_bucket", {**labels, "le": bound}, rate * share)
+    yield _counter(f"{name}_sum", labels, rate * mean)
+    yield _counter(f"{name}_count", labels, rate)
+
+
+def _cpu(service: Service, own: Labels) -> Iterator[Series]:
+    handshakes = min(0.9 * service.cores, service.rate * service.full)
+    shares = {
+        "handshake": handshakes / service.cores,
+        "encryption": 0.05,
+        "tcp_open": 0.02,
+        "tcp_close": 0.01,
+        "socket_io": 0.06,
+    }
+    shares["application"] = max(0.0, 1.0 - sum(shares.values()))
+    for mode, part in (("user", 0.7), ("system", 0.3)):
+        yield _counter("tlsprof_service_cpu_seconds_total", {**own, "mode": mode}, service.cores * part)
+        for activity, share in shares.items():
+            labels = {**own, "activity": activity, "mode": mode}
+            yield _counter("tlsprof_cpu_seconds_total", labels, service.cores * share * part)
+            yield _counter("tlsprof_cpu_samples_total", labels, 99 * service.cores * share * part)
+    softirq = {**own, "activity": "socket_io", "mode": "softirq"}
+    yield _counter("tlsprof_cpu_seconds_total", softirq, service.cores * 0.02)
+    yield _counter("tlsprof_cpu_samples_unclassified_total", own, service.cores)
+    yield _gauge("tlsprof_cpu_reconciliation_error_ratio", own, 0.01)
+    yield _gauge("tlsprof_cpu_sampled_ratio", own, 0.99)
+    for outcome, share in (("completed", 0.98), ("failed", 0.01), ("abandoned", 0.01)):
+        labels = {**own, "role": "server", "outcome": outcome}
+        yield _counter("tlsprof_handshake_outcome_cpu_seconds_total", labels, handshakes * share)
+
+
+def _handshakes(service: Service, own: Labels, role: str, rate: float) -> Iterator[Series]:
+    ours = {**own, "role": role}
+    kinds = (("none", service.signature, 1 - service.resumed), ("psk", "none", service.resumed))
+    for resumption, signature, share in kinds:
+        labels = {
+            **ours,
+            "version": "TLS1.3",
+            "cipher": "TLS_AES_256_GCM_SHA384",
+            "group": service.group,
+            "signature": signature,
+            "resumption": resumption,
+            "outcome": "completed",
+        }
+        yield _counter("tlsprof_handshakes_total", labels, rate * share)
+        kind = {**ours, "resumption": resumption}
+        cost = service.full * (1.0 if resumption == "none" else 0.3)
+        yield from _histogram("tlsprof_handshake_cpu_seconds", kind, rate * share, cost, CPU_BUCKETS)
+        yield from _histogram("tlsprof_handshake_duration_seconds", kind, rate * share, 0.02, WALL_BUCKETS)
+    failed = {**ours, "version": "unknown", "cipher": "unknown", "group": "unknown", "signature": "unknown"}
+    for outcome, share in (("failed", 0.01), ("abandoned", 0.005)):
+        labels = {**failed, "resumption": "unknown", "outcome": outcome}
+        yield _counter("tlsprof_handshakes_total", labels, rate * share)
+    for step, share in (("key_exchange", 0.2), ("signing", 0.4), ("key_derivation", 0.1), ("other", 0.3)):
+        labels = {**ours, "step": step}
+        yield _counter("tlsprof_handshake_step_cpu_seconds_total", labels, rate * service.full * share)
+    yield _counter("tlsprof_handshakes_by_source_total", {**ours, "source": "library"}, rate)
+    yield _counter("tlsprof_hellos_total", ours, rate)
+    for attempt, share in (("accepted", service.resumed), ("refused", 0.03), ("not_offered", 0.4)):
+        labels = {**ours, "means": "psk", "attempt": attempt}
+        yield _counter("tlsprof_resumption_attempts_total", labels, rate * share)
+    for source in ("library", "socket"):
+        labels = {**ours, "source": source}
+        yield _counter("tlsprof_agreement_cpu_seconds_total", labels, rate * service.full)
+    yield _counter("tlsprof_handshakes_offloaded_total", ours, 0.0)
+    alert = {**own, "direction": "received", "description": "unknown_ca"}
+    if role == "server":
+        yield _counter("tlsprof_alerts_total", alert, rate * 0.01)
+        for reason, share in (("between_calls", 0.01), ("run_queue", 0.0005)):
+            yield _counter("tlsprof_handshake_wait_seconds_total", {**own, "reason": reason}, rate * share)
+
+
+def _connections(service: Service, own: Labels) -> Iterator[Series]:
+    ours = {**own, "role": "server"}
+    rate = service.rate
+    yield _counter("tlsprof_connections_opened_total", ours, rate)
+    for who, share in (("local", 0.3), ("remote", 0.7)):
+        labels = {**ours, "closed_by": who}
+        yield _counter("tlsprof_connections_closed_total", labels, rate * share)
+        yield _counter("tlsprof_connections_reset_total", labels, rate * share * 0.02)
+    for direction, size in (("received", 900), ("sent", 14000)):
+        labels = {**ours, "direction": direction}
+        yield _counter("tlsprof_connection_bytes_total", labels, rate * size)
+    yield from _histogram("tlsprof_connection_turns", ours, rate, 4.0, TURN_BUCKETS)
+    yield from _histogram("tlsprof_connection_duration_seconds", ours, rate, 0.4, WALL_BUCKETS)
+    yield _counter("tlsprof_time_wait_created_total", ours, rate * 0.3)
+    yield _gauge("tlsprof_time_wait_sockets", ours, rate * 18)
+    yield _gauge("tlsprof_ephemeral_ports_used_ratio", own, 0.02)
+    yield _gauge("tlsprof_accept_queue_length", own, 0)
+    yield _gauge("tlsprof_accept_queue_limit", own, 511)
+    yield _counter("tlsprof_listen_overflows_total", own, 0.0)
+    yield from _histogram("tlsprof_accept_wait_seconds", own, rate, 0.0008, (0.0001, 0.001, 0.01))
+
+
+def _of_service(service: Service, host: Labels) -> Iterator[Series]:
+    own = {**host, "service_name": service.name}
+    yield from _cpu(service, own)
+    if service.rate:
+        yield from _handshakes(service, own, "server", service.rate)
+        yield from _connections(service, own)
+    if service.client_rate:
+        client = {**own, "role": "client"}
+        yield _counter("tlsprof_connections_opened_total", client, service.client_rate)
+        yield from _handshakes(service, own, "client", service.client_rate)
+    finding, severity = service.finding
+    if finding:
+        labels = {**own, "role": "server", "finding": finding, "severity": severity}
+        yield _gauge("tlsprof_finding", labels, 1)
+
+
+def _of_agent(host: Host, labels: Labels) -> Iterator[Series]:
+    cores = sum(service.cores for service in host.services)
+    yield _gauge("tlsprof_agent_build_info", {**labels, "version": "0.1.0"}, 1)
+    for capability, state in (("library_probes", "available"), ("accept_wait", "unavailable")):
+        for each in ("available", "degraded", "unavailable"):
+            states = {**labels, "capability": capability, "state": each}
+            yield _gauge("tlsprof_agent_capability", states, float(each == state))
+    yield _gauge("tlsprof_agent_services", labels, len(host.services))
+    yield _gauge("tlsprof_agent_profiled_images", labels, 3)
+    yield _gauge("tlsprof_agent_step_probes_duty_ratio", labels, 0.05)
+    yield _gauge("tlsprof_agent_resident_memory_bytes", labels, 30e6)
+    yield _gauge("tlsprof_cpu_sample_period_seconds", labels, 0.01)
+    yield _counter("tlsprof_agent_cpu_seconds_total", labels, 0.01)
+    yield _counter("tlsprof_agent_bpf_run_seconds_total", labels, 0.004)
+    yield _counter("tlsprof_agent_bpf_runs_total", labels, 9000)
+    yield _counter("tlsprof_agent_probe_hits_total", labels, 2000)
+    yield _counter("tlsprof_agent_target_cost_seconds_total", labels, cores * 0.008)
+    yield _counter("tlsprof_agent_events_lost_total", {**labels, "reason": "event_ring_full"}, 0.0)
+
+
+def series(host: Host) -> Iterator[Series]:
+    """All series of a host, with the labels that a scrape adds."""
+    labels = {"job": JOB, "instance": host.name}
+    yield _gauge("up", labels, float(host.up))
+    yield _gauge("scrape_duration_seconds", labels, 0.02)
+    if host.up:
+        yield from _of_agent(host, labels)
+        for service in host.services:
+            yield from _of_service(service, labels)
+        yield _gauge("scrape_samples_scraped", labels, 400)
+
+
+def _line(one: Series, at: int, value: float) -> str:
+    labels = ",".join(f'{name}="{value}"' for name, value in one.labels.items())
+    return f"{one.name}{{{labels}}} {value:.6f} {at}\n"
+
+
+def write(hosts: Sequence[Host], begin: int, end: int, interval: int, output: TextIO) -> int:
+    """Writes OpenMetrics text for `promtool tsdb create-blocks-from openmetrics`; returns how many series.
+    Times are in seconds since 1970."""
+    chance = random.Random(1)
+    every = sorted((one for host in hosts for one in series(host)), key=lambda one: one.name)
+    for one in every:
+        value = one.start + one.slope * 1000
+        for at in range(begin, end + 1, interval):
+            output.write(_line(one, at, value))
+            value += one.slope * interval * chance.uniform(0.9, 1.1)
+    output.write("# EOF\n")
+    return len(every)
+
+
+def unknown() -> list[str]:
+    """Names in this fleet that no agent has."""
+    host = Host("here", (Service("server", 1.0, client_rate=1.0, finding=("a", "b")),))
+    names = {one.name for one in series(host) if one.name.startswith("tlsprof_")}
+    suffixes = ("", "_bucket", "_sum", "_count")
+    known = {name + suffix for name in METRICS for suffix in suffixes}
+    return sorted(names - known)

@@ -1,0 +1,163 @@
+"""The dashboards in a real Grafana and a real browser, over a made-up fleet."""
+
+import json
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Iterator
+
+import pytest
+from conftest import BUSIEST
+from harness.dashboards import boards, panels
+from harness.paths import ROOT
+
+PICTURES = ROOT / "target" / "pictures"
+BOARDS = boards()
+TALL = 5200
+"""Pixels: Grafana draws only panels that are in view."""
+LOOKS = [("light", 1600), ("dark", 1600), ("light", 1000)]
+SECONDS = 1000.0
+WINDOW = {"from": "now-30m", "to": "now", "var-before": "15m"}
+
+EMPTY = {
+    "Firing alerts": "nothing is wrong for as long as alerts want",
+    "Last load test by host": "none was made",
+}
+"""Panels that show their text for no data, and why."""
+
+
+@dataclass
+class Visit:
+    """A dashboard in the browser, and what went wrong in it."""
+
+    page: Any
+    complaints: list[str] = field(default_factory=list)
+    queries: int = 0
+
+    def titles(self) -> list[str]:
+        return self.page.locator('[data-testid^="data-testid Panel header"]').evaluate_all(
+            "found => found.map(one => one.dataset.testid.replace('data-testid Panel header ', ''))"
+        )
+
+    def text(self, title: str) -> str:
+        """What a panel shows."""
+        return self.panel(title).inner_text()
+
+    def panel(self, title: str) -> Any:
+        return self.page.locator(f'[data-testid="data-testid Panel header {title}"]')
+
+    def values(self, variable: str) -> list[str]:
+        """What is chosen for a variable."""
+        return re.findall(rf"[?&]var-{variable}=([^&]*)", self.page.url)
+
+    def settled(self) -> None:
+        """Waits until nothing is being loaded."""
+        self.page.wait_for_load_state("networkidle", timeout=120 * SECONDS)
+        self.page.wait_for_function(
+            "() => !document.querySelector('[aria-label=\"Panel loading bar\"]')", timeout=60 * SECONDS
+        )
+
+    def open_rows(self) -> None:
+        """Opens the rows that are collapsed."""
+        closed = '[data-testid^="data-testid dashboard-row-title"][aria-expanded="false"], button[aria-label="Expand row"]'
+        while self.page.locator(closed).count():
+            self.page.locator(closed).first.click()
+        self.settled()
+
+
+@contextmanager
+def visit(browser: Any, url: str, theme: str = "light", width: int = 1600) -> Iterator[Visit]:
+    context = browser.new_context(viewport={"width": width, "height": TALL})
+    with context:
+        opened = Visit(context.new_page())
+
+        def said(message: Any) -> None:
+            if message.type == "error":
+                opened.complaints.append(message.text)
+
+        def answered(response: Any) -> None:
+            if response.status >= 400:
+                opened.complaints.append(f"{response.status} {response.url}")
+            if "/api/ds/query" in response.url:
+                opened.queries += len(json.loads(response.request.post_data)["queries"])
+
+        opened.page.on("console", said)
+        opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+        opened.page.on("response", answered)
+        opened.page.goto(f"{url}&theme={theme}")
+        opened.settled()
+        yield opened
+
+
+def sentence(uid: str, title: str) -> str:
+    """What a panel shows if it has no data."""
+    found = next(panel for panel in panels(BOARDS[uid]) if panel["title"] == title)
+    return found["fieldConfig"]["defaults"]["noValue"]
+
+
+def without_data(uid: str, opened: Visit) -> set[str]:
+    """Panels of the page that have no data."""
+    empty = set()
+    for title in opened.titles():
+        shown = opened.text(title).replace(title, "", 1)
+        nothing = sentence(uid, title)
+        if nothing in shown.split("\n") or (len(nothing) > 1 and nothing in shown) or "No data" in shown:
+            empty.add(title)
+    return empty
+
+
+@pytest.mark.parametrize("theme, width", LOOKS, ids=[f"{theme}-{width}" for theme, width in LOOKS])
+@pytest.mark.parametrize("uid", BOARDS)
+def test_every_panel_shows_data(uid, theme, width, dashboards, browser):
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with visit(browser, dashboards.board(uid, **WINDOW), theme, width) as opened:
+        opened.open_rows()
+        opened.page.screenshot(path=PICTURES / f"{uid}-{theme}-{width}.png")
+        assert opened.complaints == []
+        assert sorted(opened.titles()) == sorted(panel["title"] for panel in panels(BOARDS[uid]))
+        assert without_data(uid, opened) <= set(EMPTY)
+        assert cut_off(opened) == []
+
+
+def cut_off(opened: Visit) -> list[str]:
+    """Titles of panels and heads of columns that do not fit."""
+    return opened.page.evaluate(
+        """() => [...document.querySelectorAll('h2, [role="columnheader"] button, [role="columnheader"] div')]
+            .filter(one => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflow !== 'visible')
+            .map(one => one.innerText)"""
+    )
+
+
+def test_service_opens_on_the_busiest_and_takes_all(dashboards, browser):
+    with visit(browser, dashboards.board("tlsprof-service", **WINDOW)) as opened:
+        assert opened.values("service_name") == [BUSIEST]
+    everything = {**WINDOW, "var-service_name": "$__all"}
+    with visit(browser, dashboards.board("tlsprof-service", **everything)) as opened:
+        assert without_data("tlsprof-service", opened) <= set(EMPTY)
+
+
+@pytest.mark.parametrize("uid", BOARDS)
+def test_the_menu_leads_to_dashboards_with_data(uid, dashboards, browser):
+    with visit(browser, dashboards.board(uid, **WINDOW)) as opened:
+        opened.page.get_by_role("button", name="tlsprof", exact=True).click()
+        entry = opened.page.locator('[data-testid="data-testid Dashboard link"]')
+        entry.first.wait_for()
+        entries = entry.evaluate_all("found => found.map(one => one.href)")
+        assert len(entries) == len(BOARDS) - 1, "the others"
+        for address in entries:
+            other = address.split("/d/")[1].split("/")[0].split("?")[0]
+            with visit(browser, address) as there:
+                assert there.complaints == []
+                assert without_data(other, there) <= set(EMPTY), address
+
+
+def test_cells_lead_to_the_service_and_to_pages_that_are_there(dashboards, browser):
+    with visit(browser, dashboards.board("tlsprof-overview", **WINDOW)) as opened:
+        links = opened.panel("Findings").locator("a").evaluate_all("found => found.map(one => one.href)")
+        pages = [link.split("/docs/")[1] for link in links if "/docs/" in link]
+        assert pages and all((ROOT / "docs" / page).exists() for page in pages), pages
+        opened.panel("Services with TLS").get_by_role("link", name=BUSIEST).first.click()
+        opened.page.wait_for_url("**/d/tlsprof-service**")
+        opened.settled()
+        assert opened.values("service_name") == [BUSIEST]
+        assert without_data("tlsprof-service", opened) <= set(EMPTY)
