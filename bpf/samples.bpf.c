@@ -39,7 +39,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);
-} clock_strikes SEC(".maps");
+} sample_ticks SEC(".maps");
 
 static __always_inline bool count_again(const struct tlsprof_sample_key *key)
 {
@@ -148,13 +148,13 @@ static __always_inline void handle_strike(struct interrupted *at)
 	__u32 zero = 0;
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct timed *timed = timed_here();
-	__u64 *strikes = bpf_map_lookup_elem(&clock_strikes, &zero);
+	__u64 *ticks = bpf_map_lookup_elem(&sample_ticks, &zero);
 	struct tlsprof_sample *sample = bpf_map_lookup_elem(&new_samples, &zero);
 	struct tlsprof_sample_key key = { .pid = pid_tgid >> 32 };
 
-	if (!timed || !strikes || !sample)
+	if (!timed || !ticks || !sample)
 		return;
-	(*strikes)++;
+	(*ticks)++;
 	key.state = handshake_state((__u32)pid_tgid, timed->call,
 				    timed->at_work.in_tail ? 0 : timed->phase);
 	if (!bpf_map_lookup_elem(&processes_with_phases, &key.pid))

@@ -75,7 +75,7 @@ pub enum StepProbes {
     Auto,
     /// All, always. Key derivation alone is 20 calls a handshake.
     Always,
-    /// Never: reports tell the cost of handshakes, not of their steps.
+    /// Never: reports have the cost of handshakes, not of their steps.
     Off,
 }
 
@@ -174,7 +174,7 @@ impl Default for Limits {
     }
 }
 
-/// `[findings]`: when a report tells what is wrong.
+/// `[findings]`: when a report has findings.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Findings {

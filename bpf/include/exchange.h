@@ -262,7 +262,7 @@ static inline void exchange_skip(struct exchange *exchange, __u32 length)
  * The server's first word after the client's flight: an alert, if the client sent
  * more than its Finished, is taken for a refusal of its certificate. It may be the
  * end of a connection that nobody used. Whether so many bytes are one, if they are
- * one record: that is dearer to find out.
+ * one record: that is more expensive to find out.
  */
 static inline bool exchange_may_refuse(const struct exchange *exchange, int length)
 {

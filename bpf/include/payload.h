@@ -34,9 +34,9 @@ struct payload {
 struct socket_call {
 	struct sock *sock;
 	struct pt_regs *registers; /* the system call's; NULL: those of the current task */
-	__u64 time;                /* 0 until it is needed: the clock is dear, see call_time() */
-	int length;                /* bytes that moved; 0 or less: none did */
-	__u8 direction;            /* enum tlsprof_direction */
+	__u64 time;     /* 0 until it is needed: the clock is expensive, see call_time() */
+	int length;     /* bytes that moved; 0 or less: none did */
+	__u8 direction; /* enum tlsprof_direction */
 	bool tcp;
 };
 

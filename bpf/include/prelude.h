@@ -223,7 +223,7 @@ static inline __u8 prelude_postgresql_byte(struct prelude *prelude, __u8 byte)
 }
 
 /* SSLRequest: a packet of 32 bytes, number 1, with the flag CLIENT_SSL. A login is longer,
- * or has not that flag. */
+ * or lacks that flag. */
 static inline __u8 prelude_mysql_byte(struct prelude *prelude, __u8 byte)
 {
 	prelude->word = prelude->word << 8 | byte;

@@ -28,7 +28,7 @@ struct {
 	__uint(max_entries, 1); /* the agent sets it, as that of `samples` */
 	__type(key, struct tlsprof_sample_key);
 	__type(value, __u64);
-} samples_in_lead SEC(".maps");
+} backdated_samples SEC(".maps");
 
 #define PROCESSES_WITH_PHASES 4096
 
@@ -64,11 +64,11 @@ static __always_inline void claim_sample(__u64 began)
 	last->time = 0;
 	if (key.state & TLSPROF_SAMPLE_IN_PHASE)
 		return;
-	if (!bpf_map_lookup_elem(&samples_in_lead, &key) &&
-	    !bpf_map_update_elem(&samples_in_lead, &key, &one, BPF_NOEXIST))
+	if (!bpf_map_lookup_elem(&backdated_samples, &key) &&
+	    !bpf_map_update_elem(&backdated_samples, &key, &one, BPF_NOEXIST))
 		return;
 	/* Another CPU may have been faster. */
-	count = bpf_map_lookup_elem(&samples_in_lead, &key);
+	count = bpf_map_lookup_elem(&backdated_samples, &key);
 	if (count)
 		__sync_fetch_and_add(count, 1);
 	else

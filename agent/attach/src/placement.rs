@@ -2,7 +2,7 @@
 //!
 //! The kernel replaces the probed instruction by a breakpoint. Afterwards it
 //! either emulates the instruction, or runs a copy of it in single-step mode: a
-//! second trap, many times dearer where traps are. Functions often begin with
+//! second trap, many times more expensive where traps are. Functions often begin with
 //! an instruction that cannot be emulated (`endbr64`, `sub`, `test`, `cmp`), with
 //! one that can just behind it.
 

@@ -6,7 +6,7 @@
 //! each is the value of a member of `SSL_METHOD` (`ssl_accept`, `ssl_connect`),
 //! and exported functions return three tables of that type: for both roles,
 //! for servers, and for clients, where the member of the other role is
-//! `ssl_undefined_function`. Comparing the tables tells which members they are,
+//! `ssl_undefined_function`. Comparing the tables shows which members they are,
 //! without knowing the layout.
 
 mod aarch64;

@@ -50,7 +50,7 @@ pub enum Resumption {
     Ticket,
     /// TLS 1.3 pre-shared key (RFC 8446, 2.2).
     Psk,
-    /// TLS 1.2 abbreviated handshake; the source cannot tell a session id from
+    /// TLS 1.2 abbreviated handshake; the source cannot distinguish a session id from
     /// a ticket.
     Abbreviated,
     /// The source could not see it.

@@ -129,7 +129,7 @@ fn explain(held: CapabilitySet) -> Option<String> {
         _ => "services of other users cannot be profiled".to_owned(),
     };
     Some(format!(
-        "tlsprof has not {}: {what}. Run it as root (sudo), or give it that",
+        "tlsprof lacks {}: {what}. Run it as root (sudo), or give it that",
         names.join(", ")
     ))
 }

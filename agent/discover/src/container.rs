@@ -67,7 +67,7 @@ impl Containers {
         }
     }
 
-    /// The name of the container with this id, 64 hexadecimal digits; None if nothing here tells.
+    /// The name of the container with this id, 64 hexadecimal digits; None if no runtime knows it.
     pub fn name(&self, id: &str) -> Option<Name> {
         if !is_id(id) {
             return None;

@@ -2,7 +2,7 @@
 //!
 //! Steal is what the hypervisor gave to others while this host wanted to run. The clocks of
 //! handshakes run on meanwhile, as the guest does not see it happen. The kernel learns it
-//! afterwards from the hypervisor, where that tells, and keeps it out of what its ticks
+//! afterwards from the hypervisor, where that reports it, and keeps it out of what its ticks
 //! count (`steal_account_process_time`, kernel/sched/cputime.c).
 
 use std::fs;
@@ -19,7 +19,7 @@ pub struct HostTime {
 }
 
 impl HostTime {
-    /// What /proc/stat tells just now; None if it cannot be read.
+    /// What /proc/stat shows now; None if it cannot be read.
     pub fn read() -> Option<Self> {
         Self::parse(&fs::read_to_string(STAT).ok()?)
     }
@@ -44,7 +44,7 @@ impl HostTime {
     }
 
     /// Which part of the CPU time that this host asked for since `before` it did not get:
-    /// 0 to 1; 0 where nothing was asked for, or the hypervisor does not tell.
+    /// 0 to 1; 0 where nothing was asked for, or the hypervisor does not report it.
     #[allow(clippy::cast_precision_loss, reason = "a ratio")]
     pub fn stolen_since(self, before: Self) -> f64 {
         let stolen = self.stolen.saturating_sub(before.stolen);
@@ -62,28 +62,28 @@ mod tests {
 
     use super::*;
 
-    fn told(cpu: &str) -> HostTime {
+    fn stat(cpu: &str) -> HostTime {
         HostTime::parse(&format!("cpu  {cpu}\nctxt 1\n")).unwrap()
     }
 
     #[test]
     fn idle_time_was_not_asked_for() {
         //                user nice system idle iowait irq softirq steal guest guest_nice
-        let before = told("100 10 50 9000 30 1 4 5 0 0");
-        let after = told("160 20 70 99000 90 2 13 105 0 0");
+        let before = stat("100 10 50 9000 30 1 4 5 0 0");
+        let after = stat("160 20 70 99000 90 2 13 105 0 0");
         assert!((after.stolen_since(before) - 0.5).abs() < 1e-9);
     }
 
     #[test]
     fn nothing_wanted_is_nothing_stolen() {
-        let same = told("100 10 50 9000 30 1 4 5 0 0");
+        let same = stat("100 10 50 9000 30 1 4 5 0 0");
         assert_eq!(same.stolen_since(same), 0.0);
-        assert_eq!(told("1 0 0 0 0 0 0 0 0 0").stolen_since(same), 0.0);
+        assert_eq!(stat("1 0 0 0 0 0 0 0 0 0").stolen_since(same), 0.0);
     }
 
     #[test]
     fn kernels_that_do_not_know_of_it_have_none() {
-        assert_eq!(told("100 10 50 9000 30 1 4").stolen, 0);
+        assert_eq!(stat("100 10 50 9000 30 1 4").stolen, 0);
     }
 
     #[test]

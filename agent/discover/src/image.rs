@@ -49,7 +49,7 @@ impl Mapping {
     /// anonymous memory, System V shared memory, anonymous huge pages.
     ///
     /// A memfd is an image: some runtimes and loaders run their real programs
-    /// from one. JIT code in a memfd is one too, and is told by not being ELF.
+    /// from one. JIT code in a memfd is one too, and is recognised by not being ELF.
     pub fn is_image(&self) -> bool {
         let path = self.path.as_os_str().as_bytes();
         let system_v = self.deleted && path.len() == 13 && path.starts_with(b"/SYSV");

@@ -3,7 +3,7 @@
 //!
 //! With CONFIG_IRQ_TIME_ACCOUNTING it measures that time and keeps it out of utime,
 //! stime and the scheduler's runtime (`irqtime_account_irq`, kernel/sched/cputime.c).
-//! The option alone does not tell: a clock that is not stable, or the parameter
+//! The option alone does not decide: a clock that is not stable, or the parameter
 //! `tsc=noirqtime`, switches it off. But what it measured is in the column `irq` of
 //! /proc/stat; without it that column stays zero, since the tick that fills the
 //! others never hits another interrupt.
@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    fn told(stat: &str, option: Option<bool>) -> InterruptTime {
+    fn found(stat: &str, option: Option<bool>) -> InterruptTime {
         decide(HostTime::parse(stat), option)
     }
 
@@ -54,7 +54,7 @@ mod tests {
     fn measured_interrupts_are_apart_whatever_the_configuration_says() {
         let stat = "cpu  3187 0 9021 128 0 1 12 0 0 0\ncpu0 3187 0 9021 128 0 1 12 0 0 0\n";
         for option in [None, Some(false), Some(true)] {
-            assert_eq!(told(stat, option), InterruptTime::Apart);
+            assert_eq!(found(stat, option), InterruptTime::Apart);
         }
     }
 
@@ -63,23 +63,23 @@ mod tests {
         // The machine that this was developed on, after three hours: 6.18, option off.
         let stat = "cpu  888729 421864 231841 981333 8144 0 22142 1877 0 0\n";
         for option in [None, Some(false), Some(true)] {
-            assert_eq!(told(stat, option), InterruptTime::InThread);
+            assert_eq!(found(stat, option), InterruptTime::InThread);
         }
     }
 
     #[test]
     fn soon_after_the_start_only_a_missing_option_tells() {
         let stat = "cpu  196 0 418 99000000 0 0 0 0 0 0\n";
-        assert_eq!(told(stat, Some(false)), InterruptTime::InThread);
-        assert_eq!(told(stat, Some(true)), InterruptTime::Unknown);
-        assert_eq!(told(stat, None), InterruptTime::Unknown);
+        assert_eq!(found(stat, Some(false)), InterruptTime::InThread);
+        assert_eq!(found(stat, Some(true)), InterruptTime::Unknown);
+        assert_eq!(found(stat, None), InterruptTime::Unknown);
     }
 
     #[test]
     fn other_text_tells_nothing() {
         let huge = format!("cpu {0} {0} {0} 0 0 x 0", u64::MAX);
         for stat in ["", "cpu", "cpu  1 2", "cpu0 1 2 3 4 5 6 7", "cpu a", &huge] {
-            assert_eq!(told(stat, None), InterruptTime::Unknown, "{stat:?}");
+            assert_eq!(found(stat, None), InterruptTime::Unknown, "{stat:?}");
         }
     }
 

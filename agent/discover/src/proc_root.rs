@@ -84,13 +84,13 @@ impl ProcRoot {
         self.path(pid, "root")
     }
 
-    /// The network namespace of this process; None where /proc does not tell.
+    /// The network namespace of this process; None where /proc does not show it.
     pub fn own_network_namespace(&self) -> Option<PathBuf> {
         fs::read_link(self.path.join("self/ns/net")).ok()
     }
 }
 
-/// The content of a file in /proc, of which the kernel does not tell the length: as a whole
+/// The content of a file in /proc, whose length the kernel does not report: as a whole
 /// in one call mostly. [`fs::read`] begins with 32 bytes.
 fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::with_capacity(1024);

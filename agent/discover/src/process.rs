@@ -131,13 +131,13 @@ pub struct Process {
     pub pid: Pid,
     /// Its parent's id, at the time of reading.
     pub parent: Pid,
-    /// Clock ticks from boot to its start: tells reused ids apart.
+    /// Clock ticks from boot to its start: distinguishes processes that reuse a pid.
     pub start_time: u64,
     /// Its name (comm).
     pub name: String,
     /// Its executable as it sees it itself, in its own mount namespace (of a
     /// process that has called chroot, as the agent sees it); empty where the
-    /// kernel does not tell.
+    /// kernel does not show it.
     pub executable: PathBuf,
     /// Where it is in the tree of control groups.
     pub cgroup: Cgroup,

@@ -46,7 +46,7 @@ struct Entry {
     cpu: ProcessCpu,
     selected: bool,
     alive: bool,
-    /// Tells users of one pid apart in the queue of the dead.
+    /// Distinguishes users of one pid in the queue of the dead.
     life: u64,
 }
 

@@ -52,7 +52,7 @@ pub struct Handshake {
     pub flights: Option<[Duration; 2]>,
     /// [`Source::Socket`]: CPU time, not in `cpu`, after the peer's last
     /// handshake bytes where application data came with them: finishing the
-    /// handshake and answering the request cannot be told apart.
+    /// handshake and answering the request cannot be separated.
     pub finish_and_answer: Duration,
     /// [`Source::Socket`]: another thread answered than the one that had read, and it is
     /// not proved that these two did all the work: `cpu` may lack some of it.
@@ -72,7 +72,7 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// Unlearns what only the steps tell: they could not be seen.
+    /// Removes what only the steps show: they could not be seen.
     pub fn forget_steps(&mut self) {
         self.steps = None;
         self.resumption = Resumption::Unknown;

@@ -1,4 +1,4 @@
-//! What aya does not tell of the kernel's type information (BTF,
+//! What aya does not offer of the kernel's type information (BTF,
 //! Documentation/bpf/btf.rst): how many parameters a function has, and whether bytes are
 //! such information at all. Pure.
 
@@ -44,7 +44,7 @@ pub enum Unfit {
     NoKernel,
     /// It has functions that the running kernel lacks.
     #[error(
-        "is of another kernel: the running one has not {unknown} of its {all} functions, such as \
+        "is of another kernel: the running one lacks {unknown} of its {all} functions, such as \
          {example}"
     )]
     AnotherKernel {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn each_truncation_is_told_as_one() {
+    fn each_truncation_is_reported_as_one() {
         let whole = kernel();
         for end in 2..whole.len() {
             let cut = whole.get(..end).unwrap_or_default();

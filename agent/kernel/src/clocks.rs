@@ -16,13 +16,13 @@ use super::object::{program, take_map};
 
 const PROGRAM: &str = "cpu_sample";
 
-/// A clock that has not struck for so many periods, and a second, stands still.
+/// A clock without a tick for so many periods, and a second, stands still.
 const PATIENCE_PERIODS: u32 = 3;
 
 /// The clocks of all CPUs that are on line. Dropped, they stop.
 pub(super) struct Clocks {
     period: Duration,
-    strikes: PerCpuArray<MapData, u64>,
+    ticks: PerCpuArray<MapData, u64>,
     by_cpu: BTreeMap<u32, Clock>,
 }
 
@@ -34,18 +34,15 @@ struct Clock {
 /// Whether a clock goes.
 #[derive(Clone, Copy, Debug)]
 struct Progress {
-    strikes: u64,
+    ticks: u64,
     since: Instant,
 }
 
 impl Progress {
-    /// Takes note of the number of strikes; false if it has been the same for too long.
-    fn goes(&mut self, strikes: u64, now: Instant, patience: Duration) -> bool {
-        if strikes != self.strikes {
-            *self = Self {
-                strikes,
-                since: now,
-            };
+    /// Notes the number of ticks; false if it has been the same for too long.
+    fn goes(&mut self, ticks: u64, now: Instant, patience: Duration) -> bool {
+        if ticks != self.ticks {
+            *self = Self { ticks, since: now };
         }
         now.duration_since(self.since) < patience
     }
@@ -61,10 +58,10 @@ impl Clocks {
         program::<PerfEvent>(bpf, PROGRAM)?
             .load()
             .map_err(refused(PROGRAM))?;
-        let strikes = take_map(bpf, "clock_strikes")?;
+        let ticks = take_map(bpf, "sample_ticks")?;
         let mut clocks = Self {
             period,
-            strikes: PerCpuArray::try_from(strikes).map_err(maps)?,
+            ticks: PerCpuArray::try_from(ticks).map_err(maps)?,
             by_cpu: BTreeMap::new(),
         };
         match clocks.follow_cpus(bpf) {
@@ -82,21 +79,21 @@ impl Clocks {
     pub(super) fn follow_cpus(&mut self, bpf: &mut Ebpf) -> Result<(), LoadError> {
         let cpus = online_cpus().map_err(|(_, error)| LoadError::Maps(error.into()))?;
         self.by_cpu.retain(|cpu, _| cpus.contains(cpu));
-        let strikes = self.strikes.get(&0, 0).ok();
+        let ticks = self.ticks.get(&0, 0).ok();
         let patience = Duration::from_secs(1) + self.period * PATIENCE_PERIODS;
         let now = Instant::now();
         let mut result = Ok(());
         for cpu in cpus {
-            let strikes = strikes.as_ref().and_then(|all| all.get(cpu as usize));
-            let strikes = strikes.copied().unwrap_or_default();
+            let ticks = ticks.as_ref().and_then(|all| all.get(cpu as usize));
+            let ticks = ticks.copied().unwrap_or_default();
             if let Some(clock) = self.by_cpu.get_mut(&cpu)
-                && clock.progress.goes(strikes, now, patience)
+                && clock.progress.goes(ticks, now, patience)
             {
                 continue;
             }
             self.by_cpu.remove(&cpu);
             let since = now;
-            let progress = Progress { strikes, since };
+            let progress = Progress { ticks, since };
             match attach(bpf, cpu, self.period) {
                 Ok(_link) => drop(self.by_cpu.insert(cpu, Clock { _link, progress })),
                 Err(error) => result = Err(error),
@@ -131,7 +128,7 @@ mod tests {
         let began = Instant::now();
         let second = Duration::from_secs(1);
         let mut progress = Progress {
-            strikes: 7,
+            ticks: 7,
             since: began,
         };
         assert!(progress.goes(7, began + second / 2, second));

@@ -1,5 +1,5 @@
-//! What profiling costs the targets: traps, calibrated on this machine, and time
-//! in the BPF programs, sampled in short windows.
+//! The overhead in the targets: traps, calibrated on this machine, and time in the BPF
+//! programs, sampled in short windows.
 #![allow(
     unsafe_code,
     reason = "calls an assembly function to time a probe on it"
@@ -219,7 +219,7 @@ pub fn probe_seconds(hits: &Hits, trap: TrapCost, runs: Runs) -> f64 {
 }
 
 /// Estimated CPU seconds that the whole host spent on hooks: the time in their programs, and
-/// what leads to each run, by what a socket call costs more with a hook on it. The least
+/// the way to each run, estimated by the overhead of a hook on a socket call. The least
 /// program run is in both; the estimate is that much too high rather than too low.
 pub fn hook_seconds(call_cost: Duration, runs: Runs) -> f64 {
     runs.seconds + runs.count * call_cost.as_secs_f64()

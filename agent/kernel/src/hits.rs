@@ -6,7 +6,7 @@ use tlsprof_common::contract::{
     TLSPROF_HIT_SWITCH,
 };
 
-/// What ran.
+/// A program that ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hit {
     /// A uprobe at a function's entry.
@@ -34,12 +34,12 @@ impl Hits {
         Self(counts)
     }
 
-    /// How often that one ran.
+    /// How often it ran.
     pub fn of(&self, hit: Hit) -> u64 {
         self.0.get(hit as usize).copied().unwrap_or_default()
     }
 
-    /// Those that are traps in a target.
+    /// Hits that are traps in a target.
     pub fn probes(&self) -> u64 {
         self.of(Hit::Entry) + self.of(Hit::Return)
     }

@@ -1,5 +1,5 @@
-//! What a hook on socket calls costs where its program has least to do, calibrated on this
-//! machine. The kernel's statistics of a program leave out how it comes to run.
+//! The overhead of a hook on a socket call that moves no data, calibrated on this machine. The
+//! kernel's statistics of a program do not include the way to it.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;

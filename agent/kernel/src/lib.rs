@@ -1,5 +1,4 @@
-//! The kernel side: the only module that uses aya and its system calls. With
-//! `calibrate/libcrypto.rs` the only one that uses `unsafe`.
+//! The kernel side: the only crate that uses aya and its system calls.
 
 mod batch;
 mod btf;

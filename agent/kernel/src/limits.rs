@@ -1,4 +1,4 @@
-//! Limits of this process that profiling needs raised.
+//! Resource limits that profiling needs.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

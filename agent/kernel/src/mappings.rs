@@ -109,7 +109,7 @@ impl Watch {
     ///
     /// # Errors
     ///
-    /// When the kernel tells no CPUs, or refuses one. It is tried again next time.
+    /// When the kernel lists no CPUs, or refuses one. It is tried again next time.
     pub fn follow_cpus(&mut self) -> io::Result<bool> {
         let cpus = online_cpus().map_err(|(_, error)| error)?;
         self.by_cpu

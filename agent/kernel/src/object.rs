@@ -79,7 +79,7 @@ pub(super) fn open(
         .map_max_entries("handshakes", tables.handshakes)
         .map_max_entries("exchanges", tables.handshakes)
         .map_max_entries("samples", tables.samples)
-        .map_max_entries("samples_in_lead", tables.samples)
+        .map_max_entries("backdated_samples", tables.samples)
         .override_global("remote_key", &key, true);
     if storage == Storage::Addresses {
         loader
@@ -99,7 +99,7 @@ pub(super) fn open(
     })
 }
 
-/// Tells remote endpoints apart; drawn from the key that the standard library draws
+/// Distinguishes remote endpoints; drawn from the key that the standard library draws
 /// for its hash maps.
 fn random_key() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};

@@ -62,7 +62,7 @@ const EMPTY: Sample = Pod(tlsprof_sample {
 /// The samples of all CPUs.
 pub struct Samples {
     table: Table<Key, Sample>,
-    in_lead: Table<Key, u64>,
+    backdated: Table<Key, u64>,
     clocks: Clocks,
 }
 
@@ -79,7 +79,7 @@ impl Samples {
         let room = sampling.room();
         Ok(Self {
             table: Table::new(take_map(bpf, "samples")?, room, EMPTY),
-            in_lead: Table::new(take_map(bpf, "samples_in_lead")?, room, 0),
+            backdated: Table::new(take_map(bpf, "backdated_samples")?, room, 0),
             clocks: Clocks::start(bpf, sampling.period())?,
         })
     }
@@ -93,14 +93,14 @@ impl Samples {
         self.clocks.follow_cpus(bpf)
     }
 
-    /// Takes all samples that are there, those apart that turned out to be in a phase.
+    /// Takes all samples. Those that turned out to be in a phase are counted apart.
     pub(super) fn drain(&mut self, mut take: impl FnMut(&tlsprof_sample_key, &tlsprof_sample)) {
-        let mut in_lead = collections::HashMap::new();
-        self.in_lead.drain(|Pod(key), count| {
-            in_lead.insert((key.place, key.pid, key.state), *count);
+        let mut backdated = collections::HashMap::new();
+        self.backdated.drain(|Pod(key), count| {
+            backdated.insert((key.place, key.pid, key.state), *count);
         });
         self.table.drain(|Pod(mut key), Pod(sample)| {
-            let moved = in_lead.get(&(key.place, key.pid, key.state));
+            let moved = backdated.get(&(key.place, key.pid, key.state));
             let moved = moved.copied().unwrap_or_default().min(sample.count);
             let part = |count| tlsprof_sample { count, ..*sample };
             if moved < sample.count {

@@ -20,16 +20,16 @@ impl Loaded {
         let programs = self.bpf.programs();
         let each = programs.filter_map(|(name, program)| Some((name, misses(program.fd().ok()?)?)));
         let each: Vec<(&str, u64)> = each.collect();
-        // After that, so that none is told which is made up for.
+        // Read after the misses, so that no miss is reported that a stand-in has handled.
         let stood_in = self.hits().of(Hit::StoodIn);
-        let skipped = told(&each, stood_in);
+        let skipped = lost(&each, stood_in);
         let before = self.skipped.fetch_max(skipped, Ordering::Relaxed);
         skipped.max(before)
     }
 }
 
-/// Out of what the kernel left out of each program, by name.
-fn told(each: &[(&str, u64)], stood_in: u64) -> u64 {
+/// Runs that nothing made up for, from what the kernel left out of each program.
+fn lost(each: &[(&str, u64)], stood_in: u64) -> u64 {
     let counts = each.iter().map(|(name, count)| match *name {
         STATE => count.saturating_sub(stood_in),
         // It does nothing where the one before it ran.
@@ -67,13 +67,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_up_for_is_not_told() {
+    fn a_run_that_another_program_made_up_for_is_not_lost() {
         let each = [("tcp_state", 9), ("tcp_state_left_out", 100)];
-        assert_eq!(told(&each, 9), 0);
-        assert_eq!(told(&each, 7), 2);
+        assert_eq!(lost(&each, 9), 0);
+        assert_eq!(lost(&each, 7), 2);
         // What stood in was read later.
-        assert_eq!(told(&each, 10), 0);
+        assert_eq!(lost(&each, 10), 0);
         let each = [("tcp_state", 9), ("socket_received", 1)];
-        assert_eq!(told(&each, 9), 1);
+        assert_eq!(lost(&each, 9), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! TCP sockets as the kernel tells of them on request: sock_diag(7).
+//! TCP sockets as the kernel lists them on request: sock_diag(7).
 //!
 //! A request is answered at once. What is listed are the sockets of one network
 //! namespace: that of the thread which opened the channel.

@@ -1,12 +1,12 @@
-//! Handshakes on sockets whose connections have been silent for long. The program that
-//! would end one may never have run: from 7.1 on the kernel leaves a tracepoint's out
-//! while another thread is preempted inside it. Nothing else would take it away.
+//! Removes handshakes of connections that have been silent for long. The program that ends a
+//! handshake may never have run: from 7.1 on the kernel skips a tracepoint's program while
+//! another thread is preempted inside it.
 
 use super::loaded::{Loaded, MAX_KEYS};
 use super::plain::Pod;
 
-/// Given up at once: the kernel side keeps twice as many marks (`GIVEN_UP`), of which the
-/// oldest give way.
+/// Given up at once: the kernel side keeps twice as many marks (`GIVEN_UP`) and drops the
+/// oldest.
 const AT_ONCE: usize = 2048;
 
 impl Loaded {

@@ -64,8 +64,8 @@ pub(super) struct KernelTypes {
     btf: Btf,
 }
 
-/// Where the types are to be had; `file` holds them if the kernel shows none, and is not
-/// looked at otherwise: nothing is as true as what the kernel says of itself.
+/// Where the types come from. `file` is used only if the kernel shows none: the kernel's own
+/// description is always right.
 ///
 /// # Errors
 ///
@@ -110,8 +110,8 @@ impl KernelTypes {
         Ok(Self { bytes, btf })
     }
 
-    /// Whether the kernel whose functions are listed is the one that is described. That of
-    /// another series is told; that of a neighbouring build, with the same functions, is not.
+    /// Whether the kernel whose functions are listed is the one that is described. A kernel
+    /// of another series is detected; a neighbouring build, with the same functions, is not.
     fn compare(&self, kallsyms: &[u8]) -> Result<(), Unfit> {
         let known: HashSet<&[u8]> = names(kallsyms).collect();
         let (mut all, mut unknown) = (0_u32, Vec::new());
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn another_kernel_is_told_by_its_functions() {
+    fn another_kernel_is_detected_by_its_functions() {
         let Some(types) = own() else { return };
         let other = b"0 T tcp_sendmsg\n0 t tcp_recvmsg.part.0\t[module]\n";
         let why = types.compare(other).unwrap_err().to_string();

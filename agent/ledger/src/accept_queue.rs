@@ -24,7 +24,7 @@ pub struct AcceptQueueAccount {
 }
 
 impl AcceptQueueAccount {
-    /// Whether there is anything to tell.
+    /// Whether there is anything to report.
     pub fn is_known(&self) -> bool {
         self.listeners > 0 || self.overflows > 0 || self.wait.count() > 0
     }

@@ -1,4 +1,4 @@
-//! Handshakes: what they are told apart by, their sums and costs.
+//! Handshakes: what distinguishes them, their sums and costs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::{
 /// reason 0.
 pub(super) const REASONS: usize = 32;
 
-/// What handshakes are told apart by.
+/// What distinguishes handshakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HandshakeKey {
     /// Role of the service.

@@ -1,5 +1,5 @@
-//! What depends on the source of a handshake: parts that only socket calls tell
-//! apart, figures that are not whole, and how far two sources agree.
+//! What depends on the source of a handshake: parts that only socket calls
+//! separate, figures that are not whole, and how far two sources agree.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -2,7 +2,6 @@
 //! memory is bounded.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -13,7 +12,7 @@ use tlsprof_common::{
     Carries, Closer, Connection, Outcome, Resumption, Role, Source, Step, Steps, WaitReason, Waits,
 };
 use tlsprof_evidence::hello::{Attempt, Facts, Upgrade, fixture};
-use tlsprof_evidence::{Comparison, Evidence, Handshake, sample};
+use tlsprof_evidence::{Comparison, Handshake, sample};
 
 const GROUPS: [&str; 3] = ["x25519", "secp384r1", "none"];
 const SIGNATURES: [&str; 4] = ["rsa_2048", "ecdsa_p256", "none", "unknown"];

@@ -49,7 +49,7 @@ impl Unit {
 /// A cipher suite that carries this share of the bytes stands for them all.
 const DOMINANT: f64 = 0.95;
 /// Turns and bytes are known of connections that were seen whole. If they are fewer
-/// than this share of those that were seen at all, costs by them are not told.
+/// than this share of those that were seen at all, costs by them are not reported.
 const ENOUGH_SEEN: f64 = 0.9;
 
 /// CPU time of one unit.

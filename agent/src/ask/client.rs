@@ -56,7 +56,7 @@ impl Offer {
     }
 }
 
-/// Why a connection did not tell the kind of key.
+/// Why a connection did not show the kind of key.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     #[error("it cannot be connected to: {0}")]
@@ -96,7 +96,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// What one connection told.
+/// What one connection showed.
 #[derive(Debug)]
 pub(super) struct Told {
     pub key: Result<&'static str, Failure>,

@@ -54,7 +54,7 @@ pub struct Answer {
     pub finding: Finding,
     /// Connections that were made for it.
     pub connections: u32,
-    /// Those of them that cannot be told from connections of others, and count
+    /// Those of them that cannot be distinguished from connections of others, and count
     /// as such.
     pub counted: u32,
 }
@@ -147,11 +147,11 @@ fn ask_address(address: IpAddr, port: u16, own: &OwnConnections, answer: &mut An
     let to = SocketAddr::new(reachable(address), port);
     let mut ask = |offer| {
         answer.connections += 1;
-        let told = client::ask(to, offer, own);
-        if !told.excluded {
+        let found = client::ask(to, offer, own);
+        if !found.excluded {
             answer.counted += 1;
         }
-        told.key
+        found.key
     };
     let rsa = ask(Offer::Rsa);
     let other = ask(Offer::Other);

@@ -35,7 +35,7 @@ struct Port {
     /// Number of the question that is not answered yet.
     waiting: Option<u64>,
     learned: Option<Learned>,
-    /// The process by which it is told that the service began anew.
+    /// The process by which a restart of the service is detected.
     main: Option<Pid>,
 }
 

@@ -25,7 +25,7 @@ const FEWEST: usize = 5;
 /// Repeats before the first that counts: caches and the library's own set-up.
 const WARM_UP: usize = 2;
 
-/// Bytes of the unit in which encryption is told.
+/// Bytes of the unit in which encryption is reported.
 const MEGABYTE: i64 = 1_000_000;
 
 /// Times these operations of the library at `path` and prints name, 10th percentile,

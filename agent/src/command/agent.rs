@@ -42,7 +42,7 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
         metrics: Arc::new(Metrics::new(&ledger)),
         watch: SharedWatch::new(watch.into()),
     };
-    // First: a wrong file or a port in use is told before any probe is attached.
+    // First: a wrong file or a port in use is reported before any probe is attached.
     let server = serve(options, config, &shown)?;
     let capabilities = doctor::diagnose(config).capabilities;
     let session = Session::start(&session_options, ledger)?;

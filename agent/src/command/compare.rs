@@ -73,7 +73,7 @@ struct Seen {
 
 impl Seen {
     fn is_worth_reading(&mut self, file: &Path, label: &str) -> bool {
-        // What cannot be looked at cannot be read either, and is told then.
+        // What cannot be looked at cannot be read either, and is reported then.
         let Ok(facts) = std::fs::metadata(file).map(|facts| (facts.dev(), facts.ino())) else {
             return true;
         };
@@ -143,21 +143,21 @@ fn nothing_in_common(groups: &[LabelledRuns]) -> String {
         names.dedup();
         let more = names.len().saturating_sub(5);
         names.truncate(5);
-        let mut told = if names.is_empty() {
+        let mut listed = if names.is_empty() {
             "no service".to_owned()
         } else {
             names.join(", ")
         };
         if more > 0 {
-            told.push_str(&format!(" and {more} more"));
+            listed.push_str(&format!(" and {more} more"));
         }
-        format!("{} has {told}", group.label)
+        format!("{} has {listed}", group.label)
     };
-    let told: Vec<String> = groups.iter().map(of).collect();
+    let differences: Vec<String> = groups.iter().map(of).collect();
     format!(
         "the reports have no service in common that did anything: {}. Pair services that have \
          different names with --service NAME_IN_FIRST=NAME_IN_OTHERS",
-        told.join("; ")
+        differences.join("; ")
     )
 }
 

@@ -9,7 +9,7 @@ use crate::cli::LogLevel;
 const MOST: usize = 64 * 1024;
 
 /// What was logged while standard error was the terminal that a screen is drawn on. It is
-/// printed when this is told to, or dropped.
+/// printed on request, or dropped.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept(Arc<Mutex<Vec<u8>>>);
 
@@ -17,7 +17,7 @@ impl Kept {
     /// Prints what was logged.
     pub(super) fn print(&self) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody is left to be told that this failed.
+        // Nobody is left to whom a failure could be reported.
         let _ = io::stderr().write_all(&kept);
         kept.clear();
     }

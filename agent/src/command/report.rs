@@ -160,7 +160,7 @@ fn profile_command(
     let status = match ended {
         Some(status) => status,
         // Stopped early: the command gets the signal from the terminal too, or is
-        // told now.
+        // reported now.
         None => child.stop()?,
     };
     let command = Command {

@@ -17,8 +17,8 @@ pub(super) struct Tee(Receiver<Vec<u8>>);
 impl Tee {
     /// Passes on to standard output from now on, in a thread of its own.
     pub fn of(from: impl Read + Send + 'static) -> Self {
-        let (tell, kept) = channel();
-        thread::spawn(move || tell.send(pass_on(from, io::stdout())));
+        let (sender, kept) = channel();
+        thread::spawn(move || sender.send(pass_on(from, io::stdout())));
         Self(kept)
     }
 

@@ -256,7 +256,7 @@ impl Books<'_> {
                 self.table.apply(event);
             }
             if admitted {
-                tell_strangers(self.table, &mut evidence);
+                mark_foreign_issuers(self.table, &mut evidence);
                 book(self.table, self.ledger, &evidence, see);
             }
         }
@@ -264,7 +264,7 @@ impl Books<'_> {
 }
 
 /// Who gave the session that a client brought may be of another service.
-fn tell_strangers(table: &ProcessTable<ProcRoot>, evidence: &mut Evidence) {
+fn mark_foreign_issuers(table: &ProcessTable<ProcRoot>, evidence: &mut Evidence) {
     let Evidence::Handshake(handshake) = evidence else {
         return;
     };

@@ -108,7 +108,8 @@ impl CpuBook {
         // and gone since then.
         names.extend(self.booked.keys().cloned());
         let known_names = known.services().map(|(name, _)| name);
-        // What the table keeps under that name was booked under its own while it lived.
+        // The process table does not know services by `other`: their time was booked under
+        // their own names while they lived.
         names.extend(known_names.filter(|name| *name != OTHER).map(str::to_owned));
         drop(known);
         if targets.are_named() {

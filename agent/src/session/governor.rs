@@ -33,7 +33,7 @@ impl Duty {
     }
 }
 
-/// Duties of the step probes, dearest first. What remains at the last are the
+/// Duties of the step probes, most expensive first. What remains at the last are the
 /// few probes that count and time handshakes.
 const LEVELS: [Duty; 3] = [
     Duty::ALWAYS,

@@ -85,7 +85,7 @@ impl Windows {
     }
 }
 
-/// Attaches and releases the step probes, and tells the programs.
+/// Attaches and releases the step probes, and informs the programs.
 pub(super) struct StepProbes {
     steps: Windows,
     key_derivation: Windows,
@@ -126,7 +126,7 @@ impl StepProbes {
         if changes.is_empty() {
             return Ok(());
         }
-        // Attached first, told then; and told first, released then.
+        // Attach before the programs are informed; inform them before the release.
         self.set_attached(loaded, registry, &changes, true);
         loaded.set_generations(self.steps.generation, self.key_derivation.generation)?;
         self.set_attached(loaded, registry, &changes, false);

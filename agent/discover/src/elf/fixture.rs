@@ -68,113 +68,9 @@ impl Fixture {
         let mut file = vec![0; TABLES as usize];
         file[CODE as usize..][..self.code.len()].copy_from_slice(&self.code);
         file[DATA as usize..][..self.data.len()].copy_from_slice(&self.data);
-
-        let (dynsym, dynstr) = symbol_table(self.exported.iter().map(|named| (*named, 1)));
-        let (symtab, strtab) = symbol_table(self.symbols.iter().copied());
-        let versions: Vec<u8> = [0]
-            .iter()
-            .chain(&self.versions)
-            .flat_map(|version: &u16| version.to_le_bytes())
-            .collect();
-        let rela = self
-            .rela
-            .iter()
-            .flat_map(|(slot, info, addend)| [*slot, *info, *addend]);
-        let rela = words(rela);
-        let relr = words(self.relr.iter().copied());
-        let note = [
-            words([4 | 4 << 32]),
-            vec![3, 0, 0, 0],
-            b"GNU\0\xab\xcd\xef\x01".to_vec(),
-        ];
-
-        let at = |file: &mut Vec<u8>, bytes: &[u8]| append(file, bytes);
-        let dynsym = at(&mut file, &dynsym);
-        let dynstr = at(&mut file, &dynstr);
-        let versions = at(&mut file, &versions);
-        let rela = at(&mut file, &rela);
-        let relr = at(&mut file, &relr);
-        let note = at(&mut file, &note.concat());
-        let symtab = at(&mut file, &symtab);
-        let strtab = at(&mut file, &strtab);
-        let start = file.len() as u64;
-        let unwind = at(
-            &mut file,
-            &self.unwind_index(BASE + start.next_multiple_of(8)),
-        );
-        let text = at(
-            &mut file,
-            b"\0enable OpenSSL 3.0 legacy\0OpenSSL 3.0.1 14 Dec 2021\0",
-        );
-        let dynamic = words([
-            7,
-            BASE + rela.0,
-            8,
-            rela.1,
-            36,
-            BASE + relr.0,
-            35,
-            relr.1,
-            6,
-            BASE + dynsym.0,
-            0,
-            0,
-        ]);
-        let dynamic = at(&mut file, &dynamic);
-
-        let names = [b"\0", self.code_section.as_bytes(), b"\0"].concat();
-        let names = at(&mut file, &names);
-        let code = (CODE, self.code.len() as u64);
-        let sections: [(u32, u64, (u64, u64), u64); 9] = [
-            (0, 0, (0, 0), 0),
-            (format::SHT_DYNSYM.0, 2, dynsym, 2),
-            (format::SHT_STRTAB.0, 2, dynstr, 0),
-            (format::SHT_GNU_VERSYM.0, 2, versions, 1),
-            (format::SHT_SYMTAB.0, 0, symtab, 5),
-            (format::SHT_STRTAB.0, 0, strtab, 0),
-            (format::SHT_PROGBITS.0, 2, text, 0),
-            (format::SHT_PROGBITS.0, 6, code, 0),
-            (format::SHT_STRTAB.0, 0, names, 0),
-        ];
-        let headers = sections
-            .iter()
-            .flat_map(|(kind, flags, (offset, size), link)| {
-                [
-                    // Only the section of code has a name.
-                    u64::from(*kind) << 32 | u64::from(*flags == 6),
-                    *flags,
-                    BASE + offset,
-                    *offset,
-                    *size,
-                    *link,
-                    8,
-                    0,
-                ]
-            });
-        let headers = at(&mut file, &words(headers));
-
-        let tables = (TABLES, headers.0 - TABLES);
-        let programs: [(u64, u64, (u64, u64)); 6] = [
-            (1, 5, (CODE, PAGE)),
-            (1, 6, (DATA, PAGE)),
-            (1, 4, tables),
-            (2, 6, dynamic),
-            (4, 4, note),
-            (0x6474_e550, 4, unwind),
-        ];
-        let programs = programs.iter().flat_map(|(kind, flags, (offset, size))| {
-            let address = BASE + offset;
-            [
-                kind | flags << 32,
-                *offset,
-                address,
-                address,
-                *size,
-                *size,
-                PAGE,
-            ]
-        });
-        let programs = words(programs);
+        let tables = self.append_tables(&mut file);
+        let headers = append(&mut file, &self.section_headers(&tables));
+        let programs = program_headers(&tables, headers.0);
         let kind = if self.fixed { 2 } else { 3 };
         let machine = if self.machine == 0 { 62 } else { self.machine };
         let header = [
@@ -185,6 +81,75 @@ impl Fixture {
         file[..64].copy_from_slice(&header.concat());
         file[64..][..programs.len()].copy_from_slice(&programs);
         file
+    }
+
+    fn append_tables(&self, file: &mut Vec<u8>) -> Tables {
+        let (dynsym, dynstr) = symbol_table(self.exported.iter().map(|named| (*named, 1)));
+        let (symtab, strtab) = symbol_table(self.symbols.iter().copied());
+        let versions = [0].iter().chain(&self.versions);
+        let versions: Vec<u8> = versions
+            .flat_map(|version: &u16| version.to_le_bytes())
+            .collect();
+        let rela = self.rela.iter();
+        let rela = words(rela.flat_map(|(slot, info, addend)| [*slot, *info, *addend]));
+        let note = [
+            words([4 | 4 << 32]),
+            vec![3, 0, 0, 0],
+            b"GNU\0\xab\xcd\xef\x01".to_vec(),
+        ];
+        let dynsym = append(file, &dynsym);
+        let dynstr = append(file, &dynstr);
+        let versions = append(file, &versions);
+        let rela = append(file, &rela);
+        let relr = append(file, &words(self.relr.iter().copied()));
+        let note = append(file, &note.concat());
+        let symtab = append(file, &symtab);
+        let strtab = append(file, &strtab);
+        let start = file.len() as u64;
+        let unwind = self.unwind_index(BASE + start.next_multiple_of(8));
+        let unwind = append(file, &unwind);
+        let text = b"\0enable OpenSSL 3.0 legacy\0OpenSSL 3.0.1 14 Dec 2021\0";
+        let text = append(file, text);
+        let pointers = [(7, rela.0), (36, relr.0), (6, dynsym.0)].map(|(tag, at)| (tag, BASE + at));
+        let sizes = [(8, rela.1), (35, relr.1), (0, 0)];
+        let dynamic = pointers.into_iter().chain(sizes);
+        let dynamic = append(file, &words(dynamic.flat_map(|(tag, value)| [tag, value])));
+        let names = [b"\0", self.code_section.as_bytes(), b"\0"].concat();
+        let names = append(file, &names);
+        Tables {
+            dynsym,
+            dynstr,
+            versions,
+            symtab,
+            strtab,
+            note,
+            unwind,
+            text,
+            dynamic,
+            names,
+        }
+    }
+
+    fn section_headers(&self, tables: &Tables) -> Vec<u8> {
+        let code = (CODE, self.code.len() as u64);
+        let sections: [(u32, u64, Extent, u64); 9] = [
+            (0, 0, (0, 0), 0),
+            (format::SHT_DYNSYM.0, 2, tables.dynsym, 2),
+            (format::SHT_STRTAB.0, 2, tables.dynstr, 0),
+            (format::SHT_GNU_VERSYM.0, 2, tables.versions, 1),
+            (format::SHT_SYMTAB.0, 0, tables.symtab, 5),
+            (format::SHT_STRTAB.0, 0, tables.strtab, 0),
+            (format::SHT_PROGBITS.0, 2, tables.text, 0),
+            (format::SHT_PROGBITS.0, 6, code, 0),
+            (format::SHT_STRTAB.0, 0, tables.names, 0),
+        ];
+        let headers = sections.iter();
+        words(headers.flat_map(|(kind, flags, (offset, size), link)| {
+            // Only the section of code has a name.
+            let name_and_kind = u64::from(*kind) << 32 | u64::from(*flags == 6);
+            let address = BASE + offset;
+            [name_and_kind, *flags, address, *offset, *size, *link, 8, 0]
+        }))
     }
 
     fn unwind_index(&self, base: u64) -> Vec<u8> {
@@ -199,8 +164,43 @@ impl Fixture {
     }
 }
 
-/// Appends at the next multiple of 8; returns offset and size.
-fn append(file: &mut Vec<u8>, bytes: &[u8]) -> (u64, u64) {
+/// Offset and size in the file.
+type Extent = (u64, u64);
+
+/// Where the tables are.
+struct Tables {
+    dynsym: Extent,
+    dynstr: Extent,
+    versions: Extent,
+    symtab: Extent,
+    strtab: Extent,
+    note: Extent,
+    unwind: Extent,
+    text: Extent,
+    dynamic: Extent,
+    names: Extent,
+}
+
+/// The tables end at `end`.
+fn program_headers(tables: &Tables, end: u64) -> Vec<u8> {
+    let programs: [(u64, u64, Extent); 6] = [
+        (1, 5, (CODE, PAGE)),
+        (1, 6, (DATA, PAGE)),
+        (1, 4, (TABLES, end - TABLES)),
+        (2, 6, tables.dynamic),
+        (4, 4, tables.note),
+        (0x6474_e550, 4, tables.unwind),
+    ];
+    let headers = programs.iter();
+    words(headers.flat_map(|(kind, flags, (offset, size))| {
+        let address = BASE + offset;
+        let kind = kind | flags << 32;
+        [kind, *offset, address, address, *size, *size, PAGE]
+    }))
+}
+
+/// Appends at the next multiple of 8; returns where.
+fn append(file: &mut Vec<u8>, bytes: &[u8]) -> Extent {
     file.resize(file.len().next_multiple_of(8), 0);
     let offset = file.len() as u64;
     file.extend(bytes);

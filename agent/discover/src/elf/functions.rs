@@ -23,7 +23,7 @@ struct Cover {
 
 impl ElfView {
     /// The names of the functions that these addresses are in, as far as the static and
-    /// dynamic symbol tables tell: the smallest symbol with a size that covers one. Where
+    /// dynamic symbol tables name them: the smallest symbol with a size that covers one. Where
     /// names cannot be read as text, they are read as well as possible.
     ///
     /// # Errors

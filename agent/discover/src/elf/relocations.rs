@@ -30,7 +30,7 @@ impl ElfView {
     /// The values of the pointer-sized words at the addresses `slots`, as
     /// addresses of the same image as linked. A word that is no pointer into
     /// the image is left out; in an image linked to a fixed address, where no
-    /// relocation tells pointers from numbers, every word is returned.
+    /// relocation distinguishes pointers from numbers, every word is returned.
     ///
     /// # Errors
     /// See [`ElfError`].

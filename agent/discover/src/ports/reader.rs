@@ -8,13 +8,13 @@ use super::sockets::listening_sockets;
 use crate::ProcRoot;
 use tlsprof_common::Pid;
 
-/// A process: its id, and a number that tells users of one id apart.
+/// A process: its id, and a number that distinguishes processes that reuse a pid.
 pub type Life = (Pid, u64);
 
 /// Listening sockets of a network namespace: inode and port.
 type Sockets = HashMap<u64, u16>;
 
-/// Remembers what it read. To tell who has a socket open, all open files of a process are
+/// Remembers what it read. To find who has a socket open, all open files of a process are
 /// looked through, and 500 workers of an nginx have a channel to each other: a second.
 /// So a process is looked through when it is new, or when its network namespace has a
 /// listening socket that it had not before.

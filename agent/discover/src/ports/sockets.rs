@@ -44,7 +44,7 @@ fn parse_line(line: &[u8]) -> Option<Listener> {
 
 /// An address as one or four words of 32 bits, each printed in the byte order of
 /// the host.
-fn parse_address(text: &str) -> Option<IpAddr> {
+pub(super) fn parse_address(text: &str) -> Option<IpAddr> {
     let word = |at: usize| {
         let word = u32::from_str_radix(text.get(at * 8..at * 8 + 8)?, 16).ok()?;
         // In memory it is in the order of the network.

@@ -4,12 +4,14 @@
     reason = "a failed test should stop"
 )]
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::process::id;
 
 use proptest::prelude::*;
 
+use super::sockets::parse_address;
 use super::*;
 
 const TCP: &[u8] = include_bytes!("../../../tests/fixtures/proc/net_tcp");

@@ -5,7 +5,10 @@
 )]
 
 mod code;
+mod cpu;
 mod port;
+mod properties;
+mod select;
 mod unselected;
 mod workers;
 
@@ -16,7 +19,7 @@ use std::time::Duration;
 use super::*;
 use crate::ports::ListeningPorts;
 use crate::process::Stat;
-use crate::selection::{Selection, SelectionError};
+use crate::selection::Selection;
 use tlsprof_common::{Device, LifetimeCpu};
 
 const LIBSSL: u64 = 100;
@@ -351,208 +354,4 @@ fn a_process_on_its_way_out_does_not_come_back() {
     table.apply(&exit(11, 5));
     table.scan().unwrap();
     assert!(!table.live().any(|pid| pid == 11));
-}
-
-#[test]
-fn cpu_time_counts_from_the_scan_or_the_fork() {
-    let (fake, table) = nginx();
-    fake.use_cpu(10, 1000, 1000);
-    drop(table);
-    let mut table = ProcessTable::new(fake.clone());
-    table.scan().unwrap();
-    table.apply(&fork(10, 12));
-    fake.run(12, 10, 70, "/usr/sbin/nginx", &[]);
-    fake.use_cpu(10, 1030, 1010);
-    fake.use_cpu(12, 200, 100);
-    table.read_cpu(|_| true);
-    assert_eq!(table.cpu_since_start("nginx"), cpu(230, 110));
-
-    fake.end(12);
-    table.apply(&exit(12, 330));
-    assert_eq!(
-        table.cpu_since_start("nginx"),
-        cpu(260, 110),
-        "no tick in system mode: all user, and nothing is taken back"
-    );
-    table.apply(&fork(10, 13));
-    table.apply(&exit(13, 4));
-    assert_eq!(
-        table.cpu_since_start("nginx"),
-        cpu(264, 110),
-        "never seen and not hit by a tick: all user"
-    );
-    assert_eq!(table.cpu_since_start("unknown"), cpu(0, 0));
-}
-
-#[test]
-fn cpu_time_before_an_exec_stays_with_the_old_service() {
-    let (fake, mut table) = nginx();
-    table.apply(&fork(1, 12));
-    fake.run(12, 1, 70, "/usr/bin/node", &[]);
-    fake.use_cpu(12, 10, 0);
-    table.apply(&exec(12, "/usr/bin/node"));
-    fake.use_cpu(12, 15, 5);
-    table.read_cpu(|_| true);
-    assert_eq!(table.cpu_since_start("init"), cpu(10, 0));
-    assert_eq!(table.cpu_since_start("node"), cpu(5, 5));
-}
-
-#[test]
-fn an_exit_that_comes_after_the_scan_counts_only_the_rest() {
-    let (fake, mut table) = nginx();
-    fake.use_cpu(11, 40, 0);
-    table.read_cpu(|_| true);
-    fake.end(11);
-    table.scan().unwrap();
-    assert_eq!(table.cpu_since_start("nginx"), cpu(40, 0));
-    table.apply(&exit(11, 50));
-    assert_eq!(table.cpu_since_start("nginx"), cpu(50, 0));
-}
-
-#[test]
-fn a_pid_selects_the_process_and_its_descendants() {
-    let (fake, mut table) = nginx();
-    fake.run(20, 1, 80, "/usr/sbin/nginx", &[400]);
-    table.scan().unwrap();
-    changes(&mut table);
-    table
-        .select(&Selection::Pid(10), &ListeningPorts::default())
-        .unwrap();
-    assert_eq!(changes(&mut table), ["-400"]);
-    table.apply(&fork(11, 12));
-    table.apply(&exit(11, 0));
-    table.apply(&fork(12, 13));
-    table.apply(&fork(20, 21));
-    let selected: Vec<Pid> = (0..30).filter(|&pid| table.is_selected(pid)).collect();
-    assert_eq!(selected, [10, 11, 12, 13]);
-    let services: Vec<_> = table.services().into_iter().map(|s| s.processes).collect();
-    assert_eq!(services, [[10, 12, 13]]);
-
-    fake.use_cpu(20, 100, 100);
-    fake.use_cpu(10, 10, 0);
-    table.read_cpu(|_| true);
-    assert_eq!(table.cpu_since_start("nginx"), cpu(10, 0));
-}
-
-#[test]
-fn a_service_selects_by_name_whatever_becomes_it() {
-    let (fake, mut table) = nginx();
-    table
-        .select(
-            &Selection::Service("nginx".into()),
-            &ListeningPorts::default(),
-        )
-        .unwrap();
-    assert_eq!(changes(&mut table), ["+100@10", "+200@10"]);
-    table.apply(&fork(1, 12));
-    assert!(!table.is_selected(12));
-    fake.run(12, 1, 70, "/usr/sbin/nginx", &[300]);
-    table.apply(&exec(12, "/usr/sbin/nginx"));
-    assert!(table.is_selected(12));
-    assert_eq!(changes(&mut table), ["+300@12"]);
-    fake.run(12, 1, 70, "/usr/bin/node", &[300]);
-    table.apply(&exec(12, "/usr/bin/node"));
-    assert_eq!(changes(&mut table), ["-300"]);
-}
-
-#[test]
-fn what_selects_nothing_is_an_error_and_changes_nothing() {
-    let (_fake, mut table) = nginx();
-    let ports = ListeningPorts::default();
-    let error = table.select(&Selection::Pid(4), &ports).unwrap_err();
-    assert_eq!(error, SelectionError::NoProcess(4));
-    let error = table
-        .select(&Selection::Service("ngnx".into()), &ports)
-        .unwrap_err();
-    assert!(
-        error.to_string().contains("did you mean `nginx`?"),
-        "{error}"
-    );
-    let error = table.select(&Selection::Port(443), &ports).unwrap_err();
-    assert_eq!(error, SelectionError::NoListener(443));
-    assert!(table.is_selected(1));
-}
-
-/// Whatever happens, in whatever order, the counted users of images are those
-/// that the live processes really map.
-mod properties {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[derive(Clone, Debug)]
-    enum Action {
-        Start(Pid, Pid, u64, u64),
-        Vanish(Pid),
-        Fork(Pid, Pid),
-        Exec(Pid),
-        Exit(Pid),
-        Map(Pid, u64),
-        Scan,
-        Select(Pid),
-    }
-
-    fn action() -> impl Strategy<Value = Action> {
-        let pid = || 1..8_u32;
-        prop_oneof![
-            (pid(), pid(), 0..3_u64, 1..4_u64).prop_map(|(a, b, c, d)| Action::Start(a, b, c, d)),
-            pid().prop_map(Action::Vanish),
-            (pid(), pid()).prop_map(|(a, b)| Action::Fork(a, b)),
-            pid().prop_map(Action::Exec),
-            pid().prop_map(Action::Exit),
-            (pid(), 1..6_u64).prop_map(|(a, b)| Action::Map(a, b)),
-            Just(Action::Scan),
-            pid().prop_map(Action::Select),
-        ]
-    }
-
-    fn perform(fake: &Fake, table: &mut ProcessTable<Fake>, action: &Action) {
-        match *action {
-            Action::Start(pid, parent, start, image) => {
-                fake.run(pid, parent, start, "/bin/x", &[image, image + 1]);
-            }
-            Action::Vanish(pid) => fake.end(pid),
-            Action::Fork(parent, child) => table.apply(&fork(parent, child)),
-            Action::Exec(pid) => table.apply(&exec(pid, "/bin/y")),
-            Action::Exit(pid) => table.apply(&exit(pid, 3)),
-            Action::Map(pid, image) => table.mapped(pid, mapping(image)),
-            Action::Scan => table.scan().unwrap(),
-            Action::Select(pid) => {
-                // A pid that is not there selects nothing and changes nothing.
-                let _ = table.select(&Selection::Pid(pid), &ListeningPorts::default());
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn images_in_use_are_those_that_live_processes_map(
-            actions in prop::collection::vec(action(), 0..60),
-        ) {
-            let fake = Fake::default();
-            let mut table = ProcessTable::new(fake.clone());
-            let mut in_use = BTreeSet::new();
-            for action in actions {
-                perform(&fake, &mut table, &action);
-                for change in table.take_changes() {
-                    match change {
-                        ImageChange::Lost(image) => prop_assert!(in_use.remove(&image)),
-                        ImageChange::Gained { image, .. } => prop_assert!(in_use.insert(image)),
-                    }
-                }
-                let mapped: BTreeSet<ImageId> =
-                    table.services().iter().flat_map(|s| &s.images).map(|(_, m)| m.image()).collect();
-                prop_assert_eq!(&in_use, &mapped);
-                let everywhere: BTreeSet<ImageId> = table
-                    .live()
-                    .flat_map(|pid| table.images_of(pid))
-                    .map(Mapping::image)
-                    .collect();
-                let counted: BTreeSet<ImageId> = table.usage.in_use().collect();
-                prop_assert_eq!(&counted, &everywhere);
-            }
-        }
-    }
 }

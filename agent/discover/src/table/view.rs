@@ -20,7 +20,7 @@ pub struct ServiceView<'a> {
     /// Its name.
     pub name: &'a ServiceName,
     /// The executable of most of its processes, as they see it; empty where the
-    /// kernel does not tell.
+    /// kernel does not show it.
     pub executable: &'a Path,
     /// Its live processes, ascending; never empty.
     pub processes: Vec<Pid>,
@@ -57,7 +57,7 @@ impl<S: ProcessSource> ProcessTable<S> {
             .map(|(&pid, _)| pid)
     }
 
-    /// The same, each with a number that tells users of one id apart.
+    /// The same, each with a number that distinguishes processes that reuse a pid.
     pub fn lives(&self) -> impl Iterator<Item = Life> {
         self.live()
             .filter_map(|pid| Some((pid, self.entries.get(&pid)?.life)))

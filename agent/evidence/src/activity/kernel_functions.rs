@@ -30,7 +30,7 @@ pub enum Meaning {
     Hints(Activity),
     /// The work is the application's if no other function decides, for that purpose.
     Keeps(Upkeep),
-    /// Packets pass here. The work is for those of TCP if no other function tells more.
+    /// Packets pass here. The work is for those of TCP if no other function says more.
     Passes(Packets),
     /// What lies outside was interrupted by it.
     Interrupts,

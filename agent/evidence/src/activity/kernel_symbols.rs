@@ -14,7 +14,7 @@ const KALLSYMS: &str = "/proc/kallsyms";
 /// Ten times what a large distribution kernel with its modules has.
 const LONGEST: u64 = 128 << 20;
 
-/// Why the kernel's functions cannot be told.
+/// Why the kernel's functions cannot be identified.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.

@@ -1,5 +1,5 @@
 //! What CPU time was spent on. The rules are pure: functions and kinds of code in,
-//! an activity out. `docs/accounting.md` tells them in words.
+//! an activity out. `docs/accounting.md` has them in words.
 
 mod names;
 

@@ -16,7 +16,7 @@ impl KernelWork {
     /// What lies outside the innermost softirq or interrupt is another's work: on
     /// one machine the peer's whole receive path runs as a softirq inside send.
     /// Within, the innermost function that decides wins, and if none does, the
-    /// innermost that gives a hint. If there is none, it is told which packets pass.
+    /// innermost that gives a hint. If there is none, the packets that pass decide.
     pub fn of(stack: impl IntoIterator<Item = Option<Meaning>>) -> Self {
         let (mut decided, mut hint, mut packets) = (None, None, None);
         let (mut traced, mut mode, mut upkeep) = (false, Mode::System, None);
@@ -36,16 +36,16 @@ impl KernelWork {
                 }
             }
         }
-        let told = decided.or(hint);
-        let packets = packets.filter(|_| told.is_none());
-        let told = told.or(packets.map(|packets| match packets {
+        let found = decided.or(hint);
+        let packets = packets.filter(|_| found.is_none());
+        let found = found.or(packets.map(|packets| match packets {
             Packets::Any => Activity::SocketIo,
             Packets::NotTcp => Activity::Application,
         }));
         Self(Verdict {
-            activity: told.unwrap_or(Activity::Application),
+            activity: found.unwrap_or(Activity::Application),
             mode,
-            basis: if told.is_some() || traced {
+            basis: if found.is_some() || traced {
                 Basis::KernelFunction
             } else {
                 Basis::Unclassified

@@ -116,7 +116,7 @@ pub struct Verdict {
     pub traced: bool,
     /// Where kernel and loader are at the upkeep of processes and threads.
     pub upkeep: Option<Upkeep>,
-    /// Where nothing but these tells what the kernel was at work on: packets that pass.
+    /// Packets that pass, where nothing else shows what the kernel was at work on.
     pub packets: Option<Packets>,
 }
 

@@ -1,6 +1,6 @@
 //! Marks in AArch64 code.
 //!
-//! All instructions are four bytes long and only some thirty of them tell anything, so that
+//! All instructions are four bytes long and only some thirty of them mean anything here, so that
 //! they are compared with their encodings (Arm Architecture Reference Manual, C4.1 and C7.2)
 //! rather than decoded: a decoder would be thousands of lines of tables for the same answer.
 

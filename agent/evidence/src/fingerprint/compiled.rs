@@ -1,6 +1,6 @@
-//! ChaCha20-Poly1305 as a Java virtual machine compiles it, told by more code than a sample has.
+//! ChaCha20-Poly1305 as a Java virtual machine compiles it, recognised by more code than a sample has.
 //!
-//! Up to Java 19 there are no instructions of its own for it. ChaCha20 is told by its rotations, but
+//! Up to Java 19 there are no instructions of its own for it. ChaCha20 is recognised by its rotations, but
 //! before and after its rounds by nothing. Poly1305 is arithmetic on five limbs of 26 bits
 //! (sun.security.util.math.intpoly.IntegerPolynomial1305): a few of its instructions are like those
 //! of any other code, or of Java's elliptic curves, but all that belong to one multiplication are not:

@@ -34,7 +34,7 @@ const POLY1305_52: [usize; 4] = [44, 42, 24, 40];
 /// RSA in vectors has limbs of 29 bits.
 const RADIX_29: [usize; 1] = [29];
 
-/// Groups of rotations to the left by which the sigma functions of SHA-2 are told, as FIPS
+/// Groups of rotations to the left by which the sigma functions of SHA-2 are recognised, as FIPS
 /// 180-4 (4.1.2, 4.1.3) has them, and one after the other as they are mostly written.
 const SHA256: [[usize; 3]; 4] = [
     [32 - 6, 32 - 11, 32 - 25],

@@ -53,7 +53,7 @@ impl CarryLess {
     }
 }
 
-/// Instructions seen, by what they may tell.
+/// Instructions seen, by what they may show.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
     /// All of them.

@@ -46,7 +46,7 @@ const MAX_BYTES: usize = 128;
 /// What the code around an instruction of this host does: it begins at `code[at]`.
 ///
 /// Takes any bytes, and microseconds. 128 bytes on either side are all that counts; without
-/// those before, near the end of a loop or a function there is less to tell by.
+/// those before, near the end of a loop or a function there is less evidence.
 pub fn classify(code: &[u8], at: usize) -> Kind {
     classify_for(Machine::HOST, code, at)
 }

@@ -28,7 +28,7 @@ pub(super) fn marks(code: &[u8], at: usize) -> Marks {
     marks
 }
 
-/// Where the code begins that runs straight on to `at`; none, if that cannot be told.
+/// Where the code begins that runs straight on to `at`; none, if that cannot be decided.
 fn run_up(decoder: &mut Decoder<'_>, at: usize) -> Option<usize> {
     (0..LONGEST).find_map(|first| {
         go_to(decoder, first);

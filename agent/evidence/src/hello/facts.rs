@@ -34,7 +34,7 @@ pub struct Facts {
     pub client_signature: Option<Signature>,
     /// The first alerts in clear, with who sent them.
     pub alerts: Vec<(Direction, AlertLevel, Alert)>,
-    /// Where the session came from that the client brought; not told by one connection,
+    /// Where the session came from that the client brought; one connection does not show it,
     /// but by what was seen of others.
     pub origin: Option<Origin>,
     pub(super) seen: Seen,

@@ -50,7 +50,7 @@ pub struct Opening {
 /// What a [`Beginning`] makes of the bytes so far.
 #[derive(Debug)]
 pub(super) enum Read {
-    /// It cannot tell yet.
+    /// Undecided.
     More,
     /// TLS began earlier: these bytes are TLS.
     Tls,

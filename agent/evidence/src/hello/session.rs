@@ -7,7 +7,7 @@ use tlsprof_common::Resumption;
 
 impl Facts {
     /// The session id that the client sent and the server did not take up,
-    /// where [`Facts::attempt`] cannot tell whether it stood for a session. It
+    /// where [`Facts::attempt`] cannot decide whether it stood for a session. It
     /// did if the server had issued it: see [`Facts::issued_session`]. To be
     /// compared in memory, never to be shown.
     pub fn refused_session(&self) -> Option<&[u8]> {

@@ -12,7 +12,7 @@ const END: usize = 16;
 /// beginning: name, initialization vector and MAC. OpenSSL, GnuTLS and NSS make such.
 const WITH_KEY_NAME: usize = 16 + 16 + 32;
 
-/// A session ticket, as far as it tells it apart from others.
+/// The part of a session ticket that distinguishes it from others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ticket {
     /// First and last bytes; empty for no ticket.

@@ -27,7 +27,7 @@ impl Joiner {
                 named: handshake.source == Source::Library,
                 unpaired,
             };
-            // A second handshake does not take away what the first one told.
+            // A second handshake does not take away what the first one showed.
             if facts.is_some() || self.settled.get(id).is_none() {
                 self.settled.insert(id, settled);
             } else if let Some(known) = self.settled.get_mut(id) {

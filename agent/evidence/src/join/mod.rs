@@ -164,7 +164,7 @@ impl Joiner {
     }
 
     /// Takes evidence of the time `at` (monotonic clock), and gives what is to be
-    /// booked now, in order. `probed` tells whether a process has a TLS library
+    /// booked now, in order. `probed` says whether a process has a TLS library
     /// with probes.
     pub fn take(
         &mut self,

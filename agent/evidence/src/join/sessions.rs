@@ -1,4 +1,4 @@
-//! Sessions that servers gave, so that one which is refused is told from one that a
+//! Sessions that servers issued, to distinguish a refused one from one that a
 //! client made up, and where it came from is known.
 
 use std::collections::BTreeSet;

@@ -139,7 +139,7 @@ impl CpuAccount {
 
     /// Samples in `encryption` that are there for their instructions, and not for the TLS
     /// library that they are in: the cipher itself. What frames and copies records
-    /// is not told from `application` there.
+    /// is not separated from `application` there.
     pub const fn cipher_alone(&self) -> u64 {
         self.cipher_alone
     }

@@ -62,7 +62,7 @@ impl Passed {
         *kind = kind.saturating_add(count);
     }
 
-    /// What of `any` is TCP's: all where nothing tells.
+    /// What of `any` is TCP's: all where nothing else shows it.
     fn tcp_of_any(&self) -> u64 {
         let known = u128::from(self.tcp) + u128::from(self.other);
         let share = (u128::from(self.any) * u128::from(self.tcp)).checked_div(known);

@@ -1,4 +1,4 @@
-//! What single x86-64 instructions tell.
+//! What single x86-64 instructions show.
 
 use iced_x86::{Instruction, MemorySize, Mnemonic as M, OpKind, Register};
 
@@ -7,7 +7,7 @@ use crate::fingerprint::marks::{Amounts, Marks};
 /// The order of 32-bit lanes for `pshufd` that swaps halves.
 const SWAP: u32 = 0x4e;
 
-/// Adds what one instruction tells.
+/// Adds what one instruction shows.
 pub(super) fn note(marks: &mut Marks, instruction: &Instruction) {
     marks.instructions += 1;
     let known = cipher(marks, instruction)
