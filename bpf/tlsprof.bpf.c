@@ -11,7 +11,7 @@
  */
 #include "accept.bpf.c"
 #include "connections.bpf.c"
-#include "handshakes.bpf.c"
+#include "openssl.bpf.c"
 #include "processes.bpf.c"
 #include "samples.bpf.c"
 #include "scheduler.bpf.c"

@@ -69,7 +69,7 @@ fn use_image(bytes: Vec<u8>) -> Option<()> {
         let _ = state_machine::find(&image, &symbols);
     }
     match library::detect(&image).ok()?.tls {
-        Tls::OpenSsl(library) => plan::plan(&image, &library).ok().map(|_| ()),
+        Tls::Supported(library) => plan::plan(&image, &library).ok().map(|_| ()),
         _ => None,
     }
 }

@@ -13,8 +13,8 @@ use tlsprof_common::contract::{
     TLSPROF_UPGRADE_SMTP, tlsprof_connection_event, tlsprof_handshake_event, tlsprof_process_event,
 };
 use tlsprof_common::{
-    Carries, Closer, Connection, LifetimeCpu, Outcome, Owner, ProcessEvent, Remote, Resumption,
-    Role, Source, Step, Steps, Waits, Whole,
+    Carries, Closer, Connection, LifetimeCpu, Outcome, Owner, ProcessEvent, Reason, Remote,
+    Resumption, Role, Source, Step, Steps, Waits, Whole,
 };
 use tlsprof_kernel::record::{HelloEvent, Record};
 
@@ -190,7 +190,10 @@ fn handshake(event: &tlsprof_handshake_event) -> Handshake {
         waits: waits(event),
         calls: event.calls,
         probe_hits: event.probe_hits,
-        error_reason: (event.error_reason != 0).then_some(event.error_reason),
+        error_reason: (event.error_reason != 0).then_some(Reason {
+            library: event.library.into(),
+            number: event.error_reason,
+        }),
         hello: None,
     }
 }

@@ -53,7 +53,7 @@ pub enum LoadError {
     #[error("the kernel refused the BPF program {program}")]
     Program {
         /// Name of its C function.
-        program: &'static str,
+        program: String,
         /// What aya said.
         source: anyhow::Error,
     },
@@ -215,7 +215,8 @@ pub(super) fn take_map(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadEr
         .ok_or_else(|| LoadError::Maps(anyhow::anyhow!("no map {name} in the object")))
 }
 
-pub(super) fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
+pub(super) fn refused(program: &str) -> impl Fn(ProgramError) -> LoadError + use<> {
+    let program = program.to_owned();
     move |error| {
         if lockdown::hides_memory() {
             LoadError::Lockdown
@@ -223,7 +224,7 @@ pub(super) fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadErr
             LoadError::Permission
         } else {
             LoadError::Program {
-                program,
+                program: program.clone(),
                 source: error.into(),
             }
         }
@@ -240,7 +241,7 @@ fn load_tracepoints(bpf: &mut Ebpf, btf: &Btf) -> Result<(), LoadError> {
 }
 
 /// A program of the object by name and type.
-pub(super) fn program<'a, T>(bpf: &'a mut Ebpf, name: &'static str) -> Result<&'a mut T, LoadError>
+pub(super) fn program<'a, T>(bpf: &'a mut Ebpf, name: &str) -> Result<&'a mut T, LoadError>
 where
     &'a mut T: TryFrom<&'a mut aya::programs::Program, Error = ProgramError>,
 {

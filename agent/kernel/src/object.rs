@@ -1,11 +1,13 @@
 //! The embedded BPF object, and its programs on uprobes.
 
-use aya::programs::UProbe;
+use std::collections::BTreeSet;
+
+use aya::programs::{Program, UProbe};
 use aya::sys::{UProbeMultiFeature, is_uprobe_multi_supported};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 
 use super::connections::Storage;
-use super::cookies::substitutes;
+use super::cookies::{is_substitute, substitutes};
 use super::load::{LoadError, denied, program, refused};
 use tlsprof_common::causes::one_line;
 
@@ -20,20 +22,6 @@ pub enum UprobeMode {
     /// One perf event per site.
     Single,
 }
-
-/// Uprobe programs by the name of their C function.
-const UPROBES: &[&str] = &[
-    "handshake_enter",
-    "handshake_exit",
-    "connection_clear",
-    "connection_free",
-    "step_enter",
-    "step_exit",
-    "error_raised",
-    "error_raised_v1",
-    "group_named",
-    "peer_set",
-];
 
 /// Connections at once that are kept by the addresses of their sockets, some 150
 /// bytes each; in the sockets themselves there is no limit.
@@ -110,13 +98,13 @@ pub(super) fn best_mode() -> UprobeMode {
 pub(super) fn load_uprobes(bpf: &mut Ebpf) -> Result<(Result<(), String>, bool), LoadError> {
     let mut library = Ok(());
     let mut has_cookies = true;
-    for name in UPROBES {
-        let error = match load_uprobe(bpf, name) {
+    for name in uprobes(bpf) {
+        let error = match load_uprobe(bpf, &name) {
             Ok(()) => continue,
             Err(LoadError::Permission) => return Err(LoadError::Permission),
             Err(error) => error,
         };
-        let mut substitutes = substitutes(name).peekable();
+        let mut substitutes = substitutes(&name).peekable();
         if substitutes.peek().is_some() {
             has_cookies = false;
             if substitutes.all(|name| load_uprobe(bpf, name).is_ok()) {
@@ -128,7 +116,16 @@ pub(super) fn load_uprobes(bpf: &mut Ebpf) -> Result<(Result<(), String>, bool),
     Ok((library, has_cookies))
 }
 
-fn load_uprobe(bpf: &mut Ebpf, name: &'static str) -> Result<(), LoadError> {
+/// The programs on uprobes by the name of their C function, without those that stand for others.
+fn uprobes(bpf: &Ebpf) -> BTreeSet<String> {
+    let uprobes = bpf
+        .programs()
+        .filter(|(_, program)| matches!(program, Program::UProbe(_)));
+    let names = uprobes.map(|(name, _)| name.to_owned());
+    names.filter(|name| !is_substitute(name)).collect()
+}
+
+fn load_uprobe(bpf: &mut Ebpf, name: &str) -> Result<(), LoadError> {
     let program: &mut UProbe = program(bpf, name)?;
     program.load().map_err(refused(name))
 }

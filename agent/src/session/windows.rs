@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use super::governor::Duty;
 use tlsprof_attach::registry::Registry;
-use tlsprof_attach::spec::Group;
 use tlsprof_kernel::load::Loaded;
+use tlsprof_library::spec::Group;
 
 /// So many times as long as it took to attach and release the probes must pass before that is
 /// done again. They are written into the memory of each process that maps the library: with

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use crate::subject::Subject;
 use crate::{Evidence, Finding, Id, Observed, Prediction, Severity};
 use tlsprof_common::units::{count, percent, times};
-use tlsprof_common::{Outcome, Role};
-use tlsprof_evidence::reasons;
+use tlsprof_common::{Outcome, Reason, Role};
 use tlsprof_ledger::{Counts, TurnedAway};
+use tlsprof_library::reason_name;
 
 /// Share of the handshakes that must fail, and how many at least: on the Internet
 /// something always knocks with rubbish.
@@ -137,7 +137,7 @@ fn list(counts: &Counts) -> String {
 
 /// The most frequent reason that the library gave.
 fn by_reason(subject: &Subject<'_>) -> Option<String> {
-    let mut all: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut all: BTreeMap<Reason, u64> = BTreeMap::new();
     for (key, sum) in &subject.account.handshakes {
         if key.role == Role::Server {
             for (reason, number) in &sum.errors {
@@ -148,7 +148,7 @@ fn by_reason(subject: &Subject<'_>) -> Option<String> {
     let (reason, number) = all.into_iter().max_by_key(|(_, number)| *number)?;
     Some(format!(
         "The library's most frequent reason: {} ({}).",
-        reasons::name(reason),
+        reason_name(reason),
         times(number)
     ))
 }
