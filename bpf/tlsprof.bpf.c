@@ -11,6 +11,7 @@
  */
 #include "accept.bpf.c"
 #include "connections.bpf.c"
+#include "gnutls.bpf.c"
 #include "openssl.bpf.c"
 #include "processes.bpf.c"
 #include "samples.bpf.c"

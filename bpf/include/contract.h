@@ -44,6 +44,7 @@ enum tlsprof_source {
 enum tlsprof_library {
 	TLSPROF_LIBRARY_NONE = 0, /* source SOCKET */
 	TLSPROF_LIBRARY_OPENSSL = 1,
+	TLSPROF_LIBRARY_GNUTLS = 2,
 };
 
 /* Which way data moved, seen from the owner of the connection. */

@@ -1,6 +1,7 @@
 //! The TLS libraries that can be probed, each as one value: how it is recognised, which
 //! functions mark what, what its reasons are called. [`ALL`] is the one list of them.
 
+pub mod gnutls;
 pub mod openssl;
 pub mod spec;
 
@@ -11,7 +12,7 @@ use tlsprof_common::Reason;
 use spec::Function;
 
 /// All libraries. Where an image holds several, the first is probed.
-pub static ALL: &[&Library] = &[&openssl::LIBRARY];
+pub static ALL: &[&Library] = &[&openssl::LIBRARY, &gnutls::LIBRARY];
 
 /// Longest version text in bytes ("OpenSSL 3.0.19-fips 27 Jan 2026").
 pub const MAX_VERSION: usize = 64;
@@ -126,7 +127,7 @@ pub fn reason_name(reason: Reason) -> String {
     )
 }
 
-/// What can be probed, for people: `OpenSSL 1.1.1 and 3.x`.
+/// What can be probed, for people: `OpenSSL 1.1.1 and 3.x, GnuTLS 3`.
 pub fn supported() -> String {
     let all: Vec<&str> = ALL.iter().map(|library| library.releases).collect();
     all.join(", ")

@@ -56,6 +56,16 @@ fn installed_libssl_has_all_functions() {
 }
 
 #[test]
+fn installed_libgnutls_has_all_functions() {
+    let (image, library) = open(&installed("libgnutls.so.30"));
+    assert!(library.handshakes && !library.steps);
+    assert!(library.version.starts_with("GnuTLS 3."), "{library}");
+    let plan = plan(&image, &library).unwrap();
+    assert_complete(&plan, &library);
+    assert!(plan.sites.iter().all(|site| site.placement.emulated), "{plan}");
+}
+
+#[test]
 fn libssl_alone_is_probed_where_it_raises_errors() {
     let (image, library) = open(&installed("libssl.so.3"));
     let sites = plan(&image, &library).unwrap().sites;

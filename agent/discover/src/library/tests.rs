@@ -113,6 +113,40 @@ fn openssl_1_0_has_no_tls_method() {
 }
 
 #[test]
+fn gnutls() {
+    let whole = ["gnutls_init", "gnutls_handshake", "gnutls_deinit"];
+    let Tls::Supported(library) = detect_names(&whole, &[]).tls else {
+        panic!("not seen");
+    };
+    assert_eq!(library.library, &tlsprof_library::gnutls::LIBRARY);
+    // A user of GnuTLS is not GnuTLS, nor is a half of it.
+    assert_eq!(detect_names(&["main"], &whole).tls, Tls::None);
+    assert_eq!(detect_names(&whole[..2], &whole[2..]).tls, Tls::None);
+}
+
+#[test]
+fn installed_gnutls() {
+    let Tls::Supported(library) = detect_file(installed("libgnutls.so.30")).tls else {
+        panic!("libgnutls.so.30 is not taken for GnuTLS");
+    };
+    assert_eq!((library.handshakes, library.steps), (true, false));
+    assert!(library.release().starts_with("3."), "{library}");
+}
+
+/// Where one image holds both, handshakes of the first are counted.
+#[test]
+fn one_that_can_be_probed_comes_first() {
+    let gnutls = ["gnutls_init", "gnutls_handshake", "gnutls_deinit"];
+    let openssl = [&LIBSSL[..], &["SSL_sendfile"]].concat();
+    let name = |other: &[&'static str]| match detect_names(&[&gnutls, other].concat(), &[]).tls {
+        Tls::Supported(library) => library.library.name,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(name(&openssl), "OpenSSL");
+    assert_eq!(name(&["SSLv23_method"]), "GnuTLS");
+}
+
+#[test]
 fn engine_that_switches_stacks() {
     assert!(detect_names(&["bind_engine"], &["ASYNC_pause_job"]).switches_stacks);
     // libcrypto defines it, which is no use of it.
