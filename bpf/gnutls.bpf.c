@@ -30,7 +30,7 @@ struct {
 } inits SEC(".maps");
 
 /* Roles of sessions whose handshake has not begun. LRU: a process may end without freeing
- * its sessions. */
+ * its sessions. One that is pushed out counts as begun before the attach once it completes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, SESSIONS_WITHOUT_HANDSHAKE);
@@ -45,7 +45,8 @@ static __always_inline void handle_init_enter(struct pt_regs *ctx)
 			     .stack = return_address_at_entry(ctx),
 			     .role = gnutls_role(PT_REGS_PARM2(ctx)) };
 
-	bpf_map_update_elem(&inits, &tid, &init, BPF_ANY);
+	if (bpf_map_update_elem(&inits, &tid, &init, BPF_ANY))
+		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
 }
 
 static __always_inline void handle_init_exit(struct pt_regs *ctx)
@@ -65,7 +66,8 @@ static __always_inline void handle_init_exit(struct pt_regs *ctx)
 	if (!session)
 		return;
 	key = object_key(session);
-	bpf_map_update_elem(&sessions, &key, &role, BPF_ANY);
+	if (bpf_map_update_elem(&sessions, &key, &role, BPF_ANY))
+		count_loss(TLSPROF_LOSS_HANDSHAKE_TABLE_FULL);
 }
 
 static __always_inline void handle_gnutls_enter(struct pt_regs *ctx)

@@ -41,9 +41,12 @@ static void add_all(char *text, const char *prefix, const char *names)
 static void set_priority(const struct options *options)
 {
 	char text[PRIORITY_BYTES] = "NORMAL:-VERS-ALL";
-	bool any = !options->tls || !strcmp(options->tls, "any");
+	const char *tls = options->tls ? options->tls : "any";
 
-	add_all(text, "VERS", any ? "TLS1.3:TLS1.2" : strcmp(options->tls, "1.2") ? "TLS1.3" : "TLS1.2");
+	if (strcmp(tls, "1.3"))
+		add_all(text, "VERS", "TLS1.2");
+	if (strcmp(tls, "1.2"))
+		add_all(text, "VERS", "TLS1.3");
 	if (options->groups) {
 		strcat(text, ":-GROUP-ALL");
 		add_all(text, "GROUP", options->groups);
@@ -72,8 +75,8 @@ static bool peer_went_away(int error)
 
 static enum progress want(struct connection *conn)
 {
-	return gnutls_record_get_direction(conn->tls->session) ? PROGRESS_WAIT_WRITE :
-								 PROGRESS_WAIT_READ;
+	return gnutls_record_get_direction(conn->tls->session) ? PROGRESS_WAIT_WRITE
+							       : PROGRESS_WAIT_READ;
 }
 
 static enum progress handshake(struct connection *conn)

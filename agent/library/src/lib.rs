@@ -28,6 +28,8 @@ pub struct Library {
     pub name: &'static str,
     /// The releases that can be probed: `OpenSSL 1.1.1 and 3.x`.
     pub releases: &'static str,
+    /// Whether the steps of its handshakes can be probed.
+    pub steps: bool,
     /// The functions that `recognise` asks for.
     pub marks: &'static [&'static str],
     /// What of the library, or of one that looks like it, an image is, by the functions
@@ -127,8 +129,61 @@ pub fn reason_name(reason: Reason) -> String {
     )
 }
 
+/// Whether the library of this name is probed, but the steps of its handshakes are not.
+pub fn lacks_steps(name: &str) -> bool {
+    ALL.iter()
+        .any(|library| library.name == name && !library.steps)
+}
+
 /// What can be probed, for people: `OpenSSL 1.1.1 and 3.x, GnuTLS 3`.
 pub fn supported() -> String {
     let all: Vec<&str> = ALL.iter().map(|library| library.releases).collect();
     all.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_are_of_one_library_each() {
+        for (at, library) in ALL.iter().enumerate() {
+            let others = ALL.iter().skip(at + 1);
+            for other in others {
+                assert_ne!(library.name, other.name);
+                assert_ne!(library.number, other.number);
+            }
+            assert_ne!(library.number, 0, "socket calls have that number");
+        }
+    }
+
+    #[test]
+    fn a_reason_is_named_by_its_own_library() {
+        let name = |library: &Library, number| {
+            reason_name(Reason {
+                library: library.number,
+                number,
+            })
+        };
+        assert_eq!(name(&openssl::LIBRARY, 193), "no shared cipher");
+        assert_eq!(name(&openssl::LIBRARY, 110), "bad extension");
+        assert_eq!(name(&gnutls::LIBRARY, 110), "premature termination");
+        assert_eq!(reason_name(Reason::default()), "unknown");
+    }
+
+    #[test]
+    fn each_names_all_functions_that_it_asks_for() {
+        for library in ALL {
+            let asked = std::cell::RefCell::new(Vec::new());
+            for defined in [true, false] {
+                let _ = (library.recognise)(&|name| {
+                    asked.borrow_mut().push(name.to_owned());
+                    defined
+                });
+            }
+            for name in asked.into_inner() {
+                assert!(library.marks.contains(&name.as_str()), "{name}");
+            }
+        }
+    }
 }

@@ -77,7 +77,7 @@ pub fn diagnose(options: &Options) -> Diagnosis {
     add(
         "openssl_handshakes",
         handshakes,
-        "handshakes of OpenSSL 1.1.1 and 3.x: counts, CPU time, steps",
+        "handshakes in OpenSSL 1.1.1 and 3.x and in GnuTLS 3: counts and CPU time; the steps of OpenSSL",
     );
     add(
         "uprobe_multi",

@@ -62,7 +62,10 @@ fn installed_libgnutls_has_all_functions() {
     assert!(library.version.starts_with("GnuTLS 3."), "{library}");
     let plan = plan(&image, &library).unwrap();
     assert_complete(&plan, &library);
-    assert!(plan.sites.iter().all(|site| site.placement.emulated), "{plan}");
+    assert!(
+        plan.sites.iter().all(|site| site.placement.emulated),
+        "{plan}"
+    );
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub static LIBRARY: Library = Library {
     number: contract::TLSPROF_LIBRARY_GNUTLS,
     name: "GnuTLS",
     releases: "GnuTLS 3",
+    steps: false,
     marks: &MARKS,
     recognise,
     version,

@@ -13,6 +13,7 @@ pub static LIBRARY: Library = Library {
     number: contract::TLSPROF_LIBRARY_OPENSSL,
     name: "OpenSSL",
     releases: "OpenSSL 1.1.1 and 3.x",
+    steps: true,
     marks: MARKS,
     recognise,
     version,
