@@ -11,7 +11,8 @@
  */
 #include "accept.bpf.c"
 #include "connections.bpf.c"
-#include "handshakes.bpf.c"
+#include "gnutls.bpf.c"
+#include "openssl.bpf.c"
 #include "processes.bpf.c"
 #include "samples.bpf.c"
 #include "scheduler.bpf.c"

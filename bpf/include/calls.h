@@ -140,8 +140,8 @@ static __always_inline void close_handshake(struct tlsprof_connection_object *ke
 	bpf_map_delete_elem(&handshakes, key);
 }
 
-/* The call on this thread is over: adds it to its handshake, if it is part of one. */
-static __always_inline void end_call(struct call *call, __u8 result, __u64 now)
+/* The call on this thread is over: adds it to its handshake. False if it is part of none. */
+static __always_inline bool end_call(struct call *call, __u8 result, __u64 now)
 {
 	struct tlsprof_connection_object key = { .object = call->object, .pid = call->pid };
 	struct tlsprof_handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
@@ -160,6 +160,7 @@ static __always_inline void end_call(struct call *call, __u8 result, __u64 now)
 	}
 	bpf_map_delete_elem(&calls, &tid);
 	mark_call(0);
+	return handshake;
 }
 
 #endif

@@ -40,6 +40,13 @@ enum tlsprof_source {
 	TLSPROF_SOURCE_SOCKET = 2,  /* TLS records in socket calls */
 };
 
+/* The TLS library whose probes saw a handshake: its error numbers are its own. */
+enum tlsprof_library {
+	TLSPROF_LIBRARY_NONE = 0, /* source SOCKET */
+	TLSPROF_LIBRARY_OPENSSL = 1,
+	TLSPROF_LIBRARY_GNUTLS = 2,
+};
+
 /* Which way data moved, seen from the owner of the connection. */
 enum tlsprof_direction {
 	TLSPROF_DIRECTION_NONE = 0,
@@ -211,6 +218,7 @@ struct tlsprof_handshake_event {
 	/* SOCKET, 1: a handshake of the library names `connection`, or will; no other
 	 * is the same. */
 	__u8 named;
+	__u8 library;             /* enum tlsprof_library */
 	__u32 probe_hits;         /* probes hit inside the calls: their cost is in `cpu` */
 	__u32 signature_bytes;    /* length of the own signature, 0 for none */
 	__u32 encapsulated_bytes; /* length of a KEM ciphertext, 0 for none */

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.certificates import Certificate, make_certificate
-from harness.paths import HOG, LOADGEN, PROGRAMS, SELFTIMED, TESTS, TLSPROF, WORKER
+from harness.paths import HOG, LOADGEN, PROGRAMS, SELFTIMED, SELFTIMED_GNUTLS, TESTS, TLSPROF, WORKER
 
 LOCK = pytest.StashKey()
 LOCK_FILE = Path(tempfile.gettempdir()) / "tlsprof-e2e.lock"
@@ -42,7 +42,7 @@ def programs():
         fcntl.flock(lock, fcntl.LOCK_EX)
         subprocess.run(["make", "--silent", "-C", str(TESTS), f"OUT={PROGRAMS}"], check=True)
     if WORKER:
-        for program in (SELFTIMED, LOADGEN, HOG):
+        for program in (SELFTIMED, SELFTIMED_GNUTLS, LOADGEN, HOG):
             program.parent.mkdir(exist_ok=True)
             shutil.copy(PROGRAMS / program.name.removesuffix(f"-{WORKER}"), program)
 

@@ -1,30 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the test programs share: errors, clocks and TLS version names. */
+/* What the test programs with OpenSSL share: errors and TLS version names. */
 #ifndef TLSPROF_TESTS_COMMON_H
 #define TLSPROF_TESTS_COMMON_H
 
+#include "basics.h"
+
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 static inline _Noreturn void die(const char *what)
 {
 	perror(what);
 	ERR_print_errors_fp(stderr);
 	exit(1);
-}
-
-static inline uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static inline int tls_version(const char *name)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A TLS server that measures its own handshakes: the ground truth for tlsprof.
+ * A TLS server that measures its own handshakes: the ground truth for tlsprof. It is built with
+ * OpenSSL (selftimed) and with GnuTLS (selftimed_gnutls).
  *
- * Around every SSL_accept call it reads the thread's CPU clock, and adds up
- * the calls of one connection. Three forms: a thread per connection (blocking),
+ * Around every call of the handshake function (SSL_accept, gnutls_handshake) it reads the thread's
+ * CPU clock, and adds up the calls of one connection. Three forms: a thread per connection (blocking),
  * one thread with epoll (non-blocking), and a process per connection. With
  * librecordclock.so preloaded it also says what the records of answers took.
  *
@@ -14,6 +15,7 @@
 #include "selftimed.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <getopt.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -27,15 +29,13 @@
 
 enum { BACKLOG = 1024, EVENTS = 64, CLIENT_TIMEOUT_SECONDS = 30, THREAD_STACK = 256 * 1024 };
 
-enum form { FORM_NONE, FORM_THREADS, FORM_EPOLL, FORM_FORK };
-
-static SSL_CTX *ctx;
+struct totals *totals;
 
 /* On a blocking socket a wait means that the client's time was up. */
 static void *serve_blocking(void *argument)
 {
 	struct timeval timeout = { .tv_sec = CLIENT_TIMEOUT_SECONDS };
-	struct connection *conn = connection_open(ctx, (int)(intptr_t)argument);
+	struct connection *conn = connection_open((int)(intptr_t)argument);
 
 	setsockopt(conn->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	connection_advance(conn);
@@ -52,7 +52,7 @@ static void start_thread(int fd)
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attributes, THREAD_STACK);
 	if (pthread_create(&thread, &attributes, serve_blocking, (void *)(intptr_t)fd))
-		die("pthread_create");
+		fail("pthread_create");
 	pthread_attr_destroy(&attributes);
 }
 
@@ -61,7 +61,7 @@ static void start_process(int fd)
 	pid_t pid = fork();
 
 	if (pid < 0)
-		die("fork");
+		fail("fork");
 	if (pid == 0) {
 		serve_blocking((void *)(intptr_t)fd);
 		_exit(0);
@@ -87,7 +87,7 @@ static void run_blocking(int listener, int stop_signal, void (*start)(int fd))
 
 	for (;;) {
 		if (poll(fds, 3, -1) < 0 && errno != EINTR)
-			die("poll");
+			fail("poll");
 		if (fds[1].revents || fds[2].revents)
 			break;
 		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -104,12 +104,12 @@ static void accept_all(int epoll, int listener)
 	int fd;
 
 	while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-		struct connection *conn = connection_open(ctx, fd);
+		struct connection *conn = connection_open(fd);
 		struct epoll_event event = { .events = EPOLLIN, .data.ptr = conn };
 
 		totals->connections++;
 		if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
-			die("epoll_ctl");
+			fail("epoll_ctl");
 	}
 }
 
@@ -137,7 +137,7 @@ static void run_epoll(int listener, int stop_signal)
 	if (epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &listening) ||
 	    epoll_ctl(epoll, EPOLL_CTL_ADD, stop_signal, &stopping) ||
 	    epoll_ctl(epoll, EPOLL_CTL_ADD, STDIN_FILENO, &stopping))
-		die("epoll_ctl");
+		fail("epoll_ctl");
 	for (;;) {
 		int ready = epoll_wait(epoll, events, EVENTS, -1);
 
@@ -167,7 +167,7 @@ static int listen_on(int port, bool nonblocking)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, BACKLOG) ||
 	    getsockname(fd, (struct sockaddr *)&address, &length))
-		die("listen");
+		fail("listen");
 	printf("port %d\n", ntohs(address.sin_port));
 	fflush(stdout);
 	return fd;
@@ -182,18 +182,6 @@ static void print_totals(void)
 	       (double)totals->cpu_ns / 1e9, (double)totals->completed_cpu_ns / 1e9,
 	       (double)totals->wall_ns / 1e9, (double)totals->record_ns / 1e9);
 }
-
-struct options {
-	enum form form;
-	int port;
-	int version;
-	bool no_tickets;
-	const char *cert;
-	const char *key;
-	const char *groups;
-	const char *ciphers;
-	const char *ciphersuites;
-};
 
 static void set_option(struct options *options, int option)
 {
@@ -220,7 +208,7 @@ static void set_option(struct options *options, int option)
 		options->groups = optarg;
 		break;
 	case 'v':
-		options->version = tls_version(optarg);
+		options->tls = optarg;
 		break;
 	case 'C':
 		options->ciphers = optarg;
@@ -268,27 +256,6 @@ static struct options parse_options(int argc, char **argv)
 	return options;
 }
 
-static SSL_CTX *context(const struct options *options)
-{
-	SSL_CTX *made = SSL_CTX_new(TLS_server_method());
-
-	if (!made)
-		die("SSL_CTX_new");
-	use_version(made, options->version);
-	if (SSL_CTX_use_certificate_chain_file(made, options->cert) != 1 ||
-	    SSL_CTX_use_PrivateKey_file(made, options->key, SSL_FILETYPE_PEM) != 1 ||
-	    SSL_CTX_set_session_id_context(made, (const unsigned char *)"t", 1) != 1 ||
-	    (options->groups && SSL_CTX_set1_groups_list(made, options->groups) != 1) ||
-	    (options->ciphers && SSL_CTX_set_cipher_list(made, options->ciphers) != 1) ||
-	    (options->ciphersuites && SSL_CTX_set_ciphersuites(made, options->ciphersuites) != 1))
-		die("TLS options");
-	/* For suites with DHE, where they are asked for. */
-	SSL_CTX_set_dh_auto(made, 1);
-	if (options->no_tickets)
-		SSL_CTX_set_options(made, SSL_OP_NO_TICKET);
-	return made;
-}
-
 static int block_stop_signal(void)
 {
 	sigset_t stop;
@@ -310,8 +277,8 @@ int main(int argc, char **argv)
 	totals = mmap(NULL, sizeof(*totals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (totals == MAP_FAILED)
-		die("mmap");
-	ctx = context(&options);
+		fail("mmap");
+	connections_setup(&options);
 	listener = listen_on(options.port, options.form == FORM_EPOLL);
 	if (options.form == FORM_EPOLL)
 		run_epoll(listener, stop_signal);

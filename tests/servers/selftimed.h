@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* One connection of the self-timed server, and the totals over all of them. */
+/*
+ * The self-timed server: its options, one connection, and the totals over all of them. What a TLS
+ * library does of that is in selftimed_connection.c (OpenSSL) and selftimed_gnutls.c.
+ */
 #ifndef TLSPROF_TESTS_SELFTIMED_H
 #define TLSPROF_TESTS_SELFTIMED_H
 
-#include "common.h"
+#include "basics.h"
 
 #include <stdatomic.h>
 
@@ -20,8 +23,26 @@ struct totals {
 	atomic_ulong connections; /* open now */
 };
 
+enum form { FORM_NONE, FORM_THREADS, FORM_EPOLL, FORM_FORK };
+
+/* NULL: the library's own choice. */
+struct options {
+	enum form form;
+	int port;
+	bool no_tickets;
+	const char *cert;
+	const char *key;
+	const char *tls;
+	const char *groups;
+	const char *ciphers;
+	const char *ciphersuites;
+};
+
+/* What a connection has of its library. */
+struct tls;
+
 struct connection {
-	SSL *ssl;
+	struct tls *tls;
 	int fd;
 	bool handshake_ended;
 	uint64_t began_ns;
@@ -32,13 +53,24 @@ enum progress { PROGRESS_WAIT_READ, PROGRESS_WAIT_WRITE, PROGRESS_END };
 
 extern struct totals *totals;
 
+/* To be called once, before connections are opened. */
+void connections_setup(const struct options *options);
+
 /* Takes `fd` over; connection_close closes it. */
-struct connection *connection_open(SSL_CTX *ctx, int fd);
+struct connection *connection_open(int fd);
 
 /* Goes on with the handshake, then with the one request, as far as it can. */
 enum progress connection_advance(struct connection *conn);
 
 /* A handshake still under way counts as abandoned. */
 void connection_close(struct connection *conn);
+
+static inline void count_handshake(struct connection *conn, atomic_ulong *outcome)
+{
+	(*outcome)++;
+	totals->cpu_ns += conn->cpu_ns;
+	totals->wall_ns += clock_ns(CLOCK_MONOTONIC) - conn->began_ns;
+	conn->handshake_ended = true;
+}
 
 #endif

@@ -3,20 +3,17 @@
 #include "selftimed.h"
 
 #include "answer.h"
+#include "common.h"
 #include "record_clock.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
 
-struct totals *totals;
+struct tls {
+	SSL *ssl;
+};
 
-static void count_handshake(struct connection *conn, atomic_ulong *outcome)
-{
-	(*outcome)++;
-	totals->cpu_ns += conn->cpu_ns;
-	totals->wall_ns += clock_ns(CLOCK_MONOTONIC) - conn->began_ns;
-	conn->handshake_ended = true;
-}
+static SSL_CTX *ctx;
 
 static enum progress want(int error)
 {
@@ -33,15 +30,15 @@ static enum progress handshake(struct connection *conn)
 
 	ERR_clear_error();
 	before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	ret = SSL_accept(conn->ssl);
+	ret = SSL_accept(conn->tls->ssl);
 	conn->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
 	if (ret == 1) {
 		totals->completed_cpu_ns += conn->cpu_ns;
-		totals->resumed += SSL_session_reused(conn->ssl);
+		totals->resumed += SSL_session_reused(conn->tls->ssl);
 		count_handshake(conn, &totals->completed);
 		return PROGRESS_WAIT_READ;
 	}
-	error = SSL_get_error(conn->ssl, ret);
+	error = SSL_get_error(conn->tls->ssl, ret);
 	next = want(error);
 	if (next == PROGRESS_END)
 		count_handshake(conn, peer_went_away(error) ? &totals->abandoned : &totals->failed);
@@ -75,13 +72,13 @@ static enum progress serve(struct connection *conn)
 {
 	char request[4096];
 	uint64_t before = record_ns();
-	int ret = SSL_read(conn->ssl, request, sizeof(request) - 1);
+	int ret = SSL_read(conn->tls->ssl, request, sizeof(request) - 1);
 
 	if (ret <= 0)
-		return want(SSL_get_error(conn->ssl, ret));
+		return want(SSL_get_error(conn->tls->ssl, ret));
 	request[ret] = '\0';
-	if (answer(conn->ssl, request))
-		SSL_shutdown(conn->ssl);
+	if (answer(conn->tls->ssl, request))
+		SSL_shutdown(conn->tls->ssl);
 	totals->record_ns += record_ns() - before;
 	return PROGRESS_END;
 }
@@ -97,16 +94,39 @@ enum progress connection_advance(struct connection *conn)
 	return serve(conn);
 }
 
-struct connection *connection_open(SSL_CTX *ctx, int fd)
+void connections_setup(const struct options *options)
+{
+	SSL_CTX *made = SSL_CTX_new(TLS_server_method());
+
+	if (!made)
+		fail("SSL_CTX_new");
+	use_version(made, options->tls ? tls_version(options->tls) : 0);
+	if (SSL_CTX_use_certificate_chain_file(made, options->cert) != 1 ||
+	    SSL_CTX_use_PrivateKey_file(made, options->key, SSL_FILETYPE_PEM) != 1 ||
+	    SSL_CTX_set_session_id_context(made, (const unsigned char *)"t", 1) != 1 ||
+	    (options->groups && SSL_CTX_set1_groups_list(made, options->groups) != 1) ||
+	    (options->ciphers && SSL_CTX_set_cipher_list(made, options->ciphers) != 1) ||
+	    (options->ciphersuites && SSL_CTX_set_ciphersuites(made, options->ciphersuites) != 1))
+		fail("TLS options");
+	/* For suites with DHE, where they are asked for. */
+	SSL_CTX_set_dh_auto(made, 1);
+	if (options->no_tickets)
+		SSL_CTX_set_options(made, SSL_OP_NO_TICKET);
+	ctx = made;
+}
+
+struct connection *connection_open(int fd)
 {
 	struct connection *conn = calloc(1, sizeof(*conn));
+	struct tls *tls = calloc(1, sizeof(*tls));
 
-	if (!conn)
+	if (!conn || !tls)
 		die("calloc");
 	conn->fd = fd;
-	conn->ssl = SSL_new(ctx);
+	conn->tls = tls;
+	tls->ssl = SSL_new(ctx);
 	conn->began_ns = clock_ns(CLOCK_MONOTONIC);
-	if (!conn->ssl || !SSL_set_fd(conn->ssl, fd))
+	if (!tls->ssl || !SSL_set_fd(tls->ssl, fd))
 		die("SSL_new");
 	return conn;
 }
@@ -115,9 +135,10 @@ void connection_close(struct connection *conn)
 {
 	if (!conn->handshake_ended)
 		count_handshake(conn, &totals->abandoned);
-	SSL_free(conn->ssl);
+	SSL_free(conn->tls->ssl);
 	/* Last: the client takes the close as a sign that all is counted. */
 	close(conn->fd);
+	free(conn->tls);
 	free(conn);
 	totals->connections--;
 }

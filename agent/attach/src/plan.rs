@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::openssl;
 use super::placement::{self, Code, Needs, Placement, PlacementError};
-use super::spec::{Function, Locate, Need};
 use super::state_machine::{self, StateMachine, StateMachineError};
 use tlsprof_discover::elf::{ElfError, ElfView, ImportError, Symbol, Symbols};
-use tlsprof_discover::library::Library;
+use tlsprof_library::Found;
+use tlsprof_library::spec::{Function, Locate, Need};
 
 /// One place in an image where probes go.
 #[derive(Clone, Debug)]
@@ -62,7 +61,7 @@ pub struct Plan {
 
 impl Plan {
     /// Whether calls of this image to another cannot be probed: without
-    /// [`Group::AllErrors`](super::spec::Group::AllErrors), failed handshakes
+    /// [`Group::AllErrors`](tlsprof_library::spec::Group::AllErrors), failed handshakes
     /// would be told as abandoned.
     pub fn lacks_imports(&self) -> bool {
         let mut missing = self.missing.iter();
@@ -123,19 +122,18 @@ pub enum SiteError {
     SameCode(&'static str),
 }
 
-/// Plans the probes for an image that holds `library`.
+/// Plans the probes for an image that holds the library `found`.
 ///
 /// # Errors
 /// See [`PlanError`]. There is no plan without all required functions.
-pub fn plan(image: &ElfView, library: &Library) -> Result<Plan, PlanError> {
-    let functions: Vec<&'static Function> = openssl::functions(library).collect();
-    let planner = Planner::new(image, &functions)?;
+pub fn plan(image: &ElfView, found: &Found) -> Result<Plan, PlanError> {
+    let planner = Planner::new(image, &found.functions)?;
     let mut plan = Plan {
         sites: Vec::new(),
         missing: Vec::new(),
     };
     let mut taken = BTreeMap::new();
-    for function in functions {
+    for function in found.functions.iter().copied() {
         let site = planner.site(function).and_then(|site| {
             match taken.insert((site.file_offset, function.entry), function.name) {
                 Some(other) => Err(SiteError::SameCode(other)),

@@ -9,21 +9,22 @@ use std::sync::Arc;
 use super::danger::Danger;
 use super::error::InspectError;
 use super::plan::{Plan, PlanError, Site, plan};
-use super::spec::{Group, Program};
 use tlsprof_common::ImageId;
 use tlsprof_common::causes::one_line;
 use tlsprof_discover::elf::{ElfError, ElfView};
 use tlsprof_discover::image::{Mapping, OpenImage};
-use tlsprof_discover::library::{Library, Tls, Unsupported, detect};
+use tlsprof_discover::library::{Tls, detect};
 use tlsprof_kernel::cookies::Point;
 use tlsprof_kernel::error::Unavailable;
 use tlsprof_kernel::loaded::Loaded;
 use tlsprof_kernel::probes::{AttachError, Links, release_all};
+use tlsprof_library::spec::{Group, Program};
+use tlsprof_library::{Found, Unsupported};
 
 /// Why an image with a TLS library is not profiled.
 #[derive(Debug, thiserror::Error)]
 pub enum Reason {
-    /// A relative of OpenSSL.
+    /// It only looks like a library that can be probed.
     #[error("{0}")]
     Unsupported(#[from] Unsupported),
     /// Probe sites could not be found.
@@ -72,7 +73,7 @@ pub struct Image {
     /// Build id in hexadecimal, empty if there is none.
     pub build_id: String,
     /// What is in it; None for a library that cannot be profiled.
-    pub library: Option<Library>,
+    pub library: Option<Found>,
     /// Probe sites; None where there is no plan.
     pub plan: Option<Plan>,
     /// Whether it is profiled.
@@ -116,9 +117,9 @@ pub fn inspect(file: OpenImage, mapping: &Mapping) -> Result<Inspected, InspectE
     let found = match detection.tls {
         Tls::None => None,
         Tls::Unsupported(kind) => Some((None, None, State::NotProfiled(kind.into()))),
-        Tls::OpenSsl(library) => Some(match plan(&view, &library) {
-            Ok(plan) => (Some(library), Some(plan), State::Found),
-            Err(error) => (Some(library), None, State::NotProfiled(error.into())),
+        Tls::Supported(found) => Some(match plan(&view, &found) {
+            Ok(plan) => (Some(found), Some(plan), State::Found),
+            Err(error) => (Some(found), None, State::NotProfiled(error.into())),
         }),
     };
     let image = found.map(|(library, plan, state)| Image {
@@ -180,7 +181,10 @@ impl Registry {
         let mut order: Vec<(bool, ImageId)> = found
             .map(|(id, image)| {
                 (
-                    image.library.as_ref().is_some_and(|library| library.ssl),
+                    image
+                        .library
+                        .as_ref()
+                        .is_some_and(|library| library.handshakes),
                     *id,
                 )
             })
@@ -253,8 +257,8 @@ impl Registry {
     /// seen of handshakes in its processes says nothing of steps.
     pub fn hides_steps(&self, id: ImageId) -> bool {
         self.get(id).is_some_and(|image| {
-            let crypto = image.library.as_ref().is_some_and(|library| library.crypto);
-            crypto && !matches!(image.state, State::Profiled)
+            let steps = image.library.as_ref().is_some_and(|library| library.steps);
+            steps && !matches!(image.state, State::Profiled)
         })
     }
 

@@ -69,7 +69,7 @@ fn use_image(bytes: Vec<u8>) -> Option<()> {
         let _ = state_machine::find(&image, &symbols);
     }
     match library::detect(&image).ok()?.tls {
-        Tls::OpenSsl(library) => plan::plan(&image, &library).ok().map(|_| ()),
+        Tls::Supported(library) => plan::plan(&image, &library).ok().map(|_| ()),
         _ => None,
     }
 }
@@ -112,19 +112,26 @@ proptest! {
     }
 }
 
-/// The installed libssl, with words overwritten in its headers and tables, and
-/// cut short.
 #[test]
 fn mutilated_libssl_does_no_harm() {
-    let bytes = std::fs::read(installed("libssl.so.3")).unwrap();
-    assert!(use_image(bytes.clone()).is_some());
+    mutilate(&std::fs::read(installed("libssl.so.3")).unwrap());
+}
+
+#[test]
+fn mutilated_libgnutls_does_no_harm() {
+    mutilate(&std::fs::read(installed("libgnutls.so.30")).unwrap());
+}
+
+/// A library with bytes overwritten in its headers and tables, and cut short.
+fn mutilate(bytes: &[u8]) {
+    assert!(use_image(bytes.to_vec()).is_some());
     let mut seed = 1_u64;
     let mut random = move |limit: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         usize::try_from(seed >> 33).unwrap() % limit
     };
     for round in 0..200 {
-        let mut bytes = bytes.clone();
+        let mut bytes = bytes.to_vec();
         for _ in 0..=random(4) {
             let limit = if round % 2 == 0 { 1024 } else { bytes.len() };
             let at = random(limit);

@@ -23,6 +23,15 @@ pub enum Source {
     Socket,
 }
 
+/// Why a TLS library failed a handshake, in its own numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reason {
+    /// Whose number it is (`enum tlsprof_library`).
+    pub library: u32,
+    /// The number.
+    pub number: u32,
+}
+
 /// How a handshake ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {

@@ -18,7 +18,7 @@ mod wait;
 
 pub use config_error::ConfigError;
 pub use connection::{Carries, Closer, Connection, ConnectionId, Opening, Owner, Remote, Whole};
-pub use handshake::{Outcome, Resumption, Role, Source, Step, Steps};
+pub use handshake::{Outcome, Reason, Resumption, Role, Source, Step, Steps};
 pub use image::{Device, ImageId};
 pub use interrupts::InterruptTime;
 pub use loss::{Loss, Severity};

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// A file of the OpenSSL package (`make setup` installs it).
+/// A file of the packages of OpenSSL and GnuTLS (`make setup` installs it).
 pub fn installed(name: &str) -> PathBuf {
     let machine = format!("{}-linux-gnu", std::env::consts::ARCH);
     let folders = [

@@ -8,7 +8,6 @@ pub mod fingerprint;
 pub mod hello;
 pub mod join;
 mod model;
-pub mod reasons;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 

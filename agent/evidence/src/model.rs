@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::hello::{self, Direction, Facts};
 use tlsprof_common::{
-    Connection, ConnectionId, Opening, Outcome, Pid, ProcessEvent, Resumption, Role, Source, Steps,
-    Waits,
+    Connection, ConnectionId, Opening, Outcome, Pid, ProcessEvent, Reason, Resumption, Role,
+    Source, Steps, Waits,
 };
 
 /// One handshake, when it has ended.
@@ -65,8 +65,8 @@ pub struct Handshake {
     pub calls: u32,
     /// Probes hit inside these calls; their cost is part of `cpu`.
     pub probe_hits: u32,
-    /// The library's reason number, where it raised an error.
-    pub error_reason: Option<u32>,
+    /// The library's reason, where it raised an error.
+    pub error_reason: Option<Reason>,
     /// What both sides said in clear, where it was seen.
     pub hello: Option<Box<Facts>>,
 }

@@ -30,6 +30,13 @@ pub(super) fn substitutes(program: &str) -> impl Iterator<Item = &'static str> {
     those.map(|(.., substitute)| *substitute)
 }
 
+/// Whether a program stands for another.
+pub(super) fn is_substitute(program: &str) -> bool {
+    BY_COOKIE
+        .iter()
+        .any(|(.., substitute)| *substitute == program)
+}
+
 /// The points of `program` by the programs that stand for it, or by itself where
 /// there are none.
 pub(super) fn by_substitute(

@@ -35,7 +35,7 @@ pub enum LoadError {
     #[error("the kernel refused the BPF program {program}")]
     Program {
         /// Name of its C function.
-        program: &'static str,
+        program: String,
         /// aya's error.
         source: anyhow::Error,
     },
@@ -103,7 +103,8 @@ pub(super) fn maps(error: MapError) -> LoadError {
 }
 
 /// The error for a program that the kernel refused.
-pub(super) fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadError {
+pub(super) fn refused(program: &str) -> impl Fn(ProgramError) -> LoadError + use<> {
+    let program = program.to_owned();
     move |error| {
         if Lockdown::read() == Some(Lockdown::Confidentiality) {
             LoadError::Lockdown
@@ -111,7 +112,7 @@ pub(super) fn refused(program: &'static str) -> impl Fn(ProgramError) -> LoadErr
             LoadError::Permission
         } else {
             LoadError::Program {
-                program,
+                program: program.clone(),
                 source: error.into(),
             }
         }

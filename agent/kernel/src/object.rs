@@ -1,11 +1,13 @@
 //! The embedded BPF object, and its programs on uprobes.
 
+use std::collections::BTreeSet;
+
 use aya::maps::Map;
 use aya::programs::{Program, ProgramError, UProbe};
 use aya::sys::{UProbeMultiFeature, is_uprobe_multi_supported};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 
-use super::cookies::substitutes;
+use super::cookies::{is_substitute, substitutes};
 use super::error::{LoadError, Unavailable, denied, refused};
 
 static SINGLE: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.single.bpf.o"));
@@ -29,20 +31,6 @@ pub enum Storage {
     /// in sockets (Linux 5.10), or no pointer that the kernel takes for a socket's.
     Addresses,
 }
-
-/// Uprobe programs by the name of their C function.
-const UPROBES: &[&str] = &[
-    "handshake_enter",
-    "handshake_exit",
-    "connection_clear",
-    "connection_free",
-    "step_enter",
-    "step_exit",
-    "error_raised",
-    "error_raised_v1",
-    "group_named",
-    "peer_set",
-];
 
 /// Connections at once that are kept by the addresses of their sockets, some 150
 /// bytes each; in the sockets themselves there is no limit.
@@ -126,13 +114,13 @@ pub(super) struct Uprobes {
 pub(super) fn load_uprobes(bpf: &mut Ebpf) -> Result<Uprobes, LoadError> {
     let mut library = Ok(());
     let mut has_cookies = true;
-    for name in UPROBES {
-        let error = match load_uprobe(bpf, name) {
+    for name in uprobes(bpf) {
+        let error = match load_uprobe(bpf, &name) {
             Ok(()) => continue,
             Err(LoadError::Permission) => return Err(LoadError::Permission),
             Err(error) => error,
         };
-        let mut substitutes = substitutes(name).peekable();
+        let mut substitutes = substitutes(&name).peekable();
         if substitutes.peek().is_some() {
             has_cookies = false;
             if substitutes.all(|name| load_uprobe(bpf, name).is_ok()) {
@@ -147,7 +135,16 @@ pub(super) fn load_uprobes(bpf: &mut Ebpf) -> Result<Uprobes, LoadError> {
     })
 }
 
-fn load_uprobe(bpf: &mut Ebpf, name: &'static str) -> Result<(), LoadError> {
+/// The programs on uprobes by the name of their C function, without those that stand for others.
+fn uprobes(bpf: &Ebpf) -> BTreeSet<String> {
+    let uprobes = bpf
+        .programs()
+        .filter(|(_, program)| matches!(program, Program::UProbe(_)));
+    let names = uprobes.map(|(name, _)| name.to_owned());
+    names.filter(|name| !is_substitute(name)).collect()
+}
+
+fn load_uprobe(bpf: &mut Ebpf, name: &str) -> Result<(), LoadError> {
     let program: &mut UProbe = program(bpf, name)?;
     program.load().map_err(refused(name))
 }
@@ -159,16 +156,13 @@ pub(super) fn take_map(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadEr
 }
 
 /// A program of the object by name.
-pub(super) fn any_program<'a>(
-    bpf: &'a mut Ebpf,
-    name: &'static str,
-) -> Result<&'a mut Program, LoadError> {
+pub(super) fn any_program<'a>(bpf: &'a mut Ebpf, name: &str) -> Result<&'a mut Program, LoadError> {
     bpf.program_mut(name)
         .ok_or_else(|| LoadError::Maps(anyhow::anyhow!("no program {name} in the object")))
 }
 
 /// A program of the object by name and type.
-pub(super) fn program<'a, T>(bpf: &'a mut Ebpf, name: &'static str) -> Result<&'a mut T, LoadError>
+pub(super) fn program<'a, T>(bpf: &'a mut Ebpf, name: &str) -> Result<&'a mut T, LoadError>
 where
     &'a mut T: TryFrom<&'a mut Program, Error = ProgramError>,
 {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tlsprof_common::{Outcome, Resumption, Role, Source, Waits};
+use tlsprof_common::{Outcome, Reason, Resumption, Role, Source, Waits};
 use tlsprof_evidence::Handshake;
 
 use super::limits::bounded_nanos;
@@ -81,8 +81,8 @@ pub struct HandshakeSum {
     pub cpu: Duration,
     /// Wall time from first call to end.
     pub duration: Duration,
-    /// Reason number of the library -> how many; 0 for reasons beyond the limit.
-    pub errors: BTreeMap<u32, u64>,
+    /// Reason of the library -> how many; the default for reasons beyond the limit.
+    pub errors: BTreeMap<Reason, u64>,
     /// CPU time of each, for its mean and the error of that.
     pub costs: Moments,
 }
@@ -128,7 +128,7 @@ impl HandshakeSum {
             let kept = self.errors.len() < REASONS || self.errors.contains_key(&reason);
             *self
                 .errors
-                .entry(if kept { reason } else { 0 })
+                .entry(if kept { reason } else { Reason::default() })
                 .or_default() += 1;
         }
     }

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use super::handshakes::REASONS;
 use super::*;
 use tlsprof_common::{
-    Carries, Closer, Connection, Outcome, Resumption, Role, Source, Step, Steps, WaitReason, Waits,
+    Carries, Closer, Connection, Outcome, Reason, Resumption, Role, Source, Step, Steps,
+    WaitReason, Waits,
 };
 use tlsprof_evidence::hello::{Attempt, Facts, Upgrade, fixture};
 use tlsprof_evidence::{Comparison, Handshake, sample};
@@ -142,10 +143,10 @@ fn services_beyond_the_limit_count_under_other() {
 #[test]
 fn reasons_beyond_the_limit_count_under_zero() {
     let mut ledger = Ledger::default();
-    for reason in 1..=40 {
+    for number in 1..=40 {
         let failed = Handshake {
             outcome: Outcome::Failed,
-            error_reason: Some(reason),
+            error_reason: Some(Reason { library: 1, number }),
             ..handshake()
         };
         ledger.record("nginx", &failed);
@@ -153,7 +154,7 @@ fn reasons_beyond_the_limit_count_under_zero() {
     let account = ledger.service("nginx").unwrap();
     let sum = account.handshakes.values().next().unwrap();
     assert_eq!(sum.errors.len(), REASONS + 1);
-    assert_eq!(sum.errors[&0], 8);
+    assert_eq!(sum.errors[&Reason::default()], 8);
     assert_eq!(account.count_of(Outcome::Failed), 40);
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tlsprof_advise::{About, Finding};
-use tlsprof_common::{Resumption, Role, Step, WaitReason};
-use tlsprof_evidence::reasons;
+use tlsprof_common::{Reason, Resumption, Role, Step, WaitReason};
 use tlsprof_ledger::{
     CostDistribution, Distribution, HandshakeKey, HandshakeSum, Ledger, RoleAccount, ServiceAccount,
 };
+use tlsprof_library::reason_name;
 
 use super::model::{
     self, AgentCost, Command, CpuSeconds, ErrorCount, HandshakeCost, HandshakeGroup, Host, Loss,
@@ -245,12 +245,12 @@ fn group(key: &HandshakeKey, sum: &HandshakeSum) -> HandshakeGroup {
     }
 }
 
-fn errors(errors: &BTreeMap<u32, u64>) -> Vec<ErrorCount> {
+fn errors(errors: &BTreeMap<Reason, u64>) -> Vec<ErrorCount> {
     let mut errors: Vec<_> = errors
         .iter()
         .map(|(&reason, &count)| ErrorCount {
-            reason,
-            name: reasons::name(reason),
+            reason: reason.number,
+            name: reason_name(reason),
             count,
         })
         .collect();

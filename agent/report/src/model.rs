@@ -216,7 +216,8 @@ const fn library() -> Witness {
 /// Failed handshakes by the library's reason.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct ErrorCount {
-    /// Reason number as the library raised it (OpenSSL's sslerr.h).
+    /// Reason number as the library raised it: of OpenSSL's sslerr.h, or GnuTLS's error code
+    /// without its sign.
     pub reason: u32,
     /// Its name, or `unknown`.
     pub name: String,

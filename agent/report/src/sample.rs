@@ -5,7 +5,10 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use tlsprof_advise::{Calibrations, Finding, Setting, Thresholds, advise};
-use tlsprof_common::{Carries, Closer, Connection, Outcome, Resumption, Role, Source, Whole};
+use tlsprof_common::contract::TLSPROF_LIBRARY_OPENSSL;
+use tlsprof_common::{
+    Carries, Closer, Connection, Outcome, Reason, Resumption, Role, Source, Whole,
+};
 use tlsprof_evidence::accept_queue::{AcceptQueues, Queue};
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::hello::fixture;
@@ -200,7 +203,10 @@ pub fn ledger() -> Ledger {
             } else {
                 "openssl30-tls12-client-rejects"
             }),
-            error_reason: (n % 4 != 0).then_some(if n % 3 == 0 { 193 } else { 1048 }),
+            error_reason: (n % 4 != 0).then_some(Reason {
+                library: TLSPROF_LIBRARY_OPENSSL,
+                number: if n % 3 == 0 { 193 } else { 1048 },
+            }),
             ..handshake()
         };
         ledger.record("nginx.service", &failed);

@@ -107,7 +107,9 @@ fn library(image: &Image) -> ListedLibrary {
         State::Found | State::Profiled => LibraryState::Supported(part(image).to_owned()),
     };
     ListedLibrary {
-        kind: library.map_or("unknown", |_| "OpenSSL").to_owned(),
+        kind: library
+            .map_or("unknown", |found| found.library.name)
+            .to_owned(),
         version: library
             .map(|library| library.release().to_owned())
             .unwrap_or_default(),
@@ -125,7 +127,7 @@ fn part(image: &Image) -> &'static str {
     match image
         .library
         .as_ref()
-        .map(|library| (library.ssl, library.crypto))
+        .map(|library| (library.handshakes, library.steps))
     {
         Some((true, true)) => "handshakes and their steps, by probes",
         Some((true, false)) => "handshakes, by probes",

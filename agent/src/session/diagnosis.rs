@@ -91,7 +91,7 @@ fn of_programs(parts: Parts, btf: Option<&Path>) -> impl Iterator<Item = Capabil
         capability(
             "openssl_handshakes",
             parts.handshakes,
-            "handshakes of OpenSSL 1.1.1 and 3.x: counts, CPU time, steps",
+            "handshakes in OpenSSL 1.1.1 and 3.x and in GnuTLS 3: counts and CPU time; the steps of OpenSSL",
         ),
         capability(
             "uprobe_multi",

@@ -10,6 +10,7 @@ use tlsprof_common::units::percent;
 use tlsprof_discover::ports::{ListeningPorts, udp_ports};
 use tlsprof_discover::table::ServiceView;
 use tlsprof_kernel::object::UprobeMode;
+use tlsprof_library::supported;
 use tlsprof_outlet::terminal::units::counted;
 use tlsprof_report::ServiceFacts;
 use tlsprof_report::model::{self, AgentCost, Host, TlsLibrary};
@@ -150,9 +151,11 @@ impl Session {
             && !self.targets.is_examining()
             && !self.ledger().has_library_handshakes())
         .then(|| {
-            "No TLS library that tlsprof can probe (OpenSSL 1.1.1 and 3.x, shared, or static with \
-             symbols): figures come from socket calls only."
-                .to_owned()
+            format!(
+                "No TLS library that tlsprof can probe ({}, shared, or static with symbols): figures \
+                 come from socket calls only.",
+                supported()
+            )
         })
     }
 
@@ -243,7 +246,7 @@ fn tls_library(image: &Image) -> TlsLibrary {
         kind: image
             .library
             .as_ref()
-            .map_or("unknown", |_| "OpenSSL")
+            .map_or("unknown", |found| found.library.name)
             .to_owned(),
         version: image
             .library

@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use super::governor::Duty;
 use tlsprof_attach::registry::Registry;
-use tlsprof_attach::spec::Group;
 use tlsprof_kernel::loaded::Loaded;
+use tlsprof_library::spec::Group;
 
 /// Least time from one window to the next, as a multiple of how long attaching and releasing the
 /// probes took. They are written into the memory of each process that maps the library, which

@@ -19,6 +19,7 @@ def own(name: str) -> Path:
 
 
 SELFTIMED = own("selftimed")
+SELFTIMED_GNUTLS = own("selftimed_gnutls")
 LOADGEN = own("loadgen")
 HOG = own("hog")
 PRIMITIVES = PROGRAMS / "primitives"

@@ -7,9 +7,9 @@ use super::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::{Evidence, Finding, Observed, Prediction, Server, Severity};
 use tlsprof_common::units::{count, percent, times};
-use tlsprof_common::{Outcome, Role};
-use tlsprof_evidence::reasons;
+use tlsprof_common::{Outcome, Reason, Role};
 use tlsprof_ledger::{Counts, TurnedAway};
+use tlsprof_library::reason_name;
 
 pub(crate) static KIND: Kind = Kind {
     label: "handshake-failures",
@@ -151,7 +151,7 @@ fn list(counts: &Counts) -> String {
 
 /// The most frequent reason that the library gave.
 fn by_reason(subject: &Subject<'_>) -> Option<String> {
-    let mut all: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut all: BTreeMap<Reason, u64> = BTreeMap::new();
     for (key, sum) in &subject.account.handshakes {
         if key.role == Role::Server {
             for (reason, number) in &sum.errors {
@@ -162,7 +162,7 @@ fn by_reason(subject: &Subject<'_>) -> Option<String> {
     let (reason, number) = all.into_iter().max_by_key(|(_, number)| *number)?;
     Some(format!(
         "Most frequent reason given by the library: {} ({}).",
-        reasons::name(reason),
+        reason_name(reason),
         times(number)
     ))
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::{ENOUGH, SERVICE, find, handshake, ledger};
 use crate::{Prediction, Severity};
-use tlsprof_common::{Outcome, WaitReason};
+use tlsprof_common::contract::TLSPROF_LIBRARY_OPENSSL;
+use tlsprof_common::{Outcome, Reason, WaitReason};
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::hello::fixture;
 use tlsprof_ledger::Ledger;
@@ -57,7 +58,10 @@ fn failing(number: u64, failed: u64) -> Ledger {
     for _ in 0..failed {
         let one = Handshake {
             outcome: Outcome::Failed,
-            error_reason: Some(193),
+            error_reason: Some(Reason {
+                library: TLSPROF_LIBRARY_OPENSSL,
+                number: 193,
+            }),
             hello: facts.clone(),
             ..handshake("none", "none", [0, 0])
         };

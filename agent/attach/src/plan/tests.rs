@@ -10,20 +10,30 @@ use std::fs::File;
 use std::path::Path;
 
 use super::*;
-use crate::spec::{Group, Program};
-use tlsprof_discover::library::{self, Generation, Tls};
+use tlsprof_discover::library::{self, Tls};
 use tlsprof_discover::sample::installed;
+use tlsprof_library::openssl::{Generation, Parts};
+use tlsprof_library::spec::{Group, Program};
 
-fn open(path: &Path) -> (ElfView, Library) {
+fn open(path: &Path) -> (ElfView, Found) {
     let image = ElfView::open(File::open(path).unwrap()).unwrap();
     match library::detect(&image).unwrap().tls {
-        Tls::OpenSsl(library) => (image, library),
+        Tls::Supported(library) => (image, library),
         other => panic!("{}: {other:?}", path.display()),
     }
 }
 
-fn assert_complete(plan: &Plan, library: &Library) {
-    let expected: Vec<&str> = openssl::functions(library).map(|f| f.name).collect();
+fn parts(generation: Generation, ssl: bool, crypto: bool) -> Found {
+    let parts = Parts {
+        generation,
+        ssl,
+        crypto,
+    };
+    parts.found()
+}
+
+fn assert_complete(plan: &Plan, library: &Found) {
+    let expected: Vec<&str> = library.functions.iter().map(|f| f.name).collect();
     let found: Vec<&str> = plan.sites.iter().map(|site| site.function.name).collect();
     assert_eq!(found, expected, "{plan}");
     assert!(plan.missing.is_empty(), "{plan}");
@@ -32,8 +42,8 @@ fn assert_complete(plan: &Plan, library: &Library) {
 #[test]
 fn installed_libssl_has_all_functions() {
     let (image, library) = open(&installed("libssl.so.3"));
-    assert!(library.ssl && !library.crypto);
-    assert_eq!(library.generation, Generation::V3);
+    assert!(library.handshakes && !library.steps);
+    assert_eq!(library.edition, "OpenSSL 3 or later");
     let plan = plan(&image, &library).unwrap();
     assert_complete(&plan, &library);
     // The functions have no symbols, yet their ends are known, so that a cheap
@@ -46,12 +56,25 @@ fn installed_libssl_has_all_functions() {
 }
 
 #[test]
+fn installed_libgnutls_has_all_functions() {
+    let (image, library) = open(&installed("libgnutls.so.30"));
+    assert!(library.handshakes && !library.steps);
+    assert!(library.version.starts_with("GnuTLS 3."), "{library}");
+    let plan = plan(&image, &library).unwrap();
+    assert_complete(&plan, &library);
+    assert!(
+        plan.sites.iter().all(|site| site.placement.emulated),
+        "{plan}"
+    );
+}
+
+#[test]
 fn libssl_alone_is_probed_where_it_raises_errors() {
     let (image, library) = open(&installed("libssl.so.3"));
     let sites = plan(&image, &library).unwrap().sites;
     let raising = sites
         .iter()
-        .filter(|site| site.function.entry == Some(Program::ErrorRaised));
+        .filter(|site| site.function.entry == Some(Program::explains("error_raised")));
     let raising: Vec<_> = raising
         .map(|site| (site.function.name, site.function.group))
         .collect();
@@ -73,8 +96,8 @@ fn errors_of_libcrypto_alone_are_a_group_of_their_own() {
 
 #[test]
 fn libssl_without_stubs_needs_the_errors_of_libcrypto() {
-    let (image, mut library) = open(&installed("libssl.so.3"));
-    library.generation = Generation::V1_1_1;
+    let (image, _) = open(&installed("libssl.so.3"));
+    let library = parts(Generation::V1_1_1, true, false);
     let plan = plan(&image, &library).unwrap();
     assert!(plan.lacks_imports());
     assert!(
@@ -87,7 +110,7 @@ fn libssl_without_stubs_needs_the_errors_of_libcrypto() {
 #[test]
 fn installed_libcrypto_has_all_functions() {
     let (image, library) = open(&installed("libcrypto.so.3"));
-    assert!(library.crypto && !library.ssl);
+    assert!(library.steps && !library.handshakes);
     assert!(library.version.starts_with("OpenSSL 3."), "{library}");
     assert_complete(&plan(&image, &library).unwrap(), &library);
 }
@@ -100,7 +123,7 @@ fn node_holds_both_libraries() {
         return;
     }
     let (image, library) = open(path);
-    assert!(library.ssl && library.crypto);
+    assert!(library.handshakes && library.steps);
     assert!(library.version.starts_with("OpenSSL 3."), "{library}");
     assert_complete(&plan(&image, &library).unwrap(), &library);
 }
@@ -120,8 +143,8 @@ fn libraries_named_in_the_environment_have_all_functions() {
 #[test]
 fn missing_required_function_is_named() {
     // libcrypto in the guise of libssl.
-    let (image, mut library) = open(&installed("libcrypto.so.3"));
-    library.ssl = true;
+    let (image, _) = open(&installed("libcrypto.so.3"));
+    let library = parts(Generation::V3, true, true);
     let error = plan(&image, &library).unwrap_err();
     assert!(
         matches!(
@@ -137,8 +160,8 @@ fn missing_required_function_is_named() {
 
 #[test]
 fn missing_optional_functions_are_listed() {
-    let (image, mut library) = open(&installed("libcrypto.so.3"));
-    library.generation = Generation::V1_1_1;
+    let (image, _) = open(&installed("libcrypto.so.3"));
+    let library = parts(Generation::V1_1_1, false, true);
     let plan = plan(&image, &library).unwrap();
     let names: Vec<&str> = plan
         .missing
@@ -154,8 +177,8 @@ fn missing_optional_functions_are_listed() {
 
 #[test]
 fn image_without_any_function_has_no_plan() {
-    let (image, mut library) = open(&installed("libssl.so.3"));
-    (library.ssl, library.crypto) = (false, true);
+    let (image, _) = open(&installed("libssl.so.3"));
+    let library = parts(Generation::V3, false, true);
     assert!(matches!(plan(&image, &library), Err(PlanError::Nothing)));
 }
 

@@ -12,6 +12,11 @@ use std::path::Path;
 use super::super::elf::fixture::{BASE, CODE, Fixture};
 use super::*;
 use crate::sample::installed;
+use tlsprof_library::openssl::{AWS_LC, BORINGSSL, LIBRESSL_OR_OLD, UNKNOWN_FORK};
+
+/// The editions.
+const V1_1_1: &str = "OpenSSL 1.1.1";
+const V3: &str = "OpenSSL 3 or later";
 
 fn detect_file(path: impl AsRef<Path>) -> Detection {
     detect(&ElfView::open(File::open(path).unwrap()).unwrap()).unwrap()
@@ -34,17 +39,14 @@ fn detect_names(defined: &[&'static str], imported: &[&'static str]) -> Detectio
 
 #[test]
 fn installed_openssl() {
-    let Tls::OpenSsl(ssl) = detect_file(installed("libssl.so.3")).tls else {
+    let Tls::Supported(ssl) = detect_file(installed("libssl.so.3")).tls else {
         panic!("libssl.so.3 is not taken for OpenSSL");
     };
-    assert_eq!(
-        (ssl.ssl, ssl.crypto, ssl.generation),
-        (true, false, Generation::V3)
-    );
-    let Tls::OpenSsl(crypto) = detect_file(installed("libcrypto.so.3")).tls else {
+    assert_eq!((ssl.handshakes, ssl.steps, ssl.edition), (true, false, V3));
+    let Tls::Supported(crypto) = detect_file(installed("libcrypto.so.3")).tls else {
         panic!("libcrypto.so.3 is not taken for OpenSSL");
     };
-    assert_eq!((crypto.ssl, crypto.crypto), (false, true));
+    assert_eq!((crypto.handshakes, crypto.steps), (false, true));
     let shown = crypto.to_string();
     assert!(
         shown.starts_with("OpenSSL 3.") && shown.ends_with(" (libcrypto)"),
@@ -68,27 +70,18 @@ const LIBSSL: [&str; 3] = ["SSL_free", "SSL_clear", "TLS_method"];
 fn generations_of_libssl() {
     let generation = |more: &[&'static str]| match detect_names(&[&LIBSSL, more].concat(), &[]).tls
     {
-        Tls::OpenSsl(library) => Ok(library.generation),
+        Tls::Supported(library) => Ok(library.edition),
         Tls::Unsupported(unsupported) => Err(unsupported),
         Tls::None => panic!("not seen"),
     };
-    assert_eq!(generation(&["SSL_stateless"]), Ok(Generation::V1_1_1));
-    assert_eq!(
-        generation(&["SSL_stateless", "SSL_sendfile"]),
-        Ok(Generation::V3)
-    );
-    assert_eq!(
-        generation(&["SSL_waiting_for_async"]),
-        Err(Unsupported::UnknownFork)
-    );
-    assert_eq!(
-        generation(&["SSLv23_method"]),
-        Err(Unsupported::LibreSslOrOld)
-    );
+    assert_eq!(generation(&["SSL_stateless"]), Ok(V1_1_1));
+    assert_eq!(generation(&["SSL_stateless", "SSL_sendfile"]), Ok(V3));
+    assert_eq!(generation(&["SSL_waiting_for_async"]), Err(UNKNOWN_FORK));
+    assert_eq!(generation(&["SSLv23_method"]), Err(LIBRESSL_OR_OLD));
     let boringssl = ["SSLv23_method", "SSL_get_early_data_reason"];
-    assert_eq!(generation(&boringssl), Err(Unsupported::BoringSsl));
+    assert_eq!(generation(&boringssl), Err(BORINGSSL));
     let aws = ["SSL_get_early_data_reason", "awslc_version_string"];
-    assert_eq!(generation(&aws), Err(Unsupported::AwsLc));
+    assert_eq!(generation(&aws), Err(AWS_LC));
 }
 
 #[test]
@@ -100,23 +93,57 @@ fn generations_of_libcrypto() {
         "ASYNC_start_job",
         "ERR_vset_error",
     ];
-    let Tls::OpenSsl(library) = tls(&openssl) else {
+    let Tls::Supported(library) = tls(&openssl) else {
         panic!("not seen");
     };
-    assert_eq!(library.generation, Generation::V3);
+    assert_eq!(library.edition, V3);
     assert_eq!(library.version, "OpenSSL 3.0.1 14 Dec 2021");
     let boringssl = ["EVP_PKEY_derive", "EVP_DigestSign", "BORINGSSL_self_test"];
-    assert_eq!(tls(&boringssl), Tls::Unsupported(Unsupported::BoringSsl));
+    assert_eq!(tls(&boringssl), Tls::Unsupported(BORINGSSL));
     let libressl = ["EVP_PKEY_derive", "EVP_DigestSign", "EVP_MD_CTX_create"];
-    assert_eq!(tls(&libressl), Tls::Unsupported(Unsupported::LibreSslOrOld));
+    assert_eq!(tls(&libressl), Tls::Unsupported(LIBRESSL_OR_OLD));
     let old = ["EVP_PKEY_derive", "ASYNC_start_job"];
-    assert_eq!(tls(&old), Tls::Unsupported(Unsupported::UnknownFork));
+    assert_eq!(tls(&old), Tls::Unsupported(UNKNOWN_FORK));
 }
 
 #[test]
 fn openssl_1_0_has_no_tls_method() {
     let old = detect_names(&["SSL_free", "SSL_clear", "SSLv23_method"], &[]);
-    assert_eq!(old.tls, Tls::Unsupported(Unsupported::LibreSslOrOld));
+    assert_eq!(old.tls, Tls::Unsupported(LIBRESSL_OR_OLD));
+}
+
+#[test]
+fn gnutls() {
+    let whole = ["gnutls_init", "gnutls_handshake", "gnutls_deinit"];
+    let Tls::Supported(library) = detect_names(&whole, &[]).tls else {
+        panic!("not seen");
+    };
+    assert_eq!(library.library, &tlsprof_library::gnutls::LIBRARY);
+    // A user of GnuTLS is not GnuTLS, nor is a half of it.
+    assert_eq!(detect_names(&["main"], &whole).tls, Tls::None);
+    assert_eq!(detect_names(&whole[..2], &whole[2..]).tls, Tls::None);
+}
+
+#[test]
+fn installed_gnutls() {
+    let Tls::Supported(library) = detect_file(installed("libgnutls.so.30")).tls else {
+        panic!("libgnutls.so.30 is not taken for GnuTLS");
+    };
+    assert_eq!((library.handshakes, library.steps), (true, false));
+    assert!(library.release().starts_with("3."), "{library}");
+}
+
+/// Where one image holds both, handshakes of the first are counted.
+#[test]
+fn one_that_can_be_probed_comes_first() {
+    let gnutls = ["gnutls_init", "gnutls_handshake", "gnutls_deinit"];
+    let openssl = [&LIBSSL[..], &["SSL_sendfile"]].concat();
+    let name = |other: &[&'static str]| match detect_names(&[&gnutls, other].concat(), &[]).tls {
+        Tls::Supported(library) => library.library.name,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(name(&openssl), "OpenSSL");
+    assert_eq!(name(&["SSLv23_method"]), "GnuTLS");
 }
 
 #[test]
@@ -132,24 +159,4 @@ fn program_with_coroutines_switches_stacks() {
     // Node.js has libcrypto's in it.
     let with_libcrypto = detect_names(&["EVP_PKEY_derive", "ASYNC_start_job"], &["makecontext"]);
     assert!(!with_libcrypto.switches_stacks);
-}
-
-#[test]
-fn version_texts() {
-    assert_eq!(
-        version_text(b"x\0OpenSSL 1.1.1w  11 Sep 2023\0"),
-        Some("OpenSSL 1.1.1w  11 Sep 2023")
-    );
-    assert_eq!(
-        version_text(b"OOpenSSL 3.0.1 \0OpenSSL 3.6.5\0"),
-        Some("OpenSSL 3.6.5")
-    );
-    assert_eq!(
-        version_text(b"enable OpenSSL 3.0.0 legacy provider\0"),
-        None
-    );
-    assert_eq!(
-        version_text(b"\0OpenSSL default\0OpenSSL 3.0 x\0OpenSSL 3.0.1 cut"),
-        None
-    );
 }

@@ -8,7 +8,7 @@ use tlsprof_common::contract::{
     TLSPROF_OUTCOME_COMPLETED, TLSPROF_OUTCOME_FAILED, TLSPROF_SOURCE_SOCKET,
     tlsprof_handshake_event,
 };
-use tlsprof_common::{Outcome, Resumption, Role, Source, Step, Steps, Waits};
+use tlsprof_common::{Outcome, Reason, Resumption, Role, Source, Step, Steps, Waits};
 
 pub(super) fn handshake(event: &tlsprof_handshake_event) -> Handshake {
     let role = role(event.role);
@@ -48,7 +48,10 @@ pub(super) fn handshake(event: &tlsprof_handshake_event) -> Handshake {
         waits: waits(event),
         calls: event.calls,
         probe_hits: event.probe_hits,
-        error_reason: (event.error_reason != 0).then_some(event.error_reason),
+        error_reason: (event.error_reason != 0).then_some(Reason {
+            library: event.library.into(),
+            number: event.error_reason,
+        }),
         hello: None,
     }
 }

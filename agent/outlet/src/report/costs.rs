@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::document::{Block, Cell, Drawn, Shade, Table};
 use tlsprof_common::units::{count, percent, time};
+use tlsprof_library::lacks_steps;
 use tlsprof_report::model::{
     HandshakeCost, HandshakeGroup, Outcome, Resumption, Service, Source, Step, StepCost,
 };
@@ -122,11 +123,20 @@ fn step_notes(service: &Service) -> Vec<String> {
         .map(|step| step.handshakes)
         .sum();
     if undivided > by_socket {
-        notes.push(
-            "Unmeasured: no handshake of that kind occurred while steps were measured.".to_owned(),
-        );
+        notes.push(why_unmeasured(service));
     }
     notes
+}
+
+/// Why the library's handshakes have no steps.
+fn why_unmeasured(service: &Service) -> String {
+    let mut kinds = service.tls_libraries.iter().map(|library| &library.kind);
+    match kinds.next() {
+        Some(kind) if lacks_steps(kind) && kinds.all(|other| other == kind) => {
+            format!("Unmeasured: tlsprof does not measure the steps of {kind}.")
+        }
+        _ => "Unmeasured: no handshake of that kind occurred while steps were measured.".to_owned(),
+    }
 }
 
 /// The kind of a handshake.

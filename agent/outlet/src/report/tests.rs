@@ -4,7 +4,7 @@ use super::{html, text};
 use crate::html::check;
 use crate::terminal::Style;
 use tlsprof_common::golden;
-use tlsprof_report::model::{Outcome, Report, Requests, Witness};
+use tlsprof_report::model::{Outcome, Report, Requests, Step, Witness};
 use tlsprof_report::sample;
 
 #[test]
@@ -179,6 +179,27 @@ fn an_encrypted_alert_is_a_failure_that_says_why_it_has_no_name() {
     assert!(!text.contains("reason from the library"), "{text}");
     let page = html(&report);
     assert!(page.contains("TLS 1.3 encrypts most alerts"), "{page}");
+}
+
+#[test]
+fn a_library_without_steps_is_named_as_the_reason() {
+    let mut report = sample::report();
+    report.services.truncate(1);
+    let service = report.services.first_mut().unwrap();
+    service.socket_handshakes.clear();
+    service.steps.truncate(1);
+    service.steps[0].step = Step::Unmeasured;
+    let came_apart = "no handshake of that kind came while steps were measured";
+    assert!(text(&report, Style::plain(120)).contains(came_apart));
+    for library in &mut report.services[0].tls_libraries {
+        library.kind = "GnuTLS".to_owned();
+    }
+    let text = text(&report, Style::plain(120));
+    assert!(
+        text.contains("tlsprof does not measure the steps of GnuTLS."),
+        "{text}"
+    );
+    assert!(!text.contains(came_apart), "{text}");
 }
 
 #[test]

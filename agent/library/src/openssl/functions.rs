@@ -1,26 +1,49 @@
 //! What is probed in OpenSSL.
 
-use super::spec::{Function, Group, Locate, Need, Program, role_cookie, step_cookie};
+use super::{Generation, Parts};
+use crate::spec::{Function, Group, Locate, Need, Program, role_cookie, step_cookie};
 use tlsprof_common::{Role, Step, contract};
-use tlsprof_discover::library::{Generation, Library};
 
-/// The functions to probe in an image that holds this library.
-pub fn functions(library: &Library) -> impl Iterator<Item = &'static Function> {
-    let ssl: &[Function] = if library.ssl { SSL } else { &[] };
-    let crypto: &[&[Function]] = match (library.crypto, library.generation) {
+/// The functions to probe in an image that holds these parts.
+pub(super) fn functions(parts: Parts) -> Vec<&'static Function> {
+    let ssl: &[Function] = if parts.ssl { SSL } else { &[] };
+    let crypto: &[&[Function]] = match (parts.crypto, parts.generation) {
         (false, _) => &[],
         (true, Generation::V1_1_1) => &[CRYPTO, CRYPTO_1_1_1],
         (true, Generation::V3) => &[CRYPTO, CRYPTO_3],
     };
     ssl.iter()
         .chain(crypto.iter().copied().flatten())
-        .chain(errors(library))
+        .chain(errors(parts))
+        .collect()
 }
+
+/// Return of a function that belongs to a step; cookie: step.
+const STEP_EXIT: Program = Program::ends("step_exit");
+/// Entry of a libcrypto function that belongs to a step; cookie: step.
+const STEP_ENTER: Program = Program::explains("step_enter");
+/// `EVP_PKEY_CTX_set_group_name`: argument 1 names the key exchange group.
+const GROUP_NAMED: Program = Program::explains("group_named");
+/// 1.1.1: `EVP_PKEY_derive_set_peer`: the next derive of that context is a key exchange.
+const PEER_SET: Program = Program::explains("peer_set");
+/// The library put an error on its queue (3.x: lib and reason are arguments 0 and 1).
+const ERROR_RAISED: Program = Program::explains("error_raised");
+/// The same in 1.1.1 (`ERR_put_error`: lib and reason are arguments 0 and 2).
+const ERROR_RAISED_V1: Program = Program::explains("error_raised_v1");
+/// Return of the handshake state machine.
+const HANDSHAKE_EXIT: Program = Program::ends("handshake_exit");
+/// `SSL_clear`: called inside the state machine it marks the first call of
+/// a new handshake.
+const CONNECTION_CLEAR: Program = Program::explains("connection_clear");
+/// `SSL_free`: an unfinished handshake of that object is abandoned.
+const CONNECTION_FREE: Program = Program::explains("connection_free");
+/// Entry of the handshake state machine; cookie: role.
+const HANDSHAKE_ENTER: Program = Program::begins("handshake_enter");
 
 /// How errors of libssl are seen. libcrypto raises and drops errors of its own
 /// several times a handshake: it is better not to be called for these.
-fn errors(library: &Library) -> &'static [Function] {
-    match (library.ssl, library.crypto, library.generation) {
+fn errors(parts: Parts) -> &'static [Function] {
+    match (parts.ssl, parts.crypto, parts.generation) {
         (true, false, Generation::V1_1_1) => LIBSSL_ERRORS_1_1_1,
         (true, false, Generation::V3) => LIBSSL_ERRORS_3,
         (true, true, Generation::V1_1_1) => &[PUT_ERROR],
@@ -38,26 +61,21 @@ const ENCAPSULATE: u64 = contract::TLSPROF_STEP_ENCAPSULATE as u64;
 const DECAPSULATE: u64 = contract::TLSPROF_STEP_DECAPSULATE as u64;
 
 /// libssl, all versions.
-pub const SSL: &[Function] = &[
+const SSL: &[Function] = &[
     state_machine("ossl_statem_accept", Role::Server),
     state_machine("ossl_statem_connect", Role::Client),
     Function {
         need: Need::Required,
-        ..entry_only(
-            &["SSL_clear"],
-            Program::ConnectionClear,
-            Group::Handshakes,
-            1,
-        )
+        ..entry_only(&["SSL_clear"], CONNECTION_CLEAR, Group::Handshakes, 1)
     },
     Function {
         need: Need::Required,
-        ..entry_only(&["SSL_free"], Program::ConnectionFree, Group::Handshakes, 1)
+        ..entry_only(&["SSL_free"], CONNECTION_FREE, Group::Handshakes, 1)
     },
 ];
 
 /// libcrypto, all versions.
-pub const CRYPTO: &[Function] = &[
+const CRYPTO: &[Function] = &[
     step(&["EVP_PKEY_keygen"], Step::KeyExchange, 0),
     // The program reads size_t *siglen.
     step(&["EVP_DigestSign"], Step::Signing, 3),
@@ -66,24 +84,19 @@ pub const CRYPTO: &[Function] = &[
 ];
 
 /// libcrypto, only 1.1.1.
-pub const CRYPTO_1_1_1: &[Function] = &[
+const CRYPTO_1_1_1: &[Function] = &[
     // HKDF and the TLS PRF are key types in 1.1.1: the program tells key
     // derivation from key exchange by its first two arguments.
     Function {
         cookie: STEP_BY_PEER,
         ..step(&["EVP_PKEY_derive"], Step::KeyExchange, 2)
     },
-    entry_only(
-        &["EVP_PKEY_derive_set_peer"],
-        Program::PeerSet,
-        Group::Steps,
-        1,
-    ),
+    entry_only(&["EVP_PKEY_derive_set_peer"], PEER_SET, Group::Steps, 1),
     step(&["RSA_private_decrypt"], Step::RsaDecryption, 0),
 ];
 
 /// libcrypto, 3.0 and later.
-pub const CRYPTO_3: &[Function] = &[
+const CRYPTO_3: &[Function] = &[
     step(&["EVP_PKEY_derive"], Step::KeyExchange, 0),
     // The programs read the length of the ciphertext, which tells the group: by
     // its name libssl asks for the key only.
@@ -103,7 +116,7 @@ pub const CRYPTO_3: &[Function] = &[
     },
     entry_only(
         &["EVP_PKEY_CTX_set_group_name"],
-        Program::GroupNamed,
+        GROUP_NAMED,
         Group::Steps,
         2,
     ),
@@ -111,44 +124,24 @@ pub const CRYPTO_3: &[Function] = &[
 
 /// All errors of 1.1.1. In an image that holds both libraries, calls between
 /// them pass no stub, so that there is no other place.
-const PUT_ERROR: Function = entry_only(
-    &["ERR_put_error"],
-    Program::ErrorRaisedV1,
-    Group::Handshakes,
-    3,
-);
+const PUT_ERROR: Function = entry_only(&["ERR_put_error"], ERROR_RAISED_V1, Group::Handshakes, 3);
 
 /// All errors of 3.0 and later, likewise.
-const VSET_ERROR: Function = entry_only(
-    &["ERR_vset_error"],
-    Program::ErrorRaised,
-    Group::Handshakes,
-    2,
-);
+const VSET_ERROR: Function = entry_only(&["ERR_vset_error"], ERROR_RAISED, Group::Handshakes, 2);
 
 /// libssl alone, 1.1.1.
 const LIBSSL_ERRORS_1_1_1: &[Function] = &[imported(
     "ERR_put_error@plt",
     &["ERR_put_error"],
-    Program::ErrorRaisedV1,
+    ERROR_RAISED_V1,
     3,
 )];
 
 /// libssl alone, 3.0 and later: `ossl_statem_fatal` and `ossl_rlayer_fatal` call
 /// the first, `ERR_raise` the second, with the same first two arguments.
 const LIBSSL_ERRORS_3: &[Function] = &[
-    imported(
-        "ERR_vset_error@plt",
-        &["ERR_vset_error"],
-        Program::ErrorRaised,
-        2,
-    ),
-    imported(
-        "ERR_set_error@plt",
-        &["ERR_set_error"],
-        Program::ErrorRaised,
-        2,
-    ),
+    imported("ERR_vset_error@plt", &["ERR_vset_error"], ERROR_RAISED, 2),
+    imported("ERR_set_error@plt", &["ERR_set_error"], ERROR_RAISED, 2),
 ];
 
 /// libcrypto alone, 1.1.1.
@@ -167,8 +160,8 @@ const fn state_machine(name: &'static str, role: Role) -> Function {
     Function {
         name,
         locate: Locate::StateMachine(role),
-        entry: Some(Program::HandshakeEnter),
-        exit: Some(Program::HandshakeExit),
+        entry: Some(HANDSHAKE_ENTER),
+        exit: Some(HANDSHAKE_EXIT),
         cookie: role_cookie(role),
         group: Group::Handshakes,
         need: Need::Required,
@@ -179,9 +172,9 @@ const fn state_machine(name: &'static str, role: Role) -> Function {
 /// A function of libcrypto whose time belongs to a step.
 const fn step(symbol: &'static [&'static str; 1], step: Step, arguments: usize) -> Function {
     Function {
-        exit: Some(Program::StepExit),
+        exit: Some(STEP_EXIT),
         cookie: step_cookie(step),
-        ..entry_only(symbol, Program::StepEnter, Group::Steps, arguments)
+        ..entry_only(symbol, STEP_ENTER, Group::Steps, arguments)
     }
 }
 

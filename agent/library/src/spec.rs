@@ -2,48 +2,50 @@
 
 use tlsprof_common::{Role, Step};
 
-/// A BPF program of `bpf/handshakes.bpf.c`, in the order in which programs are
-/// attached: what ends or explains a call before what begins it.
+/// A BPF program on a uprobe, by the name of its C function. Programs are attached in the
+/// order of their values: what ends or explains a call before what begins it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Program {
-    /// Return of a function that belongs to a step; cookie: step.
-    StepExit,
-    /// Entry of a libcrypto function that belongs to a step; cookie: step.
-    StepEnter,
-    /// `EVP_PKEY_CTX_set_group_name`: argument 1 names the key exchange group.
-    GroupNamed,
-    /// 1.1.1: `EVP_PKEY_derive_set_peer`: the next derive of that context is a key exchange.
-    PeerSet,
-    /// The library put an error on its queue (3.x: lib and reason are arguments 0 and 1).
-    ErrorRaised,
-    /// The same in 1.1.1 (`ERR_put_error`: lib and reason are arguments 0 and 2).
-    ErrorRaisedV1,
-    /// Return of the handshake state machine; cookie: role.
-    HandshakeExit,
-    /// `SSL_clear`: called inside the state machine it marks the first call of
-    /// a new handshake.
-    ConnectionClear,
-    /// `SSL_free`: an unfinished handshake of that object is abandoned.
-    ConnectionFree,
-    /// Entry of the handshake state machine; cookie: role.
-    HandshakeEnter,
+pub struct Program {
+    stage: Stage,
+    name: &'static str,
+}
+
+/// When a program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Stage {
+    Ends,
+    Explains,
+    Begins,
 }
 
 impl Program {
+    /// Return of a function that began something at its entry.
+    pub const fn ends(name: &'static str) -> Self {
+        Self {
+            stage: Stage::Ends,
+            name,
+        }
+    }
+
+    /// Something inside a call, or about its object.
+    pub const fn explains(name: &'static str) -> Self {
+        Self {
+            stage: Stage::Explains,
+            name,
+        }
+    }
+
+    /// Entry of a function that handshakes run in.
+    pub const fn begins(name: &'static str) -> Self {
+        Self {
+            stage: Stage::Begins,
+            name,
+        }
+    }
+
     /// Name of its C function.
     pub const fn function_name(self) -> &'static str {
-        match self {
-            Self::StepExit => "step_exit",
-            Self::StepEnter => "step_enter",
-            Self::GroupNamed => "group_named",
-            Self::PeerSet => "peer_set",
-            Self::ErrorRaised => "error_raised",
-            Self::ErrorRaisedV1 => "error_raised_v1",
-            Self::HandshakeExit => "handshake_exit",
-            Self::ConnectionClear => "connection_clear",
-            Self::ConnectionFree => "connection_free",
-            Self::HandshakeEnter => "handshake_enter",
-        }
+        self.name
     }
 }
 
@@ -55,7 +57,7 @@ pub enum Locate {
     /// By the jump through which the image calls the first of these functions,
     /// of another image, that it imports: only its own calls pass it.
     Import(&'static [&'static str]),
-    /// The library's internal handshake function of that role, derived from its
+    /// OpenSSL's internal handshake function of that role, derived from its
     /// `SSL_METHOD` tables (see `attach::state_machine`).
     StateMachine(Role),
 }
@@ -85,7 +87,7 @@ pub enum Need {
 }
 
 /// One probed function.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Name shown to people.
     pub name: &'static str,

@@ -9,7 +9,7 @@ const ALERTS: u32 = 1000;
 
 /// The name of a reason number; `alert N` for an alert without a name of its
 /// own, `unknown` for other numbers.
-pub fn name(reason: u32) -> String {
+pub(super) fn name(reason: u32) -> String {
     if let Ok(at) = REASONS.binary_search_by_key(&reason, |&(number, _)| number)
         && let Some((_, name)) = REASONS.get(at)
     {

@@ -10,129 +10,41 @@
  * an error, or the end of the object closes it and sends one event. Calls after
  * the handshake (tickets, key updates) find no entry and count for nothing.
  */
-#include "include/calls.h"
-
-/*
- * Programs on uprobes may be preempted, and since 6.13 (kernel commit a76ab5731e32)
- * a program that uses 64 bytes of stack or more has one stack per CPU: two threads
- * in it on one CPU overwrite each other's values, pointers included. The kernel
- * gives that stack to no program that has a tail call, be it one that is never made.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} no_programs SEC(".maps");
-
-const volatile __u32 never = 0;
-
-static __always_inline void keep_own_stack(struct pt_regs *ctx)
-{
-	if (never)
-		bpf_tail_call(ctx, &no_programs, 0);
-}
-
-/* The call that a probe was hit in, if any. */
-static __always_inline struct call *hit_call(void)
-{
-	struct call *call = current_call();
-
-	if (call)
-		call->probe_hits++;
-	return call;
-}
-
-/* Where the return address lies, at the entry of a function and, the same
- * place, when it has returned: x86 takes the address off the stack. */
-static __always_inline __u64 return_address_at_entry(struct pt_regs *ctx)
-{
-	return PT_REGS_SP(ctx);
-}
-
-static __always_inline __u64 return_address_at_return(struct pt_regs *ctx)
-{
-#if defined(__TARGET_ARCH_x86)
-	return PT_REGS_SP(ctx) - sizeof(__u64);
-#else
-	return PT_REGS_SP(ctx);
-#endif
-}
+#include "include/probes.h"
 
 static __always_inline void handle_enter(struct pt_regs *ctx, __u8 role)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	__u32 tid = (__u32)pid_tgid;
-	struct call *outer = bpf_map_lookup_elem(&calls, &tid);
-	struct call call = { .object = PT_REGS_PARM1(ctx),
-			     .stack = return_address_at_entry(ctx),
-			     .pid = pid_tgid >> 32,
-			     .probe_hits = 1,
-			     .role = role };
-
-	if (outer && is_inside(call.stack, outer->stack)) {
-		if (outer->object != call.object)
-			count_loss(TLSPROF_LOSS_NESTED_HANDSHAKE);
-		return;
-	}
-	clock_begin(&call.clock, bpf_ktime_get_ns());
-	if (!library_calls)
-		library_calls = true;
-	if (bpf_map_update_elem(&calls, &tid, &call, BPF_ANY)) {
-		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
-		return;
-	}
-	mark_call(tid);
+	enter_call(ctx, role, bpf_ktime_get_ns());
 }
 
 static __always_inline void handle_exit(struct pt_regs *ctx)
 {
-	struct call *call = hit_call();
+	struct call *call = returning_call(ctx);
 
-	if (!call || call->stack != return_address_at_return(ctx))
-		return;
-	end_call(call, handshake_result((int)PT_REGS_RC(ctx), call->error_reason),
-		 bpf_ktime_get_ns());
+	if (call)
+		end_call(call, handshake_result((int)PT_REGS_RC(ctx), call->error_reason),
+			 bpf_ktime_get_ns());
 }
 
 static __always_inline void handle_clear(struct pt_regs *ctx)
 {
-	__u64 object = PT_REGS_PARM1(ctx);
-	struct tlsprof_connection_object key = { .object = object,
-						 .pid = bpf_get_current_pid_tgid() >> 32 };
-	struct tlsprof_handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
-	struct tlsprof_control value = current_control();
+	struct tlsprof_connection_object key = object_key(PT_REGS_PARM1(ctx));
+	struct tlsprof_control control = current_control();
 	struct call *call = hit_call();
-	struct tlsprof_handshake fresh = {};
 
 	/* Cleared for use again while its handshake was under way. */
-	if (handshake)
-		close_handshake(&key, handshake, TLSPROF_OUTCOME_ABANDONED, bpf_ktime_get_ns());
-	if (!call || call->object != object)
-		return;
-	fresh.began = call->clock.began;
-	fresh.steps_generation = value.steps_generation;
-	fresh.key_derivation_generation = value.key_derivation_generation;
-	fresh.event.header.pid = call->pid;
-	fresh.event.role = call->role;
-	fresh.event.source = TLSPROF_SOURCE_LIBRARY;
-	fresh.event.process_start = process_start();
-	bpf_get_current_comm(fresh.event.comm, sizeof(fresh.event.comm));
-	if (bpf_map_update_elem(&handshakes, &key, &fresh, BPF_ANY))
-		count_loss(TLSPROF_LOSS_HANDSHAKE_TABLE_FULL);
+	abandon_handshake(&key);
+	if (call && call->object == key.object)
+		open_handshake(&key, TLSPROF_LIBRARY_OPENSSL, call->role, call->clock.began,
+			       &control);
 }
 
 static __always_inline void handle_free(struct pt_regs *ctx)
 {
-	struct tlsprof_connection_object key = { .object = PT_REGS_PARM1(ctx),
-						 .pid = bpf_get_current_pid_tgid() >> 32 };
-	struct tlsprof_handshake *handshake;
+	struct tlsprof_connection_object key = object_key(PT_REGS_PARM1(ctx));
 
-	if (!key.object)
-		return;
-	handshake = bpf_map_lookup_elem(&handshakes, &key);
-	if (handshake)
-		close_handshake(&key, handshake, TLSPROF_OUTCOME_ABANDONED, bpf_ktime_get_ns());
+	if (key.object)
+		abandon_handshake(&key);
 }
 
 static __always_inline void handle_step_enter(struct pt_regs *ctx, __u64 cookie)
@@ -198,27 +110,6 @@ static __always_inline void handle_peer(struct pt_regs *ctx)
 	if (call)
 		call->exchange_context = PT_REGS_PARM1(ctx);
 }
-
-/* uprobe_multi where the kernel has it, single uprobes elsewhere: the same
- * programs, compiled twice. */
-#ifdef TLSPROF_UPROBE_MULTI
-#define ENTRY SEC("uprobe.multi")
-#define RETURN SEC("uretprobe.multi")
-#else
-#define ENTRY SEC("uprobe")
-#define RETURN SEC("uretprobe")
-#endif
-
-#define PROGRAM(section, hit, name, body)     \
-	section int name(struct pt_regs *ctx) \
-	{                                     \
-		keep_own_stack(ctx);          \
-		count_hit(hit);               \
-		body;                         \
-		return 0;                     \
-	}
-#define ON_ENTRY(name, body) PROGRAM(ENTRY, TLSPROF_HIT_ENTRY, name, body)
-#define ON_RETURN(name, body) PROGRAM(RETURN, TLSPROF_HIT_RETURN, name, body)
 
 ON_ENTRY(handshake_enter, handle_enter(ctx, bpf_get_attach_cookie(ctx)))
 ON_RETURN(handshake_exit, handle_exit(ctx))
