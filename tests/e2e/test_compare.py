@@ -193,7 +193,7 @@ def test_a_report_that_was_cut_off_tells_where(reports, tmp_path):
     line = cut.read_text().count("\n") + 1
     done = tlsprof("compare", reports.slow[0], cut)
     assert done.child.returncode == FAILURE, done.describe()
-    assert f"line {line}" in done.stderr and "cut off" in done.stderr, done.describe()
+    assert f"line {line}" in done.stderr and "truncated" in done.stderr, done.describe()
 
 
 @pytest.mark.parametrize("file, told", [("/", "directory"), ("/no/such", "No such file"), ("/dev/zero", "64 MiB")])

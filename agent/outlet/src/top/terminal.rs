@@ -13,7 +13,7 @@ pub enum TerminalError {
     #[error("`tlsprof top` needs a terminal for input and output; use `tlsprof report` instead")]
     None,
     /// It cannot move the cursor.
-    #[error("terminal type `{0}` cannot position its cursor; set TERM, or use `tlsprof report`")]
+    #[error("terminal type `{0}` cannot position its cursor; use `tlsprof report`, or set TERM")]
     Dumb(String),
     /// It does not do what is asked of it.
     #[error("cannot set up the terminal; use `tlsprof report` instead")]
