@@ -189,7 +189,7 @@ fn a_library_without_steps_is_named_as_the_reason() {
     service.socket_handshakes.clear();
     service.steps.truncate(1);
     service.steps[0].step = Step::Unmeasured;
-    let came_apart = "no handshake of that kind came while steps were measured";
+    let came_apart = "no handshake of that kind occurred while steps were measured";
     assert!(text(&report, Style::plain(120)).contains(came_apart));
     for library in &mut report.services[0].tls_libraries {
         library.kind = "GnuTLS".to_owned();
