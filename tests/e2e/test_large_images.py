@@ -1,9 +1,10 @@
-"""Executable files of hundreds of megabytes that come into use under load: no event is lost while they are
-looked into."""
+"""Executable files of hundreds of megabytes, under load: no event is lost while they are examined."""
 
 import struct
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 from harness import web_servers
 from harness.load import Load, Seen, run_load
@@ -70,3 +71,29 @@ def test_no_event_is_lost_while_they_are_looked_into(certificates, tmp_path):
     assert not profiling.report.losses_of_events()
     nginx = profiling.report.on_port(server.port)
     assert seen.agrees_with(nginx.outcomes("server")), nginx
+
+
+def test_no_event_is_lost_where_they_are_there_at_the_start(certificates, tmp_path):
+    """The programs see all of the load from the moment they are attached, seconds before the window begins."""
+    images = [write_image(tmp_path / f"early-{number}.so") for number in range(IMAGES)]
+    load = Load(tls="1.3", full=100, resume=400)
+    attached = Event()
+
+    def until_attached(port: int) -> None:
+        for _ in range(LOADS):
+            run_load(load, port)
+            if attached.is_set():
+                return
+
+    with web_servers.nginx(tmp_path, certificates["ecdsa"], connections=4096) as server:
+        with Process([sys.executable, "-c", MAPS, *images]) as process, ThreadPoolExecutor() as pool:
+            process.wait_for_line("mapped")
+            running = pool.submit(until_attached, server.port)
+            try:
+                with Profiling(tmp_path, *LOG) as profiling:
+                    attached.set()
+                    assert all(f"{image} took=" in profiling.log for image in images)
+            finally:
+                attached.set()
+            running.result()
+    assert not profiling.report.losses_of_events()

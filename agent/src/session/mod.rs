@@ -101,11 +101,28 @@ impl Session {
         };
         let registry = &mut session.targets.registry;
         session.overhead.begin(&mut session.loaded, registry)?;
-        session.targets.attach_all(&mut session.loaded);
+        session.attach()?;
         Samples::begin(&mut session.loaded, &session.ledger);
         session.ports.note_listeners(&session.targets);
         session.begin();
         Ok(session)
+    }
+
+    /// Attaches to what is there. Evidence is from before the window, and is not booked.
+    fn attach(&mut self) -> Result<()> {
+        let Self {
+            loaded,
+            targets,
+            ledger,
+            books,
+            ports,
+            ..
+        } = self;
+        let mut news = |_: &str, _: &Evidence| {};
+        targets.attach_all(loaded, |targets, loaded| {
+            take_evidence(loaded, targets, ledger, books, ports, &mut news);
+        })?;
+        Ok(())
     }
 
     /// Begins the window at this instant, for all accounts alike. What happened before is
@@ -244,9 +261,7 @@ impl Session {
             ports,
             ..
         } = self;
-        let news = books.take(loaded, targets, ledger, see);
-        ports.note_ends(&news.ended, books.elapsed(monotonic_now()));
-        ports.follow_selected(targets, news.appeared);
+        take_evidence(loaded, targets, ledger, books, ports, see);
     }
 
     fn take_samples(&mut self) {
@@ -254,4 +269,17 @@ impl Session {
         self.samples
             .take(&mut self.loaded, &self.targets, &self.ledger, hit);
     }
+}
+
+fn take_evidence(
+    loaded: &mut Loaded,
+    targets: &mut Targets,
+    ledger: &SharedLedger,
+    books: &mut Bookkeeper,
+    ports: &mut Ports,
+    see: &mut impl FnMut(&str, &Evidence),
+) {
+    let news = books.take(loaded, targets, ledger, see);
+    ports.note_ends(&news.ended, books.elapsed(monotonic_now()));
+    ports.follow_selected(targets, news.appeared);
 }

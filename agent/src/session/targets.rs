@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::inspection::{Answer, Inspection};
 use super::options::Options;
@@ -25,6 +26,8 @@ use tlsprof_outlet::terminal::units::counted;
 
 /// Time between two looks whether an image was examined.
 const POLL: Duration = Duration::from_millis(2);
+/// How long the survey waits for images to be examined: most take a millisecond.
+const SURVEY: Duration = Duration::from_millis(100);
 
 /// The processes of the host and the images that they map: what is selected, and what has probes.
 pub(super) struct Targets {
@@ -46,8 +49,8 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// The processes of the table, with a watch on mappings that began before it was filled. All
-    /// images were examined when it returns.
+    /// The processes of the table, with a watch on mappings that began before it was filled.
+    /// Most images were examined when it returns, but it does not wait for large ones.
     pub(super) fn new(
         proc: ProcRoot,
         table: ProcessTable<ProcRoot>,
@@ -69,7 +72,12 @@ impl Targets {
             mappings_lost: 0,
         };
         targets.take_changes();
-        targets.until_examined(Self::examine);
+        targets.examine();
+        let began = Instant::now();
+        while targets.is_examining() && began.elapsed() < SURVEY {
+            thread::sleep(POLL);
+            targets.examine();
+        }
         targets
     }
 
@@ -115,19 +123,25 @@ impl Targets {
     }
 
     /// Attaches to all images of now with a TLS library, once it is known of all processes
-    /// that map them whether return probes would harm them.
-    pub(super) fn attach_all(&mut self, loaded: &mut Loaded) {
+    /// that map them whether return probes would harm them. That may take seconds, in which
+    /// `take_evidence` keeps the ring from filling up.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel side breaks down.
+    pub(super) fn attach_all(
+        &mut self,
+        loaded: &mut Loaded,
+        mut take_evidence: impl FnMut(&mut Self, &mut Loaded),
+    ) -> io::Result<()> {
         self.take_changes();
-        self.until_examined(|targets| targets.attach_examined(loaded));
-    }
-
-    /// Takes a step, and again until no image is being examined.
-    fn until_examined(&mut self, mut step: impl FnMut(&mut Self)) {
-        step(self);
+        self.attach_examined(loaded);
         while self.is_examining() {
-            thread::sleep(POLL);
-            step(self);
+            loaded.wait(POLL)?;
+            take_evidence(self, loaded);
+            self.attach_examined(loaded);
         }
+        Ok(())
     }
 
     /// How long a turn may wait for evidence: not long while images are being examined.
