@@ -5,31 +5,11 @@ from pathlib import Path
 from typing import Iterator
 
 import pytest
-from fleet import Host, Service, write
+from fleet import SMALL, Host, write
 from harness.browser import launched
 from harness.grafana import Grafana, grafana, grafana_home
 from harness.observatory import Observatory, archive
 
-FLEET = (
-    Host(
-        "web-1:9843",
-        (
-            Service("edge-nginx", 110, 0.3, 0.4, 0.0025, "secp384r1", client_rate=15, finding=("slow-key-exchange", "high")),
-            Service("shop-api", 15, 0.1, 0.08, 0.001, finding=("connections-closed-after-n-turns", "medium")),
-            Service("postgresql", 0, cores=0.05),
-            Service("backup", 0, cores=0.002, client_rate=0.02),
-        ),
-    ),
-    Host(
-        "web-2:9843",
-        (
-            Service("edge-nginx", 95, 0.3, 0.35, 0.0024, "secp384r1", client_rate=12, finding=("slow-key-exchange", "high")),
-            Service("node", 40, 0.5, 0.2, 0.002, finding=("costly-certificate", "low")),
-        ),
-    ),
-    Host("web-3:9843", (), up=False),
-)
-BUSIEST = "edge-nginx"
 HOUR = 3600
 
 
@@ -45,7 +25,7 @@ def recorded(folder: Path, hosts: tuple[Host, ...], interval: int) -> Path:
 @pytest.fixture(scope="module")
 def prometheus(home, tmp_path_factory) -> Iterator[Observatory]:
     folder = tmp_path_factory.mktemp("fleet")
-    with archive(folder / "prometheus", recorded(folder, FLEET, 15)) as found:
+    with archive(folder / "prometheus", recorded(folder, SMALL, 15)) as found:
         yield found
 
 

@@ -232,3 +232,26 @@ def unknown() -> list[str]:
     suffixes = ("", "_bucket", "_sum", "_count")
     known = {name + suffix for name in METRICS for suffix in suffixes}
     return sorted(names - known)
+
+
+SMALL = (
+    Host(
+        "web-1:9843",
+        (
+            Service("edge-nginx", 110, 0.3, 0.4, 0.0025, "secp384r1", client_rate=15, finding=("slow-key-exchange", "high")),
+            Service("shop-api", 15, 0.1, 0.08, 0.001, finding=("connections-closed-after-n-turns", "medium")),
+            Service("postgresql", 0, cores=0.05),
+            Service("backup", 0, cores=0.002, client_rate=0.02),
+        ),
+    ),
+    Host(
+        "web-2:9843",
+        (
+            Service("edge-nginx", 95, 0.3, 0.35, 0.0024, "secp384r1", client_rate=12, finding=("slow-key-exchange", "high")),
+            Service("node", 40, 0.5, 0.2, 0.002, finding=("costly-certificate", "low")),
+        ),
+    ),
+    Host("web-3:9843", (), up=False),
+)
+BUSIEST = "edge-nginx"
+"""The service of `SMALL` with the most handshakes."""

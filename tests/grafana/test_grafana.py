@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Iterator
 
 import pytest
-from conftest import BUSIEST
+from fleet import BUSIEST, unknown
 from harness.dashboards import boards, panels
 from harness.paths import ROOT
 
@@ -161,3 +161,7 @@ def test_cells_lead_to_the_service_and_to_pages_that_are_there(dashboards, brows
         opened.settled()
         assert opened.values("service_name") == [BUSIEST]
         assert without_data("tlsprof-service", opened) <= set(EMPTY)
+
+
+def test_the_fleet_has_no_metric_that_agents_have_not():
+    assert unknown() == []
