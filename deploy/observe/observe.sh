@@ -7,6 +7,7 @@
 #   OBSERVE_LOAD=1           also the demo's nginx with its load, to have something to see
 #   OBSERVE_AGENT_PORT, OBSERVE_PROMETHEUS_PORT, OBSERVE_GRAFANA_PORT
 #                            default 9843, 9090, 3000; another one is taken if in use
+#   GRAFANA_HOME             the folder of an unpacked Grafana, where none is installed
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -22,7 +23,7 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 # BPF needs root.
 if [ "$(id -u)" -ne 0 ]; then
 	command -v sudo >/dev/null || { echo "observe: needs root, and there is no sudo" >&2; exit 1; }
-	exec sudo --preserve-env=OBSERVE_LOAD,OBSERVE_AGENT_PORT,OBSERVE_PROMETHEUS_PORT,OBSERVE_GRAFANA_PORT \
+	exec sudo --preserve-env=GRAFANA_HOME,OBSERVE_LOAD,OBSERVE_AGENT_PORT,OBSERVE_PROMETHEUS_PORT,OBSERVE_GRAFANA_PORT \
 		env "PATH=$PATH" "TLSPROF=$tlsprof" "$0"
 fi
 
@@ -58,25 +59,29 @@ start_prometheus() {
 	wait_until "$prometheus_pid" "$dir/prometheus.log" curl -fs --max-time 5 -o "$dir/ready" "$url/-/ready"
 }
 
-# Grafana's program; fails where there is none. Packages put it beside its files.
+# The folder of Grafana, GRAFANA_HOME or that of its packages; fails where there is none. Its program there
+# is not the one in PATH: packages put a wrapper there, which would leave Grafana behind when it is ended.
 find_grafana() {
-	command -v grafana || command -v /usr/share/grafana/bin/grafana
+	local home
+	for home in "${GRAFANA_HOME:-}" /usr/share/grafana "$(dirname "$(dirname "$(readlink -f "$(command -v grafana)")")")"; do
+		[ -x "$home/bin/grafana" ] && [ -e "$home/conf/defaults.ini" ] && echo "$home" && return
+	done
+	return 1
 }
 
 start_grafana() {
-	local program home
-	program=$(readlink -f "$1")
-	home=$(dirname "$(dirname "$program")")
-	[ -e "$home/conf/defaults.ini" ] || home=/usr/share/grafana
+	local home=$1
+	mkdir -p "$dir/grafana/plugins"
 	env GF_PATHS_DATA="$dir/grafana" GF_PATHS_LOGS="$dir/grafana/log" GF_PATHS_PLUGINS="$dir/grafana/plugins" \
 		GF_PATHS_PROVISIONING="$repository/deploy/grafana/provisioning" \
 		GF_SERVER_HTTP_ADDR=127.0.0.1 GF_SERVER_HTTP_PORT="$grafana_port" \
 		GF_AUTH_ANONYMOUS_ENABLED=true GF_ANALYTICS_REPORTING_ENABLED=false \
 		GF_ANALYTICS_CHECK_FOR_UPDATES=false GF_PLUGINS_PREINSTALL_DISABLED=true \
+		GF_ANALYTICS_CHECK_FOR_PLUGIN_UPDATES=false GF_PLUGINS_PUBLIC_KEY_RETRIEVAL_DISABLED=true \
 		GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH="$repository/dashboards/grafana/tlsprof-overview.json" \
 		TLSPROF_PROMETHEUS_URL="http://127.0.0.1:$prometheus_port" TLSPROF_SCRAPE_INTERVAL="$scrape_interval" \
 		TLSPROF_DASHBOARDS="$repository/dashboards/grafana" \
-		"$program" server --homepath "$home" </dev/null >"$dir/grafana.log" 2>&1 &
+		"$home/bin/grafana" server --homepath "$home" </dev/null >"$dir/grafana.log" 2>&1 &
 	grafana_pid=$!
 	wait_until "$grafana_pid" "$dir/grafana.log" \
 		curl -fs --max-time 5 -o "$dir/ready" "http://127.0.0.1:$grafana_port/api/health"
@@ -107,9 +112,10 @@ main() {
 	echo "Prometheus  http://127.0.0.1:$prometheus_port/alerts"
 	if grafana=$(find_grafana); then
 		start_grafana "$grafana"
-		echo "Grafana     http://127.0.0.1:$grafana_port/dashboards"
+		echo "Grafana     http://127.0.0.1:$grafana_port/d/tlsprof-overview?from=now-15m"
 	else
-		echo "Grafana     not installed: https://grafana.com/docs/grafana/latest/setup-grafana/installation/"
+		echo "Grafana     not installed; GRAFANA_HOME may name the folder of an unpacked one:"
+		echo "            https://grafana.com/docs/grafana/latest/setup-grafana/installation/"
 		echo "            or, with its data source, dashboards and Prometheus in containers:"
 		echo "            docker compose -f deploy/observe/compose.yml up"
 	fi

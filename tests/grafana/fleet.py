@@ -5,12 +5,17 @@ run. What they say is checked elsewhere, with real agents; here it is about how 
 they take."""
 
 import random
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Iterator, Mapping, Sequence, TextIO
 
 from harness.dashboards import METRICS
+from harness.observatory import Observatory, archive
 
 JOB = "tlsprof"
+MINUTE = 60
 CPU_BUCKETS = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01)
 WALL_BUCKETS = (0.001, 0.005, 0.025, 0.1, 0.5)
 TURN_BUCKETS = (1, 2, 5, 10, 50, 100)
@@ -234,11 +239,12 @@ def unknown() -> list[str]:
     return sorted(names - known)
 
 
+SLOW = ("slow-key-exchange", "high")
 SMALL = (
     Host(
         "web-1:9843",
         (
-            Service("edge-nginx", 110, 0.3, 0.4, 0.0025, "secp384r1", client_rate=15, finding=("slow-key-exchange", "high")),
+            Service("edge-nginx", 110, 0.3, 0.4, 0.0025, "secp384r1", client_rate=15, finding=SLOW),
             Service("shop-api", 15, 0.1, 0.08, 0.001, finding=("connections-closed-after-n-turns", "medium")),
             Service("postgresql", 0, cores=0.05),
             Service("backup", 0, cores=0.002, client_rate=0.02),
@@ -247,7 +253,7 @@ SMALL = (
     Host(
         "web-2:9843",
         (
-            Service("edge-nginx", 95, 0.3, 0.35, 0.0024, "secp384r1", client_rate=12, finding=("slow-key-exchange", "high")),
+            Service("edge-nginx", 95, 0.3, 0.35, 0.0024, "secp384r1", client_rate=12, finding=SLOW),
             Service("node", 40, 0.5, 0.2, 0.002, finding=("costly-certificate", "low")),
         ),
     ),
@@ -255,3 +261,29 @@ SMALL = (
 )
 BUSIEST = "edge-nginx"
 """The service of `SMALL` with the most handshakes."""
+
+
+def large(hosts: int, services: int, on_each: int) -> list[Host]:
+    """So many hosts, on which so many services run, some on each host."""
+    every = [
+        Service(f"service-{number:03}", rate=5 + number % 40, cores=0.05 + number % 7 / 20)
+        for number in range(services)
+    ]
+    return [
+        Host(f"host-{number:02}:9843", tuple(every[(number * on_each + at) % services] for at in range(on_each)))
+        for number in range(hosts)
+    ]
+
+
+@contextmanager
+def in_prometheus(
+    folder: Path, hosts: Sequence[Host], interval: int, minutes: int
+) -> Iterator[Observatory]:
+    """A Prometheus with the last `minutes` of a fleet and, for what is asked and evaluated meanwhile, as many
+    to come."""
+    now = int(time.time())
+    text = folder / "fleet.om"
+    with open(text, "w") as output:
+        write(hosts, now - minutes * MINUTE, now + minutes * MINUTE, interval, output)
+    with archive(folder / "prometheus", text) as found:
+        yield found

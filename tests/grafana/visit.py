@@ -1,0 +1,76 @@
+"""A dashboard of Grafana in a browser."""
+
+import json
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Iterator
+
+SECONDS = 1000.0
+"""In the browser's unit."""
+TALL = 5200
+"""Pixels: Grafana draws only panels that are in view."""
+WINDOW = {"from": "now-30m", "to": "now", "var-before": "15m"}
+
+
+@dataclass
+class Visit:
+    """A dashboard in the browser, and what went wrong in it."""
+
+    page: Any
+    complaints: list[str] = field(default_factory=list)
+    queries: int = 0
+
+    def titles(self) -> list[str]:
+        return self.page.locator('[data-testid^="data-testid Panel header"]').evaluate_all(
+            "found => found.map(one => one.dataset.testid.replace('data-testid Panel header ', ''))"
+        )
+
+    def text(self, title: str) -> str:
+        """What a panel shows."""
+        return self.panel(title).inner_text()
+
+    def panel(self, title: str) -> Any:
+        return self.page.locator(f'[data-testid="data-testid Panel header {title}"]')
+
+    def values(self, variable: str) -> list[str]:
+        """What is chosen for a variable."""
+        return re.findall(rf"[?&]var-{variable}=([^&]*)", self.page.url)
+
+    def settled(self) -> None:
+        """Waits until nothing is being loaded."""
+        self.page.wait_for_load_state("networkidle", timeout=120 * SECONDS)
+        self.page.wait_for_function(
+            "() => !document.querySelector('[aria-label=\"Panel loading bar\"]')", timeout=60 * SECONDS
+        )
+
+    def open_rows(self) -> None:
+        """Opens the rows that are collapsed."""
+        closed = 'button[aria-label="Expand row"]'
+        while self.page.locator(closed).count():
+            self.page.locator(closed).first.click()
+        self.settled()
+
+
+@contextmanager
+def visit(browser: Any, url: str, theme: str = "light", width: int = 1600) -> Iterator[Visit]:
+    context = browser.new_context(viewport={"width": width, "height": TALL})
+    with context:
+        opened = Visit(context.new_page())
+
+        def said(message: Any) -> None:
+            if message.type == "error":
+                opened.complaints.append(message.text)
+
+        def answered(response: Any) -> None:
+            if response.status >= 400:
+                opened.complaints.append(f"{response.status} {response.url}")
+            if "/api/ds/query" in response.url:
+                opened.queries += len(json.loads(response.request.post_data)["queries"])
+
+        opened.page.on("console", said)
+        opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+        opened.page.on("response", answered)
+        opened.page.goto(f"{url}&theme={theme}")
+        opened.settled()
+        yield opened
