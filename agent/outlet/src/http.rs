@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpStream;
@@ -38,7 +38,7 @@ use tlsprof_common::privilege;
 
 pub use access::Access;
 use bounds::Bounds;
-use coding::Coding;
+use coding::{Coding, all_of};
 use guard::Hosts;
 use scrapes::Scrapes;
 
@@ -201,13 +201,6 @@ async fn scrape(State(scrapes): State<Arc<Scrapes>>, headers: HeaderMap) -> Resp
             (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response()
         }
     }
-}
-
-/// Several lines mean the same as one with commas (RFC 9110, 5.3).
-fn all_of(headers: &HeaderMap, name: &HeaderName) -> String {
-    let lines = headers.get_all(name).iter();
-    let lines: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
-    lines.join(",")
 }
 
 /// Accepts connections until `stopped` fires or its sender is gone.

@@ -8,6 +8,7 @@ mod accept_queue;
 mod connections;
 mod cpu;
 mod findings;
+mod quantiles;
 mod requests;
 mod tls;
 mod words;
@@ -21,6 +22,7 @@ pub use accept_queue::{AcceptQueue, AcceptWait, ListeningQueues, QueueLength};
 pub use connections::{ClosedConnections, Connections, EphemeralPorts, TurnCount};
 pub use cpu::{ActivityCpu, CpuSamples, Sampling, UnitCost};
 pub use findings::{Finding, Prediction, Range, Remedy, Variant};
+pub use quantiles::Quantiles;
 pub use requests::Requests;
 pub use tls::{
     Agreement, AlertCount, ApplicationBytes, AttemptCount, Hellos, NameCount, SocketHandshakes,
@@ -238,25 +240,6 @@ pub struct HandshakeCost {
     pub cpu: Quantiles,
     /// Wall time from first call to end.
     pub duration: Quantiles,
-}
-
-/// Mean and quantiles in seconds; quantiles are exact to 1%.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
-pub struct Quantiles {
-    /// Arithmetic mean, exact.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 90th percentile.
-    pub p90: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// Largest.
-    pub max: f64,
-    /// Standard error of the mean; null for less than two values, and in reports from
-    /// before it was told.
-    #[serde(default)]
-    pub mean_error: Option<f64>,
 }
 
 /// CPU time of one step.

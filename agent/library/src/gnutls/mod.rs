@@ -8,8 +8,8 @@ mod reasons;
 
 use tlsprof_common::contract;
 
+use crate::model::{Defines, Found, Library, MAX_VERSION, Unsupported};
 use crate::spec::{Function, Group, Locate, Need, Program};
-use crate::{Defines, Found, Library, MAX_VERSION, Unsupported};
 
 /// GnuTLS.
 pub static LIBRARY: Library = Library {

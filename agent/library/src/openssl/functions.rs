@@ -1,6 +1,6 @@
 //! What is probed in OpenSSL.
 
-use super::{Generation, Parts};
+use super::parts::{Generation, Parts};
 use crate::spec::{Function, Group, Locate, Need, Program, role_cookie, step_cookie};
 use tlsprof_common::{Role, Step, contract};
 

@@ -2,11 +2,14 @@
 //! names and behave differently.
 
 mod functions;
+mod parts;
 mod reasons;
 
 use tlsprof_common::contract;
 
-use crate::{Defines, Found, Library, MAX_VERSION, Unsupported};
+use crate::model::{Defines, Found, Library, MAX_VERSION, Unsupported};
+
+pub use parts::{Generation, Parts};
 
 /// OpenSSL.
 pub static LIBRARY: Library = Library {
@@ -30,26 +33,6 @@ pub const AWS_LC: Unsupported =
 pub const LIBRESSL_OR_OLD: Unsupported = Unsupported("LibreSSL, or OpenSSL before 1.1");
 /// It lacks the functions that 1.1.1 added.
 pub const UNKNOWN_FORK: Unsupported = Unsupported("OpenSSL before 1.1.1, or an unknown fork of it");
-
-/// Generation of OpenSSL, as far as its functions differ for a profiler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Generation {
-    /// 1.1.1 and its patch releases.
-    V1_1_1,
-    /// 3.0 and later.
-    V3,
-}
-
-/// What of OpenSSL is in one image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts {
-    /// Its generation.
-    pub generation: Generation,
-    /// libssl: handshakes.
-    pub ssl: bool,
-    /// libcrypto: the steps.
-    pub crypto: bool,
-}
 
 impl Parts {
     /// What to tell of these parts, and what to probe in them.

@@ -2,11 +2,9 @@
 
 use std::io::Write as _;
 
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-
-use super::all_of;
 
 /// How a body is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,12 +51,19 @@ impl Coding {
     }
 
     /// The header that says so, if it is not the body as it is.
-    pub(super) const fn header(self) -> Option<(header::HeaderName, HeaderValue)> {
+    pub(super) const fn header(self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             Self::Gzip => Some((header::CONTENT_ENCODING, HeaderValue::from_static("gzip"))),
             Self::Identity => None,
         }
     }
+}
+
+/// Several lines mean the same as one with commas (RFC 9110, 5.3).
+pub(super) fn all_of(headers: &HeaderMap, name: &HeaderName) -> String {
+    let lines = headers.get_all(name).iter();
+    let lines: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
+    lines.join(",")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Quantiles;
+use super::quantiles::Quantiles;
 
 /// What waited to be accepted by a service.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]

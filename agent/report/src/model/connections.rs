@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Quantiles;
+use super::quantiles::Quantiles;
 use super::words::{Closer, Role};
 
 /// TCP connections of a service in one role, their openings seen.
