@@ -5,7 +5,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from . import figures, problems, thresholds
 from .frame import Row, build
 from .panels import BYTES, NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
-from .queries import HOSTS, Source, total
+from .queries import HOSTS, Source, ranked, total
 from .tables import Column, listing
 from .text import Text
 
@@ -25,7 +25,7 @@ NO_SAMPLES = (
 
 
 def _summary() -> Row:
-    up = AGENTS.value("up")
+    up, down = figures.up_and_down(AGENTS)
     cost = figures.target_cost_share(AGENTS)
     lost = figures.lost(AGENTS)
     degraded = total(AGENTS.value("tlsprof_agent_capability", f'state=~"{LACKING}"'))
@@ -41,8 +41,8 @@ def _summary() -> Row:
                     NO_AGENT,
                 ),
                 NUMBER,
-                Query(f"sum({up})", "up"),
-                Query(f"count({up}) - sum({up})", "down"),
+                Query(up, "up"),
+                Query(down, "down"),
                 decimals=0,
             ).override_by_name("down", problems.RED_FROM_ONE),
             figure(
@@ -55,7 +55,7 @@ def _summary() -> Row:
                     NO_AGENT,
                 ),
                 SHARE,
-                Query(f"min({AGENTS.value('tlsprof_agent_step_probes_duty_ratio')})", "Steps measured"),
+                Query(figures.step_probes_duty(AGENTS), "Steps measured"),
                 limits=thresholds.DUTY,
             ),
             figure(
@@ -305,10 +305,8 @@ def _samples() -> Row:
 
 
 def _hosts() -> Row:
-    states = " or ".join(
-        f"max by (instance, capability) ({AGENTS.value('tlsprof_agent_capability', of_state)} == 1) * {number}"
-        for number, of_state in ((number, f'state="{word}"') for number, (word, _) in STATES.items())
-    )
+    # A capability has a series of each state, and 1 for the one that it is in.
+    states = ranked("tlsprof_agent_capability", AGENTS, "state", STATES, "instance", "capability")
     version = f"max by (cluster, instance, version) ({AGENTS.value('tlsprof_agent_build_info')})"
     up = f"max by (cluster, instance) ({AGENTS.value('up')})"
     return Row(

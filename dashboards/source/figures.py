@@ -75,7 +75,7 @@ def largest(formula: Callable[[Source], str], source: Source, *by: str, most: in
 
 def change(now: str, before: str) -> str:
     """What came to it since, as a share of what was before."""
-    return f"({now}) / ({before} > 0) - 1"
+    return f"({now}) / (({before}) > 0) - 1"
 
 
 def handshakes(source: Source, *by: str, role: str = SERVER) -> str:
@@ -126,6 +126,17 @@ def turns(source: Source, *by: str) -> str:
 def cpu_per_request(source: Source, *by: str) -> str:
     """CPU seconds of the service for each request."""
     return ratio(cpu(source, *by), requests(source, *by))
+
+
+def step_probes_duty(hosts: Source) -> str:
+    """Share of the time in which the step probes are attached, on the host where it is least."""
+    return f"min({hosts.value('tlsprof_agent_step_probes_duty_ratio')})"
+
+
+def up_and_down(hosts: Source) -> tuple[str, str]:
+    """How many agents the last scrape reached, and how many it did not."""
+    up = hosts.value("up")
+    return f"sum({up})", f"count({up}) - sum({up})"
 
 
 def lost(hosts: Source, *by: str) -> str:

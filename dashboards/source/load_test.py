@@ -50,7 +50,7 @@ def _both(title: str, text: Text, unit: str, formula: Formula, better: Optional[
     shown = [
         Query(now, "now"),
         Query(before, "before"),
-        Query(figures.change(f"({now})", f"({before})"), "change"),
+        Query(figures.change(now, before), "change"),
     ]
     made = figure(title, text, unit, *shown, limits=better, size=(6, 5), over_range=True)
     # The colours are those of the change: the figures themselves have none.
@@ -241,7 +241,7 @@ def _by_service() -> Row:
         now, before = formula(WHOLE, "service_name"), formula(WHOLE_THEN, "service_name")
         columns.append(Column(name, now, unit))
         columns.append(Column(f"{name} before", before, unit))
-        columns.append(Column(f"{name} change", figures.change(now, f"({before})"), SHARE, better, decimals=1))
+        columns.append(Column(f"{name} change", figures.change(now, before), SHARE, better, decimals=1))
 
     def by_activity(source: Source) -> str:
         spent = source.rate(figures.ACTIVITY_CPU, figures.OF_PROCESSES)
@@ -277,7 +277,7 @@ def _by_service() -> Row:
                 {"activity": "Activity"},
                 Column("now", now, SECONDS),
                 Column("before", before, SECONDS),
-                Column("change", figures.change(now, f"({before})"), SHARE, thresholds.CHANGE, decimals=1),
+                Column("change", figures.change(now, before), SHARE, thresholds.CHANGE, decimals=1),
                 sort="now",
                 size=(14, 8),
             ),

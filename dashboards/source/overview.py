@@ -29,6 +29,7 @@ NO_SERVICE = (
 
 
 def _summary() -> Row:
+    up, down = figures.up_and_down(AGENTS)
     return Row(
         "At a glance",
         [
@@ -104,8 +105,8 @@ def _summary() -> Row:
                     "No agent is scraped: see docs/fleet.md for the scrape job.",
                 ),
                 NUMBER,
-                Query(f"sum({AGENTS.value('up')})", "up"),
-                Query(f"count({AGENTS.value('up')}) - sum({AGENTS.value('up')})", "down"),
+                Query(up, "up"),
+                Query(down, "down"),
                 decimals=0,
             ).override_by_name("down", problems.RED_FROM_ONE),
         ],

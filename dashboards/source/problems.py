@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
 
 from .frame import Row
-from .queries import HOSTS, Source
+from .queries import HOSTS, Source, ranked
 from .tables import Column, link_to, link_to_page, listing
 from .text import Text
 
@@ -17,15 +17,6 @@ RED_FROM_ONE = [
     ),
     DynamicConfigValue("color", {"mode": "thresholds"}),
 ]
-
-
-def _ranked(name: str, source: Source, ranks: dict[int, tuple[str, str]], *by: str) -> str:
-    """A number for each severity, so that rows can be sorted by it."""
-    each = (
-        f"sum by ({', '.join(by)}) ({source.value(name, severity)}) * 0 + {rank}"
-        for rank, severity in ((rank, f'severity="{word}"') for rank, (word, _) in ranks.items())
-    )
-    return " or ".join(each)
 
 
 def row(services: Source) -> Row:
@@ -50,8 +41,8 @@ def row(services: Source) -> Row:
                 {"service_name": "Service", "role": "Role", "finding": "Finding"},
                 Column(
                     "Severity",
-                    _ranked("tlsprof_finding", services, SEVERITIES, *labels),
-                    words=SEVERITIES
+                    ranked("tlsprof_finding", services, "severity", SEVERITIES, *labels),
+                    words=SEVERITIES,
                 ),
                 Column("Hosts", hosts),
                 links={"Finding": [link_to_page("Evidence and remedy", "findings")], "Service": [to_service]},
@@ -72,8 +63,8 @@ def row(services: Source) -> Row:
                 {"alertname": "Alert", "service_name": "Service", "instance": "Host"},
                 Column(
                     "Severity",
-                    _ranked("ALERTS", firing, WARNINGS, "alertname", "service_name", "instance"),
-                    words=WARNINGS
+                    ranked("ALERTS", firing, "severity", WARNINGS, "alertname", "service_name", "instance"),
+                    words=WARNINGS,
                 ),
                 links={"Alert": [link_to_page("Runbook", "alerts")]},
                 widths={"Alert": 230},

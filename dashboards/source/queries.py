@@ -83,3 +83,12 @@ def or_zero(expression: str, witness: str) -> str:
 def or_none(expression: str, witness: str, label: str) -> str:
     """The same for a list by a label that is empty as a whole: one zero, of the label `none`."""
     return f'{expression} or on () label_replace({witness} * 0, "{label}", "none", "", "")'
+
+
+def ranked(name: str, source: Source, label: str, ranks: dict[int, tuple[str, str]], *by: str) -> str:
+    """A number for each value of a label, so that rows can be sorted by it; of series with the value 1."""
+    each = (
+        f"sum by ({', '.join(by)}) ({source.value(name, matcher)} == 1) * 0 + {rank}"
+        for rank, matcher in ((rank, f'{label}="{word}"') for rank, (word, _) in ranks.items())
+    )
+    return " or ".join(each)

@@ -172,7 +172,7 @@ def _cost() -> Row:
     waits = each_of(
         total(ONE.rate("tlsprof_handshake_wait_seconds_total"), "reason"), total(ONE.rate(HANDSHAKES))
     )
-    duty = f"min({Source(HOSTS).value('tlsprof_agent_step_probes_duty_ratio')})"
+    duty = figures.step_probes_duty(Source(HOSTS))
     return Row(
         "Cost of handshakes",
         [

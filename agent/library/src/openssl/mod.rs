@@ -35,7 +35,7 @@ pub const LIBRESSL_OR_OLD: Unsupported = Unsupported("LibreSSL, or OpenSSL befor
 pub const UNKNOWN_FORK: Unsupported = Unsupported("OpenSSL before 1.1.1, or an unknown fork of it");
 
 impl Parts {
-    /// What to tell of these parts, and what to probe in them.
+    /// How these parts are named, and what to probe in them.
     pub fn found(self) -> Found {
         Found {
             library: &LIBRARY,
