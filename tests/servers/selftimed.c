@@ -31,6 +31,42 @@ enum { BACKLOG = 1024, EVENTS = 64, CLIENT_TIMEOUT_SECONDS = 30, THREAD_STACK = 
 
 struct totals *totals;
 
+static struct connection *connection_open(int fd)
+{
+	struct connection *conn = calloc(1, sizeof(*conn));
+
+	if (!conn)
+		fail("calloc");
+	conn->fd = fd;
+	conn->tls = tls_open(fd);
+	conn->began_ns = clock_ns(CLOCK_MONOTONIC);
+	return conn;
+}
+
+/* Goes on with the handshake, then with the one request, as far as it can. */
+static enum progress connection_advance(struct connection *conn)
+{
+	if (!conn->handshake_ended) {
+		enum progress next = tls_handshake(conn);
+
+		if (!conn->handshake_ended || next == PROGRESS_END)
+			return next;
+	}
+	return tls_serve(conn);
+}
+
+/* A handshake still under way counts as abandoned. */
+static void connection_close(struct connection *conn)
+{
+	if (!conn->handshake_ended)
+		count_handshake(conn, &totals->abandoned);
+	tls_close(conn->tls);
+	/* Last: the client takes the close as a sign that all is counted. */
+	close(conn->fd);
+	free(conn);
+	totals->connections--;
+}
+
 /* On a blocking socket a wait means that the client's time was up. */
 static void *serve_blocking(void *argument)
 {

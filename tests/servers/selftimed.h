@@ -56,14 +56,16 @@ extern struct totals *totals;
 /* To be called once, before connections are opened. */
 void connections_setup(const struct options *options);
 
-/* Takes `fd` over; connection_close closes it. */
-struct connection *connection_open(int fd);
+/* What the library does for a connection whose socket is `fd`. */
+struct tls *tls_open(int fd);
 
-/* Goes on with the handshake, then with the one request, as far as it can. */
-enum progress connection_advance(struct connection *conn);
+/* Goes on with the handshake as far as it can, and counts it once it has ended. */
+enum progress tls_handshake(struct connection *conn);
 
-/* A handshake still under way counts as abandoned. */
-void connection_close(struct connection *conn);
+/* Goes on with the one request, as far as it can. */
+enum progress tls_serve(struct connection *conn);
+
+void tls_close(struct tls *tls);
 
 static inline void count_handshake(struct connection *conn, atomic_ulong *outcome)
 {

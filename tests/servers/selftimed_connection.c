@@ -22,7 +22,7 @@ static enum progress want(int error)
 	return error == SSL_ERROR_WANT_WRITE ? PROGRESS_WAIT_WRITE : PROGRESS_END;
 }
 
-static enum progress handshake(struct connection *conn)
+enum progress tls_handshake(struct connection *conn)
 {
 	uint64_t before;
 	enum progress next;
@@ -68,7 +68,7 @@ static bool answer(SSL *ssl, const char *request)
 	return length ? send_long_answer(ssl, length) : SSL_write(ssl, text, sizeof(text) - 1) > 0;
 }
 
-static enum progress serve(struct connection *conn)
+enum progress tls_serve(struct connection *conn)
 {
 	char request[4096];
 	uint64_t before = record_ns();
@@ -81,17 +81,6 @@ static enum progress serve(struct connection *conn)
 		SSL_shutdown(conn->tls->ssl);
 	totals->record_ns += record_ns() - before;
 	return PROGRESS_END;
-}
-
-enum progress connection_advance(struct connection *conn)
-{
-	if (!conn->handshake_ended) {
-		enum progress next = handshake(conn);
-
-		if (!conn->handshake_ended || next == PROGRESS_END)
-			return next;
-	}
-	return serve(conn);
 }
 
 void connections_setup(const struct options *options)
@@ -115,30 +104,20 @@ void connections_setup(const struct options *options)
 	ctx = made;
 }
 
-struct connection *connection_open(int fd)
+struct tls *tls_open(int fd)
 {
-	struct connection *conn = calloc(1, sizeof(*conn));
 	struct tls *tls = calloc(1, sizeof(*tls));
 
-	if (!conn || !tls)
+	if (!tls)
 		die("calloc");
-	conn->fd = fd;
-	conn->tls = tls;
 	tls->ssl = SSL_new(ctx);
-	conn->began_ns = clock_ns(CLOCK_MONOTONIC);
 	if (!tls->ssl || !SSL_set_fd(tls->ssl, fd))
 		die("SSL_new");
-	return conn;
+	return tls;
 }
 
-void connection_close(struct connection *conn)
+void tls_close(struct tls *tls)
 {
-	if (!conn->handshake_ended)
-		count_handshake(conn, &totals->abandoned);
-	SSL_free(conn->tls->ssl);
-	/* Last: the client takes the close as a sign that all is counted. */
-	close(conn->fd);
-	free(conn->tls);
-	free(conn);
-	totals->connections--;
+	SSL_free(tls->ssl);
+	free(tls);
 }

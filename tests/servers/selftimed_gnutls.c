@@ -79,7 +79,7 @@ static enum progress want(struct connection *conn)
 							       : PROGRESS_WAIT_READ;
 }
 
-static enum progress handshake(struct connection *conn)
+enum progress tls_handshake(struct connection *conn)
 {
 	uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int result = gnutls_handshake(conn->tls->session);
@@ -99,7 +99,7 @@ static enum progress handshake(struct connection *conn)
 	return PROGRESS_END;
 }
 
-static enum progress serve(struct connection *conn)
+enum progress tls_serve(struct connection *conn)
 {
 	static const char text[] = "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nok\n";
 	char request[4096];
@@ -112,26 +112,12 @@ static enum progress serve(struct connection *conn)
 	return PROGRESS_END;
 }
 
-enum progress connection_advance(struct connection *conn)
+struct tls *tls_open(int fd)
 {
-	if (!conn->handshake_ended) {
-		enum progress next = handshake(conn);
-
-		if (!conn->handshake_ended || next == PROGRESS_END)
-			return next;
-	}
-	return serve(conn);
-}
-
-struct connection *connection_open(int fd)
-{
-	struct connection *conn = calloc(1, sizeof(*conn));
 	struct tls *tls = calloc(1, sizeof(*tls));
 
-	if (!conn || !tls)
+	if (!tls)
 		fail("calloc");
-	conn->fd = fd;
-	conn->tls = tls;
 	check(gnutls_init(&tls->session, GNUTLS_SERVER), "gnutls_init");
 	check(gnutls_priority_set(tls->session, priority), "priority");
 	check(gnutls_credentials_set(tls->session, GNUTLS_CRD_CERTIFICATE, credentials),
@@ -141,18 +127,11 @@ struct connection *connection_open(int fd)
 	gnutls_certificate_server_set_request(tls->session, GNUTLS_CERT_IGNORE);
 	gnutls_handshake_set_timeout(tls->session, GNUTLS_INDEFINITE_TIMEOUT);
 	gnutls_transport_set_int(tls->session, fd);
-	conn->began_ns = clock_ns(CLOCK_MONOTONIC);
-	return conn;
+	return tls;
 }
 
-void connection_close(struct connection *conn)
+void tls_close(struct tls *tls)
 {
-	if (!conn->handshake_ended)
-		count_handshake(conn, &totals->abandoned);
-	gnutls_deinit(conn->tls->session);
-	/* Last: the client takes the close as a sign that all is counted. */
-	close(conn->fd);
-	free(conn->tls);
-	free(conn);
-	totals->connections--;
+	gnutls_deinit(tls->session);
+	free(tls);
 }
