@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Iterable
 
 BUDGET_FACTOR = 3.0
-"""A file exceeds its budget when it takes this many times as long: growth, not noise."""
+"""A file exceeds its budget when it takes this many times as long, and the allowance more: growth, not noise."""
 
-BUDGET_FLOOR_SECONDS = 20.0
-"""No file is blamed below this: a cold cache or a busy neighbour costs as much."""
+ALLOWANCE_SECONDS = 20.0
+"""What a cold cache or a busy neighbour costs a file, however small it is. A file that takes less needs no budget."""
 
 
 @dataclass(frozen=True)
@@ -114,11 +114,10 @@ def over_budget(seconds: dict[str, float], budgets: dict[str, float]) -> list[st
     """A sentence for each file that takes too long, or has no budget."""
     sentences = []
     for file, took in seconds.items():
-        if took <= BUDGET_FLOOR_SECONDS:
-            continue
         if file not in budgets:
-            sentences.append(f"{file} took {took:.0f} s and has no time budget")
-        elif took > BUDGET_FACTOR * budgets[file]:
+            if took > ALLOWANCE_SECONDS:
+                sentences.append(f"{file} took {took:.0f} s and has no time budget")
+        elif took > BUDGET_FACTOR * budgets[file] + ALLOWANCE_SECONDS:
             sentences.append(f"{file} took {took:.0f} s; its time budget is {budgets[file]:g} s")
     return sentences
 

@@ -157,6 +157,8 @@ def say_hello(client: socket.socket) -> None:
         assert wrapped.recv(100)
 
 
+# Losses are of the whole host.
+@pytest.mark.alone
 def test_sessions_that_are_older_than_the_profile(rsa, tmp_path):
     """Nobody saw their role in the library, nor their connections open: each is a known loss."""
     with selftimed("epoll", rsa) as server, silent_clients(server, 5) as clients:

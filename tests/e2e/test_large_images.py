@@ -6,11 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
+import pytest
+
 from harness import web_servers
 from harness.load import Load, Seen, run_load
 from harness.processes import Process
 from harness.profiler import LOG, Profiling
 from harness.waiting import wait_until
+
+# All that profile the host meanwhile would start later by the time that the images take.
+pytestmark = pytest.mark.alone
 
 IMAGES = 2
 SYMBOLS = 20_000_000
