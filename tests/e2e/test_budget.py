@@ -1,10 +1,14 @@
 """The agent keeps the cost of its probes within the budget, and says so."""
 
+import pytest
+
 from harness import metrics, servers
 from harness.load import Load, Seen, run_load
 from harness.paths import SELFTIMED
 from harness.profiler import start_agent
 from harness.waiting import wait_until
+
+pytestmark = pytest.mark.alone
 
 HANDSHAKES = "tlsprof_handshakes_total"
 DUTY = "tlsprof_agent_step_probes_duty_ratio"

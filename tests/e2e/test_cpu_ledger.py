@@ -115,13 +115,14 @@ def test_activities_add_up_to_what_the_kernel_accounts(hogs, name):
     whole = attributed(service) + samples["unattributed_seconds"]
     assert whole == pytest.approx(kernel["user"] + kernel["system"], abs=1e-6)
     assert samples["reconciliation_error_ratio"] == 0.0
-    # A machine that is itself a guest may lose some while it is stopped. Four standard deviations
-    # of a fifth of the samples of 5 s on two CPUs are 0.11.
-    assert 0.8 < samples["sampled_ratio"] < 1.11, samples
+    # A machine that is itself a guest may lose some while it is stopped. Five standard deviations
+    # of a fifth of the samples of 5 s on two CPUs are 0.14.
+    assert 0.8 < samples["sampled_ratio"] < 1.14, samples
 
 
 def test_modes_are_those_of_the_program(hogs):
-    assert in_kernel(hogs.service("computes")) < 0.03
+    # Interrupts hit it as well.
+    assert in_kernel(hogs.service("computes")) < 0.1
     assert in_kernel(hogs.service("calls")) > 0.9
 
 

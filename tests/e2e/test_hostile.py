@@ -20,6 +20,8 @@ from harness.profiler import Profiling, Service
 from harness.servers import Server
 from harness.together import own_folder, side_by_side, together
 
+pytestmark = pytest.mark.alone
+
 LIBRARY_OFF = '[profile]\nlibrary = "off"\n'
 
 HALF_OPEN = 2000

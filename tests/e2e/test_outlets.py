@@ -42,7 +42,7 @@ TICKS = 0.02
 """CPU seconds for each process: the kernel shows user and system time in whole ticks of 10 ms."""
 CPU_AGREES = 0.03
 AGREE = 0.10
-SIGMAS = 3
+SIGMAS = 5
 """Of the error of samples: there are 33 comparisons."""
 SETTLED_SECONDS = 30.0
 READ_EVERY = 1.5
@@ -241,7 +241,7 @@ def test_cpu_time_is_what_the_kernel_says(scene, setting, kind):
     of_report = scene.report.service(name)
     figures = [outlets.in_metrics(told.samples, name), outlets.in_live_page(told.live), outlets.in_report(of_report)]
     for cpu in (*(one.cpu for one in figures), outlets.row_of(scene.text, name).cpu):
-        assert cpu == pytest.approx(expected, rel=CPU_AGREES, abs=TICKS * PROCESSES.get(kind, 1))
+        assert abs(cpu - expected) <= CPU_AGREES * expected + TICKS * PROCESSES.get(kind, 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,6 +11,8 @@ from harness.certificates import Certificate
 from harness.profiler import Profiling
 from harness.servers import selftimed
 
+pytestmark = pytest.mark.alone
+
 LOGINS = {
     "smtp": ("220 mail ESMTP", ["EHLO {}", "AUTH PLAIN {}"]),
     "ftp": ("220 ready", ["USER {}", "PASS {}"]),

@@ -75,6 +75,7 @@ def at_depths(bench) -> dict[int, dict[str, Any]]:
     return found
 
 
+@pytest.mark.alone
 def test_the_count_is_that_of_the_load_tool(at_depths):
     for service in at_depths.values():
         assert service["requests"] == {"count": REQUESTS, "counted_by": "h2load"}
@@ -82,6 +83,7 @@ def test_the_count_is_that_of_the_load_tool(at_depths):
         assert server["turns_are_requests"] is False
 
 
+@pytest.mark.alone
 def test_a_request_costs_no_more_for_being_multiplexed(at_depths):
     each = [sum(one["cpu_seconds"].values()) / one["requests"]["count"] for one in at_depths.values()]
     assert max(each) <= (1 + SAME) * each[0], each

@@ -17,6 +17,8 @@ from harness.samples import Samples, cpu_seconds, hog
 from harness.sequential import assert_agrees, repeats
 from harness.waiting import wait_until
 
+pytestmark = pytest.mark.alone
+
 FREQUENCY = 499
 """Samples a second on each CPU: a prime, and so many that short runs have enough."""
 

@@ -24,6 +24,8 @@ from harness.servers import Server
 from harness.waiting import wait_until
 from harness.web_servers import nginx, reload_nginx
 
+pytestmark = pytest.mark.alone
+
 STEPS = "tlsprof_handshake_step_cpu_seconds_total"
 BY_OUTCOME = "tlsprof_handshake_outcome_cpu_seconds_total"
 HISTOGRAM = "tlsprof_handshake_cpu_seconds_sum"

@@ -3,11 +3,15 @@
 import socket
 from contextlib import ExitStack
 
+import pytest
+
 from harness import hostile, metrics, servers
 from harness.load import Load, run_load
 from harness.paths import SELFTIMED
 from harness.profiler import start_agent
 from harness.waiting import wait_until
+
+pytestmark = pytest.mark.alone
 
 SILENT = 7
 BOTH_ENDS = 2 * SILENT

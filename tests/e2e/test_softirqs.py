@@ -1,10 +1,14 @@
 """Kernel work for packets that is in no profiled thread's time."""
 
+import pytest
+
 from harness import plain_nginx
 from harness.paths import SERVERS
 from harness.processes import run
 from harness.profiler import Profiling
 from harness.servers import SYSTEM_PYTHON
+
+pytestmark = pytest.mark.alone
 
 CONFIG = "[profile]\nsample_frequency = 997\n"
 

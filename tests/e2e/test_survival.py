@@ -108,12 +108,11 @@ def test_process_for_each_connection(tls, rsa, tmp_path):
 def test_process_killed_in_the_middle_of_a_handshake(rsa, tmp_path):
     """Its handshakes are abandoned, and none of them is lost."""
     stalled = 5
-    with Profiling(tmp_path) as profiling:
-        with servers.selftimed("threads", rsa) as server:
-            run_load(LOAD, server.port)
-            with servers.stalled_clients(server.port, stalled):
-                server.process.child.kill()
-                server.process.wait(10.0)
+    with servers.selftimed("threads", rsa) as server, Profiling(tmp_path) as profiling:
+        run_load(LOAD, server.port)
+        with servers.stalled_clients(server.port, stalled):
+            server.process.child.kill()
+            server.process.wait(10.0)
     assert profiling.report.service(SELFTIMED.name).outcomes("server") == {
         "completed": LOAD.full + LOAD.resume,
         "failed": 0,

@@ -12,6 +12,7 @@ from harness import web_servers
 from harness.load import Load, Seen, run_load
 from harness.paths import TLSPROF
 from harness.processes import run, wait_gone
+from harness.profiler import ATTACH_SECONDS
 from harness.servers import Server
 from harness.tmux import PROMPT, Terminal, terminal
 from harness.waiting import wait_until
@@ -175,7 +176,7 @@ def test_a_terminal_that_goes_away_ends_it(server, tmp_path):
         start(shell, "--service", SERVICE)
         pid = top_pid(shell)
         os.kill(int(shell.format("pid")), signal.SIGKILL)
-        wait_gone(pid)
+        wait_gone(pid, ATTACH_SECONDS)
 
 
 def test_colours_are_left_out_where_they_are_not_wanted(server, shell):

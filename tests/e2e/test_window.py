@@ -17,6 +17,8 @@ from harness.paths import SERVERS, TLSPROF
 from harness.processes import Argument, Process
 from harness.profiler import Report, Service
 
+pytestmark = pytest.mark.alone
+
 RATE = 50
 
 EDGES = 2

@@ -3,6 +3,7 @@
 What was fetched is kept in `CACHE`; remove it to fetch newer packages.
 """
 
+import fcntl
 import re
 import shutil
 import subprocess
@@ -99,9 +100,12 @@ def openssl(version: str) -> OpenSsl:
     """An OpenSSL of `RELEASES`, fetched at the first use; raises `Unobtainable`."""
     release = RELEASES[version]
     root = CACHE / release.suite
-    if not root.is_dir():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-            unpacked = release.unpack(Path(folder))
-            unpacked.rename(root)  # all or nothing: a run that is cut short leaves no half
+    CACHE.mkdir(parents=True, exist_ok=True)
+    # Another worker may want it, too.
+    with open(CACHE / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not root.is_dir():
+            with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+                unpacked = release.unpack(Path(folder))
+                unpacked.rename(root)  # all or nothing: a run that is cut short leaves no half
     return OpenSsl(root)

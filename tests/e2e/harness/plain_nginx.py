@@ -11,11 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Sequence
 
-from .network import free_port, is_listening
 from .paths import SERVERS
 from .processes import Argument, Process, run
-from .servers import SYSTEM_PYTHON, Server
-from .waiting import wait_until
+from .servers import SYSTEM_PYTHON, Server, on_free_port
 
 CONFIG = """
 daemon off;
@@ -61,17 +59,15 @@ def nginx(
     name = unique(name)
     program = folder / name
     shutil.copy(shutil.which("nginx"), program)
-    port = free_port()
     config = folder / f"{name}.conf"
-    values = dict(folder=folder, name=name, limit=limit, extra=extra, port=port)
-    config.write_text(CONFIG.format(address=address, parameters=parameters, **values))
-    with Process([*inside, program, "-e", "stderr", "-c", config]) as process:
-        wait_until(
-            lambda: is_listening(process.pid, port) or not process.alive(),
-            f"listening on {port}: {process.describe()}",
-        )
-        assert process.alive(), process.describe()
-        yield Server(port, process)
+    values = dict(folder=folder, name=name, limit=limit, extra=extra)
+
+    def start(port: int) -> Process:
+        config.write_text(CONFIG.format(address=address, parameters=parameters, port=port, **values))
+        return Process([*inside, program, "-e", "stderr", "-c", config])
+
+    with on_free_port(start) as server:
+        yield server
 
 
 def request(port: int, requests: int, certificate: Argument = "", inside: Sequence[Argument] = ()) -> int:

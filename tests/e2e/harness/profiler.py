@@ -19,7 +19,6 @@ ATTACH_SECONDS = 60.0
 LOG = ("--log", "debug")
 """Options for a log that says when probes are attached."""
 
-DISCOVERY_SECONDS = 10.0
 """Bound for what appears on the host to be profiled. The promise is a second, on a machine that is not
 busy with something else."""
 
@@ -96,11 +95,13 @@ class Report:
         return [f"{service.name} {service.ports}" for service in self.services]
 
     def losses_of_events(self) -> dict[str, int]:
-        """Losses by reason, but for handshakes that other processes of the host had begun before."""
+        """Losses by reason, but for those that other processes of the host cause: handshakes that they had
+        begun before, and mappings of programs that they start by the hundred, as compilers do."""
+        of_others = {"began_before_attach", "mapping_record_lost"}
         return {
             loss["reason"]: loss["count"]
             for loss in self.data["losses"]
-            if loss["reason"] != "began_before_attach"
+            if loss["reason"] not in of_others
         }
 
 
@@ -161,7 +162,7 @@ class Profiling:
     def wait_attached(self, library: Argument) -> None:
         """Waits for probes in an image whose path ends so; `LOG` must be among the options."""
         attached = re.compile(rf"probes attached path=\S*{re.escape(str(library))}$", re.MULTILINE)
-        wait_until(lambda: attached.search(self.log), f"probes in {library}", DISCOVERY_SECONDS)
+        wait_until(lambda: attached.search(self.log), f"probes in {library}", ATTACH_SECONDS)
 
     def __enter__(self) -> "Profiling":
         self._fifo.unlink(missing_ok=True)
