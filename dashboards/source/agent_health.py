@@ -221,7 +221,7 @@ def _losses() -> Row:
     scrape = f"max by (cluster, instance) ({AGENTS.value('scrape_duration_seconds')})"
     samples = f"max by (cluster, instance) ({AGENTS.value('scrape_samples_scraped')})"
     lost = total(AGENTS.rate(figures.LOST), "instance", "reason")
-    witness = f"max by (instance) ({AGENTS.value('tlsprof_agent_build_info')})"
+    witness = f"max by (instance) ({AGENTS.value('tlsprof_build_info')})"
     return Row(
         "Losses and scrapes",
         [
@@ -307,7 +307,7 @@ def _samples() -> Row:
 def _hosts() -> Row:
     # A capability has a series of each state, and 1 for the one that it is in.
     states = ranked("tlsprof_agent_capability", AGENTS, "state", STATES, "instance", "capability")
-    version = f"max by (cluster, instance, version) ({AGENTS.value('tlsprof_agent_build_info')})"
+    version = f"max by (cluster, instance, version) ({AGENTS.value('tlsprof_build_info')})"
     up = f"max by (cluster, instance) ({AGENTS.value('up')})"
     return Row(
         "Hosts",

@@ -16,7 +16,7 @@ from grafana_foundation_sdk.models.dashboard import (
 from .panels import DATA_SOURCE
 from .queries import HOSTS, Source
 
-AGENTS = "tlsprof_agent_build_info"
+AGENTS = "tlsprof_build_info"
 SERVICES = "tlsprof_service_cpu_seconds_total"
 ALL = VariableOption(selected=True, text="All", value="$__all")
 

@@ -226,7 +226,7 @@ def _table() -> Row:
 def _agents() -> Row:
     cost = figures.target_cost_share(AGENTS, "cluster", "instance")
     lost = figures.lost(AGENTS, "instance")
-    hosts = f"count by (instance) ({AGENTS.value('tlsprof_agent_build_info')})"
+    hosts = f"count by (instance) ({AGENTS.value('tlsprof_build_info')})"
     return Row(
         "Data quality",
         [

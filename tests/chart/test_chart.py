@@ -133,7 +133,9 @@ def test_more_privileges_only_where_asked_for():
 
 
 def test_passwords_do_not_keep_the_kubelet_out():
-    assert container({})["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    plain = container({})
+    assert plain["livenessProbe"]["httpGet"]["path"] == "/-/healthy"
+    assert plain["readinessProbe"]["httpGet"]["path"] == "/-/ready"
     protected = container({"metrics": {"webConfigSecret": "web"}})
     assert "tcpSocket" in protected["livenessProbe"] and "tcpSocket" in protected["readinessProbe"]
     assert "--web-config=/etc/tlsprof/web/web.yml" in protected["args"]

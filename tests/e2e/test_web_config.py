@@ -96,7 +96,7 @@ def test_only_the_right_password_authority_and_version_will_do(web_config, certi
         code, status, answer = curl(agent, certificate.cert)
         assert (code, status) == (0, 200), answer
         assert "x-content-type-options: nosniff" in answer
-        assert "tlsprof_agent_build_info" in answer
+        assert "tlsprof_build_info" in answer
         for user in (f"{USER}:wrong", f"nobody:{PASSWORD}", ""):
             code, status, answer = curl(agent, certificate.cert, user=user)
             assert (code, status) == (0, 401), answer
@@ -126,7 +126,7 @@ def test_a_prometheus_scrapes_over_tls_with_a_password(web_config, certificate, 
         with together(both) as prometheus:
             good, bad = prometheus["good"], prometheus["bad"]
             wait_until(lambda: good.query('up{job="tlsprof"}') == 1, "a scrape", 20.0)
-            assert good.query("count(tlsprof_agent_build_info)") == 1
+            assert good.query("count(tlsprof_build_info)") == 1
             wait_until(lambda: bad.query('up{job="tlsprof"}') == 0, "a scrape that is refused", 20.0)
 
 

@@ -181,7 +181,7 @@ def _of_service(service: Service, host: Labels) -> Iterator[Series]:
 
 def _of_agent(host: Host, labels: Labels) -> Iterator[Series]:
     cores = sum(service.cores for service in host.services)
-    yield _gauge("tlsprof_agent_build_info", {**labels, "version": "0.1.0"}, 1)
+    yield _gauge("tlsprof_build_info", {**labels, "version": "0.1.0"}, 1)
     for capability, state in (("library_probes", "available"), ("accept_wait", "unavailable")):
         for each in ("available", "degraded", "unavailable"):
             states = {**labels, "capability": capability, "state": each}

@@ -11,6 +11,7 @@ mod bounds;
 mod coding;
 mod connection;
 mod guard;
+mod health;
 mod page;
 mod scrapes;
 mod users;
@@ -19,6 +20,7 @@ mod web_config;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -89,6 +91,7 @@ pub struct Shown {
 pub struct Server {
     address: SocketAddr,
     scheme: &'static str,
+    ready: Arc<AtomicBool>,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
@@ -126,6 +129,8 @@ impl Server {
         };
         let (stop, stopped) = oneshot::channel();
         let scheme = access.scheme();
+        let ready = Arc::new(AtomicBool::new(false));
+        let router = router(&shown, Hosts::of(address), Arc::clone(&ready));
         let thread = std::thread::Builder::new()
             .name("tlsprof-http".to_owned())
             .spawn(move || {
@@ -133,7 +138,6 @@ impl Server {
                 if let Err(error) = privilege::give_up_all() {
                     tracing::warn!(%error, "the thread that serves metrics keeps its privileges");
                 }
-                let router = router(&shown, Hosts::of(address));
                 runtime.block_on(serve(listener, router, access, bounds, stopped));
                 // A password may be under check; its time is over.
                 runtime.shutdown_background();
@@ -142,6 +146,7 @@ impl Server {
         Ok(Self {
             address,
             scheme,
+            ready,
             stop,
             thread,
         })
@@ -162,6 +167,11 @@ impl Server {
         format!("{}://{}/", self.scheme, self.address)
     }
 
+    /// Says to those who ask that the profile is under way.
+    pub fn set_ready(&self) {
+        self.ready.store(true, Ordering::Relaxed);
+    }
+
     /// Stops accepting, lets requests under way end within two seconds, and
     /// waits for the thread.
     pub fn stop(self) {
@@ -173,14 +183,14 @@ impl Server {
     }
 }
 
-fn router(shown: &Shown, hosts: Hosts) -> Router {
+fn router(shown: &Shown, hosts: Hosts, ready: Arc<AtomicBool>) -> Router {
     let metrics = Router::new()
-        .route("/healthz", get(|| async { "ok\n" }))
         .route("/metrics", get(scrape))
         .fallback(|| async { (StatusCode::NOT_FOUND, "Not found. Try / or /metrics.\n") })
         .with_state(Arc::new(Scrapes::new(Arc::clone(&shown.metrics))));
     let page = page::router().merge(api::router(Arc::clone(&shown.watch)));
     metrics
+        .merge(health::router(ready))
         .merge(guard::for_hosts(page, hosts))
         .layer(axum::middleware::map_response(guard::harden))
 }

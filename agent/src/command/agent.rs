@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use super::doctor;
 use super::monitor::{Monitor, about, locked};
+use super::reload::Reload;
 use super::setup::{new_ledger, session_options, stop_flag};
+use super::{doctor, own, service_manager};
 use crate::cli::AgentOptions;
 use crate::config::Config;
 use crate::session::Session;
@@ -25,8 +26,11 @@ use tlsprof_outlet::watch::{Bounds, SharedWatch, Watch};
 /// How often services are judged: the least common time between scrapes.
 const FINDINGS_PERIOD: Duration = Duration::from_secs(15);
 
-pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
+/// `load` reads the configuration.
+pub(super) fn run(options: &AgentOptions, load: &dyn Fn() -> Result<Config>) -> Result<ExitCode> {
+    let config = &load()?;
     let stop = stop_flag()?;
+    let mut reload = Reload::new(load, config.clone())?;
     // Before there are other threads, which have what their parent has.
     privilege::keep_needed().context("cannot give up privileges")?;
     let selection = if options.services.is_empty() {
@@ -59,11 +63,17 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     let mut monitor = Monitor::new(session, watch, config, FINDINGS_PERIOD);
     monitor.show();
     renew(&monitor);
+    server.set_ready();
+    service_manager::ready();
     while !stop.load(Ordering::Relaxed) {
         if monitor.turn(|service, evidence| shown.metrics.observe(service, evidence))? {
             renew(&monitor);
         }
+        if let Some(config) = reload.take() {
+            monitor.reconfigure(config);
+        }
     }
+    service_manager::stopping();
     server.stop();
     Ok(ExitCode::SUCCESS)
 }
@@ -77,6 +87,13 @@ fn serve(options: &AgentOptions, config: &Config, shown: &Shown) -> Result<Serve
         None => Access::open(),
     };
     let address = options.listen.unwrap_or(config.agent.listen);
+    if !address.ip().is_loopback() && !access.is_protected() {
+        tracing::warn!(
+            "everyone who reaches {address} can read the metrics and the live page: name a file with \
+             TLS and passwords by --web-config or agent.web_config, or admit your Prometheus only \
+             by a firewall"
+        );
+    }
     Ok(Server::start(address, shown.clone(), access)?)
 }
 
@@ -85,6 +102,7 @@ fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {
     AgentStatus {
         cpu: Duration::from_secs_f64(cost.cpu_seconds),
         resident_memory_bytes: cost.memory_bytes,
+        process: own::status(),
         bpf_run: Duration::from_secs_f64(cost.bpf_run_seconds),
         bpf_runs: cost.bpf_runs,
         probe_hits: cost.probe_hits,

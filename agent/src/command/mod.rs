@@ -8,8 +8,11 @@ mod load_tool;
 mod log;
 mod monitor;
 mod output;
+mod own;
 mod progress;
+mod reload;
 mod report;
+mod service_manager;
 mod setup;
 mod tee;
 mod top;
@@ -43,7 +46,7 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
             config()?;
             list::run(options)
         }
-        Command::Agent(options) => agent::run(&options, &config()?),
+        Command::Agent(options) => agent::run(&options, &config),
         Command::Report(options) => report::run(&options, &config()?),
         // Reports of any host, by any user.
         Command::Compare(options) => compare::run(&options),

@@ -46,6 +46,13 @@ impl Monitor {
         }
     }
 
+    /// Takes over what can change while it runs: thresholds of findings, and the budget.
+    pub fn reconfigure(&mut self, config: &Config) {
+        self.thresholds = Thresholds::from(&config.findings);
+        self.judged = None;
+        self.session.set_budget(config.agent.budget);
+    }
+
     /// Profiles for a moment. Whether there are new figures, about once a second.
     ///
     /// # Errors

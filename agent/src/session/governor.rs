@@ -84,6 +84,11 @@ impl Governor {
         }
     }
 
+    /// From the next judgement on there is this budget.
+    pub const fn set_budget(&mut self, budget: f64) {
+        self.budget = budget;
+    }
+
     /// Judges an interval in which probes cost `probe_seconds` of `cpu_seconds`
     /// that the targets used.
     pub fn judge(&mut self, probe_seconds: f64, cpu_seconds: f64) -> Decision {

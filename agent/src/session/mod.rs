@@ -212,6 +212,11 @@ impl Session {
         Ok(())
     }
 
+    /// Changes [`Options::budget`], where there is one.
+    pub const fn set_budget(&mut self, share: f64) {
+        self.overhead.set_budget(share);
+    }
+
     /// The accounts so far.
     pub fn ledger(&self) -> RwLockReadGuard<'_, Ledger> {
         read(&self.ledger)

@@ -76,6 +76,13 @@ impl Overhead {
         }
     }
 
+    /// Changes the budget, where there is one.
+    pub(super) const fn set_budget(&mut self, share: f64) {
+        if let Some(budget) = &mut self.budget {
+            budget.governor.set_budget(share);
+        }
+    }
+
     /// Attaches the step probes for the first time.
     ///
     /// # Errors

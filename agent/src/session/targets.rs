@@ -28,6 +28,8 @@ use tlsprof_outlet::terminal::units::counted;
 const POLL: Duration = Duration::from_millis(2);
 /// How long the survey waits for images to be examined: most take a millisecond.
 const SURVEY: Duration = Duration::from_millis(100);
+/// How long the start waits for the rest. A gigabyte takes some seconds.
+const START: Duration = Duration::from_secs(60);
 
 /// The processes of the host and the images that they map: what is selected, and what has probes.
 pub(super) struct Targets {
@@ -124,7 +126,8 @@ impl Targets {
 
     /// Attaches to all images of now with a TLS library, once it is known of all processes
     /// that map them whether return probes would harm them. That may take seconds, in which
-    /// `take_evidence` keeps the ring from filling up.
+    /// `take_evidence` keeps the ring from filling up. What takes longer, as a file on a network
+    /// file system that does not answer, is attached to later.
     ///
     /// # Errors
     ///
@@ -136,7 +139,8 @@ impl Targets {
     ) -> io::Result<()> {
         self.take_changes();
         self.attach_examined(loaded);
-        while self.is_examining() {
+        let began = Instant::now();
+        while self.is_examining() && began.elapsed() < START {
             loaded.wait(POLL)?;
             take_evidence(self, loaded);
             self.attach_examined(loaded);

@@ -61,6 +61,12 @@ impl Access {
         seen.config.clone()
     }
 
+    /// Whether it has TLS or asks for passwords.
+    pub fn is_protected(&self) -> bool {
+        let protects = |config: Arc<WebConfig>| config.tls.is_some() || config.users.is_some();
+        self.now().is_none_or(protects)
+    }
+
     /// The scheme of its address, `http` or `https`.
     pub(super) fn scheme(&self) -> &'static str {
         match self.now() {

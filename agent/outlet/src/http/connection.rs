@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::bounds::Bounds;
+use super::health;
 use super::web_config::WebConfig;
 
 /// Serves one connection to its end, or to the end of its time.
@@ -60,7 +61,8 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 async fn answer(config: &WebConfig, router: Router, request: Request<Incoming>) -> Response {
-    let mut response = if is_admitted(config, &request).await {
+    let open = health::is_open(request.uri().path());
+    let mut response = if open || is_admitted(config, &request).await {
         match TowerToHyperService::new(router).call(request).await {
             Ok(response) => response,
             Err(never) => match never {},

@@ -97,12 +97,23 @@ fn an_answer_is_compressed_for_those_who_ask_for_it() {
 #[test]
 fn other_paths() {
     let server = server();
-    assert!(fetch(&server, "/healthz", "*/*").ends_with("ok\n"));
+    assert!(fetch(&server, "/-/healthy", "*/*").ends_with("healthy\n"));
     let missing = fetch(&server, "/nothing", "*/*");
     assert!(missing.starts_with("HTTP/1.1 404"));
     assert!(missing.contains("Try / or /metrics."));
     let posted = exchange(&server, b"POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     assert!(posted.starts_with(b"HTTP/1.1 405"));
+    server.stop();
+}
+
+#[test]
+fn it_is_ready_once_the_profile_is_under_way() {
+    let server = server();
+    let before = fetch(&server, "/-/ready", "*/*");
+    assert!(before.starts_with("HTTP/1.1 503"), "{before}");
+    server.set_ready();
+    let after = fetch(&server, "/-/ready", "*/*");
+    assert!(after.starts_with("HTTP/1.1 200"), "{after}");
     server.stop();
 }
 
@@ -113,7 +124,7 @@ fn a_huge_head_is_refused() {
     request.resize(BOUNDS.head_bytes * 2, b'a');
     let answer = exchange(&server, &request);
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431"));
-    assert!(fetch(&server, "/healthz", "*/*").contains("ok"));
+    assert!(fetch(&server, "/-/healthy", "*/*").contains("healthy"));
     server.stop();
 }
 
@@ -124,7 +135,7 @@ fn nonsense_does_no_harm() {
         &server,
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
     );
-    assert!(fetch(&server, "/healthz", "*/*").contains("ok"));
+    assert!(fetch(&server, "/-/healthy", "*/*").contains("healthy"));
     server.stop();
 }
 

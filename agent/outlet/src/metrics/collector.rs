@@ -10,14 +10,14 @@ use tlsprof_common::{Outcome, Step, WaitReason};
 use tlsprof_ledger::{Ledger, ServiceAccount};
 
 use super::families::{
-    AGENT_BPF_RUN, AGENT_BPF_RUNS, AGENT_BUILD_INFO, AGENT_CAPABILITY, AGENT_CPU,
-    AGENT_EVENTS_LOST, AGENT_PROBE_HITS, AGENT_PROFILED_IMAGES, AGENT_RESIDENT_MEMORY,
-    AGENT_SERVICES, AGENT_STEP_PROBES_DUTY, AGENT_TARGET_COST, HANDSHAKE_OUTCOME_CPU,
+    AGENT_BPF_RUN, AGENT_BPF_RUNS, AGENT_CAPABILITY, AGENT_CPU, AGENT_EVENTS_LOST,
+    AGENT_PROBE_HITS, AGENT_PROFILED_IMAGES, AGENT_RESIDENT_MEMORY, AGENT_SERVICES,
+    AGENT_STEP_PROBES_DUTY, AGENT_TARGET_COST, BUILD_INFO, HANDSHAKE_OUTCOME_CPU,
     HANDSHAKE_STEP_CPU, HANDSHAKE_WAIT, HANDSHAKES,
 };
 use super::rows::{one, write};
 use super::{
-    AgentStatus, SharedLedger, accept_queue, connections, cpu, hellos, load_tests, sources,
+    AgentStatus, SharedLedger, accept_queue, connections, cpu, hellos, load_tests, process, sources,
 };
 
 /// The step of handshakes that could not be divided into steps.
@@ -95,8 +95,9 @@ impl Collector for AgentCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let status = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let version = env!("CARGO_PKG_VERSION");
-        write(&mut encoder, &AGENT_BUILD_INFO, [([version], 1_u64)])?;
+        write(&mut encoder, &BUILD_INFO, [([version], 1_u64)])?;
         own_cost(&mut encoder, &status)?;
+        process::encode(&mut encoder, &status)?;
         let lost = status.events_lost.iter();
         let lost = lost.map(|(reason, count)| ([reason.label()], *count));
         write(&mut encoder, &AGENT_EVENTS_LOST, lost)?;

@@ -217,7 +217,7 @@ FINDING = Gauge "tlsprof_finding" ["service_name" "role" "finding" "severity"]
     "Evaluated every 15 s.";
 
 "The agent itself":
-AGENT_BUILD_INFO = Gauge "tlsprof_agent_build_info" ["version"]
+BUILD_INFO = Gauge "tlsprof_build_info" ["version"]
     "Always 1; the version is a label.";
 AGENT_CPU = Counter "tlsprof_agent_cpu_seconds" []
     "CPU time of the agent's process.";
@@ -250,6 +250,24 @@ AGENT_PROFILED_IMAGES = Gauge "tlsprof_agent_profiled_images" []
     "Executable files with probes attached.";
 AGENT_SERVICES = Gauge "tlsprof_agent_services" []
     "Running services known to the agent.";
+
+"The agent's process":
+PROCESS_CPU = Counter "process_cpu_seconds" []
+    "Total user and system CPU time spent in seconds."
+    "The same as `tlsprof_agent_cpu_seconds_total`.";
+PROCESS_START_TIME = Gauge "process_start_time_seconds" []
+    "Start time of the process since unix epoch in seconds.";
+PROCESS_RESIDENT_MEMORY = Gauge "process_resident_memory_bytes" []
+    "Resident memory size in bytes."
+    "The same as `tlsprof_agent_resident_memory_bytes`.";
+PROCESS_VIRTUAL_MEMORY = Gauge "process_virtual_memory_bytes" []
+    "Virtual memory size in bytes.";
+PROCESS_OPEN_FDS = Gauge "process_open_fds" []
+    "Number of open file descriptors.";
+PROCESS_MAX_FDS = Gauge "process_max_fds" []
+    "Maximum number of open file descriptors.";
+PROCESS_THREADS = Gauge "process_threads" []
+    "Number of OS threads in the process.";
 
 "Load tests":
 REPORT_RUNNING = Gauge "tlsprof_report_running" []

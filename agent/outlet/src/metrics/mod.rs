@@ -12,6 +12,7 @@ mod findings;
 pub mod format;
 mod hellos;
 mod load_tests;
+mod process;
 mod rows;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -41,6 +42,7 @@ use families::{
 use findings::{FindingsCollector, Standing};
 use format::Format;
 
+pub use process::ProcessStatus;
 pub use tlsprof_ledger::SharedLedger;
 /// The ledger, written by the profile and read by scrapes.
 use tlsprof_ledger::bounded;
@@ -92,6 +94,8 @@ pub struct AgentStatus {
     pub cpu: Duration,
     /// Resident memory of the agent's process.
     pub resident_memory_bytes: u64,
+    /// What else the kernel says of that process; None where that cannot be read.
+    pub process: Option<ProcessStatus>,
     /// Time inside tlsprof's BPF programs.
     pub bpf_run: Duration,
     /// Runs of tlsprof's BPF programs.

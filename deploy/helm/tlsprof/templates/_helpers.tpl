@@ -26,14 +26,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{/* What the health of the agent is asked by: a password would keep the kubelet out. */}}
+{{/*
+How the kubelet asks the agent, by the path of a dict with `path` and `root`. It asks for no password
+there, but whether it speaks TLS, and wants a certificate, is in a file that the chart cannot read.
+*/}}
 {{- define "tlsprof.health" -}}
-{{- if .Values.metrics.webConfigSecret -}}
+{{- if .root.Values.metrics.webConfigSecret -}}
 tcpSocket:
   port: metrics
 {{- else -}}
 httpGet:
-  path: /healthz
+  path: {{ .path }}
   port: metrics
 {{- end -}}
 {{- end -}}

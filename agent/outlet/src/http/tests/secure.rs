@@ -165,7 +165,7 @@ fn clients_show_a_certificate_where_one_is_asked_for() {
 }
 
 #[test]
-fn passwords_are_asked_for_on_every_path() {
+fn passwords_are_asked_for_on_every_path_but_those_of_health() {
     let hash = bcrypt::hash("secret", 4).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("web.yml");
@@ -173,7 +173,12 @@ fn passwords_are_asked_for_on_every_path() {
     fs::write(&path, format!("basic_auth_users:\n  al: {hash}\n{headers}")).unwrap();
     let server = start(Access::from_file(&path).unwrap(), BOUNDS);
     assert!(server.url().starts_with("http://"));
-    for path in ["/", "/metrics", "/healthz", "/nothing"] {
+    for (path, status) in [("/-/healthy", 200), ("/-/ready", 503)] {
+        let answer = fetch(&server, path, "*/*");
+        let expected = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&expected), "{path}: {answer}");
+    }
+    for path in ["/", "/metrics", "/-/", "/-/ready/", "//-/ready", "/nothing"] {
         let answer = fetch(&server, path, "*/*");
         assert!(answer.starts_with("HTTP/1.1 401 "), "{path}: {answer}");
         assert!(answer.contains("www-authenticate: Basic realm=\"tlsprof\""));

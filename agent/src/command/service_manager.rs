@@ -1,0 +1,27 @@
+//! Tells systemd how the agent is getting on (sd_notify(3)). Nothing where none has started it.
+
+use sd_notify::NotifyState;
+
+/// The profile is under way.
+pub(super) fn ready() {
+    tell(&[NotifyState::Ready]);
+}
+
+/// The configuration is being read again; [`ready`] ends it.
+pub(super) fn reloading() {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => tell(&[NotifyState::Reloading, now]),
+        Err(error) => tracing::debug!(%error, "no monotonic clock"),
+    }
+}
+
+/// The agent ends.
+pub(super) fn stopping() {
+    tell(&[NotifyState::Stopping]);
+}
+
+fn tell(states: &[NotifyState]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::warn!("the service manager could not be told how the agent is: {error}");
+    }
+}
