@@ -10,6 +10,7 @@ mod api;
 mod bounds;
 mod coding;
 mod connection;
+mod findings;
 mod guard;
 mod page;
 mod scrapes;
@@ -179,7 +180,9 @@ fn router(shown: &Shown, hosts: Hosts) -> Router {
         .route("/metrics", get(scrape))
         .fallback(|| async { (StatusCode::NOT_FOUND, "Not found. Try / or /metrics.\n") })
         .with_state(Arc::new(Scrapes::new(Arc::clone(&shown.metrics))));
-    let page = page::router().merge(api::router(Arc::clone(&shown.watch)));
+    let page = page::router()
+        .merge(findings::router())
+        .merge(api::router(Arc::clone(&shown.watch)));
     metrics
         .merge(guard::for_hosts(page, hosts))
         .layer(axum::middleware::map_response(guard::harden))
