@@ -187,4 +187,4 @@ def test_container_file():
     assert done.returncode == 0, done.stdout
     ignored = Path(f"{CONTAINERFILE}.dockerignore").read_text().split()
     # What the build reads, and no more of the repository.
-    assert {"!agent", "!bpf", "!Cargo.lock", "!rust-toolchain.toml"} <= set(ignored)
+    assert {"!agent", "!bpf", "!docs/findings", "!Cargo.lock", "!rust-toolchain.toml"} <= set(ignored)

@@ -220,6 +220,57 @@ def test_names_of_services_are_text(scene, chromium):
         assert opened.page.locator("img").count() == 0
 
 
+def test_the_address_holds_service_and_time_range(scene, chromium):
+    url = f"{scene.page}#service={urllib.parse.quote(HOSTILE_NAME)}&window=3600"
+    with tab(chromium, url) as opened:
+        wait_for_page(opened, HOSTILE_NAME)
+        chosen = opened.page.locator('input[name="window"]:checked')
+        assert chosen.get_attribute("value") == "3600"
+        opened.page.locator('input[value="300"]').check()
+        opened.page.reload()
+        wait_for_page(opened, HOSTILE_NAME)
+        assert chosen.get_attribute("value") == "300"
+        # The range stays when another service is chosen, and Back leads to the first.
+        opened.page.locator("#service-list a", has_text=scene.service).first.click()
+        wait_for_page(opened, scene.service)
+        assert chosen.get_attribute("value") == "300"
+        opened.page.go_back()
+        wait_for_page(opened, HOSTILE_NAME)
+
+
+def test_clients_and_services_without_tls_are_apart(scene, chromium):
+    """The load generator runs on this host, beside services that do no TLS, such as the tests."""
+    services = {one["service_name"]: one for one in scene.state()["services"]}
+    clients = {name for name, one in services.items() if one["tls_roles"] == ["client"] and not one["ports"]}
+    assert clients and scene.service not in clients
+    with tab(chromium, scene.selected) as opened:
+        wait_for_page(opened, scene.service)
+        listed = opened.page.locator("#service-list > table a").all_text_contents()
+        assert scene.service in listed and HOSTILE_NAME in listed
+        group = opened.page.locator('#service-list .group[data-key="clients"]')
+        assert not group.evaluate("element => element.open")
+        assert set(group.locator("a").all_text_contents()) >= clients
+        others = opened.page.locator('#service-list .group[data-key="others"] a').all_text_contents()
+        assert not {scene.service, HOSTILE_NAME, *clients} & set(others)
+        group.locator("summary").click()
+        client = sorted(clients)[0]
+        group.locator("a", has_text=client).first.click()
+        opened.wait_until("name => document.querySelector('#service-heading').textContent === name", value=client)
+        opened.page.wait_for_selector("#mixes table, #mixes .empty")
+        assert state(scene.agent, client)["selected"]["details"]["findings"] == []
+        assert opened.page.locator(".finding").count() == 0
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_finding_has_a_page(scene, chromium, width):
+    with tab(chromium, f"{scene.page}findings/costly-certificate", width, site=scene.page) as opened:
+        assert opened.page.locator("h1").inner_text() == "Costly certificate"
+        assert not browser.violations(opened)
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+        opened.page.get_by_role("link", name="slow key exchange").click()
+        assert opened.page.locator("h1").inner_text() == "Slow key exchange"
+
+
 # Services are judged each 15 s: what waits for that comes last.
 
 
@@ -234,7 +285,10 @@ def test_a_finding_comes_with_its_remedy(scene, chromium):
         assert "ssl_ecdh_curve X25519" in finding.locator("pre").text_content()
         assert re.search(r"Would save [\d.]+% of its CPU", text), text
         if not finding.evaluate("element => element.open"):
-            finding.locator("summary").click()
+            finding.locator("summary").first.click()
+        assert finding.get_by_role("link").get_attribute("href") == "/findings/slow-key-exchange"
+        estimate = finding.locator("details")
+        assert not estimate.evaluate("element => element.open") and "Estimate: " in estimate.text_content()
         opened.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         finding.get_by_role("button").click()
         copied = opened.page.evaluate("navigator.clipboard.readText()")
@@ -247,7 +301,7 @@ def test_axe_finds_nothing(scene, chromium, theme, width):
     with tab(chromium, scene.selected, width, theme) as opened:
         wait_for_page(opened, scene.service)
         opened.page.wait_for_selector(".finding", timeout=JUDGED_SECONDS * browser.SECONDS)
-        opened.page.evaluate("document.querySelectorAll('.finding').forEach(one => { one.open = true; })")
+        opened.page.evaluate("document.querySelectorAll('.finding, .finding details').forEach(one => { one.open = true; })")
         assert not browser.violations(opened)
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 

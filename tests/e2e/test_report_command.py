@@ -65,7 +65,7 @@ def test_a_profile_that_fails_leaves_the_file_alone(tmp_path, before):
     output, graph = tmp_path / "report.json", tmp_path / "graph.svg"
     if before is not None:
         output.write_text(before)
-    files = ["--output", output, "--flamegraph", graph]
+    files = ["--output", output, "--cpu-breakdown", graph]
     done = report(*files, "--service", "no-such-service", "--", "true")
     assert done.child.returncode == FAILURE, done.describe()
     assert (output.read_text() if output.exists() else None) == before

@@ -115,7 +115,7 @@ def test_man_pages_tell_every_command_and_flag(unpacked):
     commands = {"agent", "doctor", "list", "report"}
     assert {f"tlsprof-{command}.1.gz" for command in commands} <= pages.keys()
     assert not [name for name in pages if "internal" in name]
-    assert "\\-\\-flamegraph" in pages["tlsprof-report.1.gz"]
+    assert "\\-\\-cpu\\-breakdown" in pages["tlsprof-report.1.gz"]
 
 
 def test_lintian_finds_nothing(architecture):

@@ -84,7 +84,7 @@ def test_what_comes_with_the_program(installed, deb):
     for page in ("tlsprof", "tlsprof-agent", "tlsprof-report"):
         assert "SYNOPSIS" in installed.run("man", page)
     assert completions(installed, "tlsprof rep") == ["report"]
-    assert "--flamegraph" in completions(installed, "tlsprof report --fl")
+    assert "--cpu-breakdown" in completions(installed, "tlsprof report --cpu")
 
 
 def completions(machine: Machine, line: str) -> list[str]:

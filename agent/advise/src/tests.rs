@@ -14,7 +14,6 @@ mod upkeep;
 
 use std::time::Duration;
 
-use super::findings::ALL;
 use super::{
     About, Calibration, Calibrations, Finding, Kind, Prediction, Setting, Thresholds, advise,
 };
@@ -105,8 +104,7 @@ pub(super) const SETTING: Setting = Setting {
 
 /// A kind of finding by its name.
 pub(super) fn kind(label: &str) -> &'static Kind {
-    let mut all = ALL.iter();
-    all.find(|kind| kind.label == label).unwrap()
+    Kind::named(label).unwrap()
 }
 
 pub(super) fn find(ledger: Ledger, cpu: f64, label: &str) -> Option<Finding> {

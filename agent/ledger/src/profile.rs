@@ -1,4 +1,4 @@
-//! Samples by the code that they hit, for a flame graph.
+//! Samples by the code that they hit, for a CPU breakdown.
 
 use std::collections::BTreeMap;
 

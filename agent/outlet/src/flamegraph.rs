@@ -1,4 +1,5 @@
-//! CPU samples as a flame graph: an SVG by activity, mode, module and function.
+//! The CPU breakdown: CPU samples by activity, mode, module and function, drawn as an SVG in the
+//! way of a flame graph. It shows no call stacks: none are collected.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -24,14 +25,14 @@ pub struct Stack {
     pub function: String,
 }
 
-/// There is no flame graph.
+/// There is no CPU breakdown.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Nothing to draw.
     #[error("no CPU sample hit the profiled services: profile longer or under load")]
     Empty,
     /// It could not be drawn or written.
-    #[error("cannot write the flame graph")]
+    #[error("cannot write the CPU breakdown")]
     Write(#[from] std::io::Error),
 }
 
@@ -46,7 +47,7 @@ pub fn render(stacks: &BTreeMap<Stack, u64>, out: impl Write) -> Result<(), Erro
         return Err(Error::Empty);
     }
     let mut options = Options::default();
-    "CPU time by activity, mode, module and function".clone_into(&mut options.title);
+    "CPU breakdown by activity, mode, module and function".clone_into(&mut options.title);
     if let Some(service) = only_service(stacks) {
         options.subtitle = Some(printable(service).into_owned());
     }

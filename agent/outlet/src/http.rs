@@ -10,6 +10,7 @@ mod api;
 mod bounds;
 mod coding;
 mod connection;
+mod findings;
 mod guard;
 mod health;
 mod page;
@@ -188,7 +189,9 @@ fn router(shown: &Shown, hosts: Hosts, ready: Arc<AtomicBool>) -> Router {
         .route("/metrics", get(scrape))
         .fallback(|| async { (StatusCode::NOT_FOUND, "Not found. Try / or /metrics.\n") })
         .with_state(Arc::new(Scrapes::new(Arc::clone(&shown.metrics))));
-    let page = page::router().merge(api::router(Arc::clone(&shown.watch)));
+    let page = page::router()
+        .merge(findings::router())
+        .merge(api::router(Arc::clone(&shown.watch)));
     metrics
         .merge(health::router(ready))
         .merge(guard::for_hosts(page, hosts))

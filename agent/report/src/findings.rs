@@ -32,7 +32,7 @@ fn finding(finding: &Finding) -> model::Finding {
             directive: finding.remedy.directive.to_owned(),
         },
         risk: finding.kind.risk.to_owned(),
-        page: finding.kind.page(),
+        page: finding.kind.page_path(),
     }
 }
 

@@ -76,8 +76,10 @@ pub struct ReportOptions {
     pub format: ReportFormat,
     /// Where it goes; standard output when None.
     pub output: Option<PathBuf>,
-    /// Where a flame graph of the CPU samples goes, as an SVG.
-    pub flamegraph: Option<PathBuf>,
+    /// Show in the text how savings were estimated, and services with little CPU time.
+    pub verbose: bool,
+    /// Where a CPU breakdown goes, as an SVG.
+    pub cpu_breakdown: Option<PathBuf>,
     /// Sets `profile.ask_certificates`.
     pub ask_certificates: bool,
     /// Requests that the load made.

@@ -42,7 +42,7 @@ Examples:
   sudo tlsprof report --duration 2m --service nginx.service
   sudo tlsprof report --format json --output profile.json
   sudo tlsprof report --format html --output profile.html
-  sudo tlsprof report --service nginx.service --flamegraph nginx.svg
+  sudo tlsprof report --service nginx.service --cpu-breakdown nginx.svg
   sudo tlsprof report --port 443 -- wrk -d 20s https://localhost/";
 
 const TOP_EXAMPLES: &str = "\
@@ -166,9 +166,12 @@ struct RawReport {
     /// Write the report to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write a flame graph of the CPU time (activity, module, function) to this SVG file
-    #[arg(long, value_name = "FILE")]
-    flamegraph: Option<PathBuf>,
+    /// Show how savings were estimated, and services with little CPU time
+    #[arg(long, short)]
+    verbose: bool,
+    /// Write a CPU breakdown (activity, mode, module, function) to this SVG file
+    #[arg(long, visible_alias = "flamegraph", value_name = "FILE")]
+    cpu_breakdown: Option<PathBuf>,
     /// Connect to TLS 1.3 ports to find out the key type of their certificates
     #[arg(long)]
     ask_certificates: bool,
@@ -253,7 +256,8 @@ impl From<RawReport> for ReportOptions {
             until,
             format: raw.form.format,
             output: raw.output,
-            flamegraph: raw.flamegraph,
+            verbose: raw.verbose,
+            cpu_breakdown: raw.cpu_breakdown,
             ask_certificates: raw.ask_certificates,
             requests: raw.requests,
         }

@@ -30,10 +30,12 @@ fn report_defaults() {
 }
 
 #[test]
-fn a_flame_graph_is_drawn_where_it_is_asked_for() {
-    assert_eq!(report("tlsprof report").flamegraph, None);
-    let options = report("tlsprof report --flamegraph cpu.svg --output cpu.txt");
-    assert_eq!(options.flamegraph, Some("cpu.svg".into()));
+fn a_cpu_breakdown_is_drawn_where_it_is_asked_for() {
+    assert_eq!(report("tlsprof report").cpu_breakdown, None);
+    let options = report("tlsprof report --cpu-breakdown cpu.svg --output cpu.txt");
+    assert_eq!(options.cpu_breakdown, Some("cpu.svg".into()));
+    let earlier = report("tlsprof report --flamegraph cpu.svg");
+    assert_eq!(earlier.cpu_breakdown, options.cpu_breakdown);
     assert_eq!(options.output, Some("cpu.txt".into()));
 }
 

@@ -33,7 +33,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     // Before anything else: nothing is lost if the report could not be written.
     let create = |path: Option<&Path>, what| path.map(|path| Output::to(path, what));
     let output = create(options.output.as_deref(), "the report").transpose()?;
-    let graph = create(options.flamegraph.as_deref(), "the flame graph").transpose()?;
+    let graph = create(options.cpu_breakdown.as_deref(), "the CPU breakdown").transpose()?;
     let stop = stop_flag()?;
     eprintln!("tlsprof: attaching...");
     let mut session_options = session_options(config, selection(&options.target), None);
@@ -41,7 +41,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     session_options.spots = graph.is_some();
     let mut session = Session::start(&session_options, new_ledger(config))?;
     if let (Some(_), Sampling::Off(reason)) = (&graph, session.ledger().sampling()) {
-        bail!("a flame graph needs CPU samples, and there are none: {reason}");
+        bail!("a CPU breakdown needs CPU samples, and there are none: {reason}");
     }
     eprintln!("tlsprof: profiling {}", session.coverage());
     if let Some(note) = session.note_on_library() {
@@ -77,7 +77,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     };
     let report = build(facts, &session.ledger());
     write("the report", output, |style| match options.format {
-        ReportFormat::Text => Ok(report::text(&report, style)),
+        ReportFormat::Text => Ok(report::text(&report, style, options.verbose)),
         ReportFormat::Json => json::render(&report).context("cannot write the report as JSON"),
         ReportFormat::Html => Ok(report::html(&report)),
     })?;
@@ -238,7 +238,7 @@ fn draw(stacks: &BTreeMap<Stack, u64>, graph: Output) -> Result<()> {
             flamegraph::render(stacks, &mut out)?;
             Ok(out.flush()?)
         })
-        .with_context(|| format!("there is no flame graph in {path}"))?;
-    eprintln!("tlsprof: flame graph written to {path}");
+        .with_context(|| format!("there is no CPU breakdown in {path}"))?;
+    eprintln!("tlsprof: CPU breakdown written to {path}");
     Ok(())
 }

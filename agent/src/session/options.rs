@@ -37,6 +37,6 @@ pub struct Options {
     /// Whether TLS ports are asked for the kind of key in their certificate,
     /// where handshakes hide it.
     pub ask_certificates: bool,
-    /// Whether samples are kept by the code that they hit, for a flame graph.
+    /// Whether samples are kept by the code that they hit, for a CPU breakdown.
     pub spots: bool,
 }

@@ -31,7 +31,7 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// `spots`: the code that they hit is kept, for a flame graph.
+    /// `spots`: the code that they hit is kept, for a CPU breakdown.
     pub(super) fn new(desk: SampleDesk, spots: bool) -> Self {
         Self {
             desk,

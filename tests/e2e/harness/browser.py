@@ -87,8 +87,9 @@ def tab(
     theme: str = "light",
     agent_may_be_away: bool = False,
     own_clock: bool = False,
+    site: str = "",
 ) -> Iterator[Tab]:
-    """The page at `url`. At the end, all that it asked for was there, and the console is empty;
+    """The page at `url`, of a site that is at `site` if not there. At the end, all that it asked for was there, and the console is empty;
     with `agent_may_be_away`, requests may have failed. With `own_clock`, a test can let the page's
     time pass."""
     context = browser.new_context(
@@ -101,7 +102,7 @@ def tab(
             opened.page.clock.install()
         opened.page.goto(url)
         yield opened
-        origin = url.split("/#")[0].rstrip("/")
+        origin = (site or url.split("/#")[0]).rstrip("/")
         foreign = [asked for asked in opened.requests if not asked.startswith(f"{origin}/")]
         assert not foreign, foreign
         assert not opened.complaints, opened.complaints

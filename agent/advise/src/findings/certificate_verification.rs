@@ -8,10 +8,11 @@ use tlsprof_common::{Outcome, Resumption, Role, Step};
 
 pub(crate) static KIND: Kind = Kind {
     label: "certificate-verification",
+    page: include_str!("../../../../docs/findings/certificate-verification.md"),
     summary: "Certificates are verified in each full handshake: those of clients, or the server's \
               own chain",
-    risk: "Certificates are not verified again on resumption: a certificate that is revoked in the \
-           meantime stays accepted until its session expires.",
+    risk: "A revoked certificate stays accepted until its session expires: resumption does not \
+           verify it again.",
     rules: &[(Role::Server, find)],
     remedy,
     calibration: None,

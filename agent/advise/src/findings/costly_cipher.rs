@@ -13,11 +13,12 @@ use tlsprof_ledger::{CipherOffers, ServiceAccount, Unit, UnitCost};
 
 pub(crate) static KIND: Kind = Kind {
     label: "costly-cipher",
+    page: include_str!("../../../../docs/findings/costly-cipher.md"),
     summary: "Slow cipher, although clients offer AES-GCM",
-    risk: "None from dropping CBC suites: they have a history of padding and timing attacks (Lucky \
-           Thirteen), and the blocks of 3DES are too short for long connections (Sweet32). Clients \
-           without AES instructions, such as old phones, prefer ChaCha20 for a reason: keep it in \
-           the list for clients that put it first.",
+    risk: "Clients without AES instructions, such as old phones, need ChaCha20: keep it in the list \
+           for clients that put it first. Dropping CBC suites is no risk: they have a history of \
+           padding and timing attacks (Lucky Thirteen), and the blocks of 3DES are too short for \
+           long connections (Sweet32).",
     rules: &[(Role::Server, find)],
     remedy,
     calibration: Some(Work::Encryption),

@@ -8,9 +8,10 @@ use tlsprof_common::Role;
 
 pub(crate) static KIND: Kind = Kind {
     label: "keep-alive-off",
+    page: include_str!("../../../../docs/findings/keep-alive-off.md"),
     summary: "Connections carry one request each",
-    risk: "Each idle connection uses memory, and ties up a thread or process in servers that have \
-           one per connection: set an idle timeout.",
+    risk: "Each idle connection uses memory, and in some servers a thread or process: set an idle \
+           timeout.",
     rules: &[(Role::Server, find)],
     remedy,
     calibration: None,

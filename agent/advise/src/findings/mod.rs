@@ -80,6 +80,8 @@ pub(crate) struct Target {
 pub struct Kind {
     /// The stable name, as in reports, and in the page's file name: an interface.
     pub label: &'static str,
+    /// The page on it in `docs/findings/`.
+    page: &'static str,
     /// What is wrong, in the index of the pages.
     pub(crate) summary: &'static str,
     /// What the change may break.
@@ -93,8 +95,23 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// The page on it, from the root of the repository.
-    pub fn page(&self) -> String {
+    /// All kinds, in the order of the index of their pages.
+    pub const fn all() -> &'static [&'static Self] {
+        &ALL
+    }
+
+    /// The kind of this name.
+    pub fn named(label: &str) -> Option<&'static Self> {
+        ALL.into_iter().find(|kind| kind.label == label)
+    }
+
+    /// The page on it, as Markdown.
+    pub const fn page(&self) -> &'static str {
+        self.page
+    }
+
+    /// Where the page is, from the root of the repository.
+    pub fn page_path(&self) -> String {
         format!("docs/findings/{}.md", self.label)
     }
 }

@@ -138,6 +138,8 @@ fn each_page_has_all_parts() {
         ] {
             assert!(page.contains(part), "{kind:?}: {part}");
         }
+        // Not the page of another finding.
+        assert!(kind.page().contains(&label), "{kind:?}");
     }
 }
 

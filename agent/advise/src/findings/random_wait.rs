@@ -8,8 +8,9 @@ use tlsprof_common::{Role, WaitReason};
 
 pub(crate) static KIND: Kind = Kind {
     label: "random-wait",
+    page: include_str!("../../../../docs/findings/random-wait.md"),
     summary: "Handshakes wait for random numbers",
-    risk: "Use only a source that the kernel seeds: a source that never blocks because it collects \
+    risk: "Use only a source that the kernel seeds. A source that never blocks because it collects \
            no entropy is not safe.",
     rules: &[(Role::Server, find)],
     remedy,

@@ -16,8 +16,9 @@ use tlsprof_ledger::Alternatives;
 
 pub(crate) static KIND: Kind = Kind {
     label: "slow-key-exchange",
+    page: include_str!("../../../../docs/findings/slow-key-exchange.md"),
     summary: "Slow group, although clients offer a faster one",
-    risk: "None for security as long as X25519MLKEM768 stays in the list: without it, clients lose \
+    risk: "None for security while X25519MLKEM768 stays in the list. Without it, clients lose \
            protection against future quantum computers. X25519 and P-256 give 128-bit security, \
            like AES-128. Without the slow group, clients that offer no other cannot connect.",
     rules: &[(Role::Server, find)],

@@ -8,9 +8,10 @@ use tlsprof_common::Role;
 
 pub(crate) static KIND: Kind = Kind {
     label: "upstream-keep-alive-off",
+    page: include_str!("../../../../docs/findings/upstream-keep-alive-off.md"),
     summary: "The service opens a connection to an upstream server for each request",
     risk: "The other server must allow as many idle connections, and its idle timeout must be \
-           longer than the service's: otherwise it closes connections just as requests arrive.",
+           longer than the service's. Otherwise it closes connections just as requests arrive.",
     rules: &[(Role::Client, find)],
     remedy,
     calibration: None,

@@ -14,7 +14,7 @@ use tlsprof_report::compare::model::{Comparison, Group};
 
 /// The comparison as text, with a newline at the end.
 pub fn text(comparison: &Comparison, style: Style) -> String {
-    plain::render(&document(comparison), style)
+    plain::render(&document(comparison), style, false)
 }
 
 /// The comparison as a page.

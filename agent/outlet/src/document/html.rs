@@ -7,7 +7,9 @@ use maud::{Markup, html};
 use super::{
     Block, Card, Cell, Column, Document, Drawn, Fact, Figure, Kind, Section, Shade, Table, Tone,
 };
+use crate::html::markdown::{Place, markdown};
 use crate::html::page;
+use tlsprof_advise::Kind as FindingKind;
 use tlsprof_common::units::printable;
 
 /// The document as a page of its own.
@@ -60,7 +62,35 @@ fn block(block: &Block, level: u8) -> Markup {
         Block::Card(one) => card(one, level),
         Block::Section(one) => section(one, level),
         Block::Fold(inner, _) => blocks(inner, level),
+        Block::Details(title, inner) => html! {
+            details {
+                summary { (printable(title)) }
+                (blocks(inner, level))
+            }
+        },
+        Block::Pages(kinds) => html! { @for kind in kinds { (page_of(kind, kinds)) } },
     }
+}
+
+/// The page of a finding; links lead to those of `others` that are here, too.
+fn page_of(kind: &FindingKind, others: &[&FindingKind]) -> Markup {
+    let link = |name: &str| {
+        let is_here = others.iter().any(|one| one.label == name);
+        is_here.then(|| format!("#{}", page_anchor(name)))
+    };
+    html! {
+        details {
+            summary { code { (kind.label) } }
+            div id=(page_anchor(kind.label)) class="page" {
+                (markdown(kind.page(), Place::Within, link))
+            }
+        }
+    }
+}
+
+/// The page of a finding opens where a link leads into it.
+fn page_anchor(name: &str) -> String {
+    format!("about-{name}")
 }
 
 fn list(items: &[String]) -> Markup {
@@ -74,6 +104,9 @@ fn joined(facts: &[Fact]) -> Markup {
             @match fact {
                 Fact::Words(text) => { (printable(text)) }
                 Fact::Code(text) => { code { (printable(text)) } }
+                Fact::Finding(name) => {
+                    a href={ "#" (page_anchor(name)) } { "about " (printable(name)) }
+                }
             }
         }
     }
@@ -138,15 +171,20 @@ fn head(column: &Column) -> Markup {
         "" => &column.head,
         title => title,
     };
-    let number = (column.kind == Kind::Number).then_some("number");
-    html! { th scope="col" class=[number] { (printable(title)) } }
+    let place = match column.kind {
+        // Left aligned, as what is drawn below.
+        Kind::Interval => None,
+        kind => place(kind),
+    };
+    html! { th scope="col" class=[place] title=[column.help] { (printable(title)) } }
 }
 
 const fn place(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Words => None,
         Kind::Number => Some("number"),
-        Kind::Bar | Kind::Interval => Some("chart"),
+        Kind::Bar => Some("chart drawn"),
+        Kind::Interval => Some("chart"),
     }
 }
 

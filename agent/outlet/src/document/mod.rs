@@ -58,6 +58,11 @@ pub(crate) enum Block {
     Section(Section),
     /// Blocks for writers with much room, and those for others.
     Fold(Vec<Self>, Vec<Self>),
+    /// Blocks under a title that a reader opens; only for writers that are asked for all, or
+    /// can open and close.
+    Details(String, Vec<Self>),
+    /// The pages of findings, each under its name. Only for pages.
+    Pages(Vec<&'static tlsprof_advise::Kind>),
 }
 
 /// Blocks under a heading.
@@ -78,6 +83,8 @@ pub(crate) enum Fact {
     Words(String),
     /// A path, an id or other text of a machine.
     Code(String),
+    /// The name of a finding, whose page is in the document.
+    Finding(String),
 }
 
 /// One figure.

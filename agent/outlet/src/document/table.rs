@@ -26,6 +26,8 @@ pub(crate) struct Column {
     pub title: Cow<'static, str>,
     /// What it holds.
     pub kind: Kind,
+    /// What its head means, where that is not plain and there is room to say so.
+    pub help: Option<&'static str>,
     /// Left out where the table is too wide.
     pub optional: bool,
 }
@@ -91,6 +93,15 @@ impl Table {
         self
     }
 
+    /// Says what the head of the last column means.
+    #[must_use]
+    pub fn help(mut self, text: &'static str) -> Self {
+        if let Some(last) = self.columns.last_mut() {
+            last.help = Some(text);
+        }
+        self
+    }
+
     /// Lets the last column go where the table is too wide; the last such column goes first.
     #[must_use]
     pub fn optional(mut self) -> Self {
@@ -112,6 +123,7 @@ impl Table {
             head,
             title: Cow::Borrowed(""),
             kind,
+            help: None,
             optional: false,
         });
         self

@@ -12,9 +12,10 @@ const STEP: usize = 2;
 /// Columns before the text of a card, under its number.
 const CARD: usize = 4;
 
-/// The document as text, with a newline at the end.
-pub(crate) fn render(document: &Document, style: Style) -> String {
+/// The document as text, with a newline at the end; with all details where `verbose`.
+pub(crate) fn render(document: &Document, style: Style, verbose: bool) -> String {
     let mut writer = Writer::new(style.width);
+    writer.verbose = verbose;
     writer.blocks(&document.head, 0);
     writer.blank();
     writer.paragraph(&document.about, 0, Some(Paint::Dim));
@@ -41,6 +42,7 @@ pub(crate) fn lines(blocks: &[Block], width: usize) -> Vec<Line> {
 
 struct Writer {
     width: usize,
+    verbose: bool,
     lines: Vec<Line>,
 }
 
@@ -48,6 +50,7 @@ impl Writer {
     const fn new(width: usize) -> Self {
         Self {
             width,
+            verbose: false,
             lines: Vec::new(),
         }
     }
@@ -81,7 +84,15 @@ impl Writer {
                     self.paragraph(reason, indent + STEP, paint(*tone));
                 }
             }
-            Block::Figures(_) | Block::Whole(..) => {}
+            Block::Details(title, inner) if self.verbose => {
+                self.paragraph(&format!("{title}:"), indent, None);
+                self.blocks(inner, indent + STEP);
+            }
+            Block::Details(title, _) => {
+                self.blank();
+                self.paragraph(&format!("{title}: see --verbose"), indent, Some(Paint::Dim));
+            }
+            Block::Figures(_) | Block::Whole(..) | Block::Pages(_) => {}
             Block::Table(table) => self.table(table, indent),
             Block::Card(card) => self.card(card),
             Block::Section(section) => self.section(section, indent),
@@ -103,7 +114,12 @@ impl Writer {
         self.wrapped(&card.title, &format!("{:>2}  ", card.number), CARD, paint);
         let facts = format!("{} · {}", card.label, joined(&card.facts));
         self.paragraph(&facts, CARD, Some(Paint::Dim));
-        self.blocks(&card.blocks, CARD);
+        for block in &card.blocks {
+            // Without its details a card says enough.
+            if self.verbose || !matches!(block, Block::Details(..)) {
+                self.block(block, CARD);
+            }
+        }
     }
 
     fn list(&mut self, items: &[String], indent: usize) {
@@ -158,7 +174,7 @@ fn joined(facts: &[Fact]) -> String {
     let texts: Vec<&str> = facts
         .iter()
         .map(|fact| match fact {
-            Fact::Words(text) | Fact::Code(text) => text.as_str(),
+            Fact::Words(text) | Fact::Code(text) | Fact::Finding(text) => text.as_str(),
         })
         .collect();
     texts.join(" · ")

@@ -3,6 +3,8 @@
 //! A page is one file. It asks for nothing: its policy forbids scripts and requests, and
 //! allows one style, by its hash. Text is escaped by `maud` wherever it is put.
 
+pub(crate) mod markdown;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};

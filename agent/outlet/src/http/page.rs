@@ -41,6 +41,7 @@ static ASSETS: &[Asset] = &assets![
     CSS "base.css",
     CSS "layout.css",
     SCRIPT "main.js",
+    SCRIPT "address.js",
     SCRIPT "poll.js",
     SCRIPT "series.js",
     SCRIPT "format.js",

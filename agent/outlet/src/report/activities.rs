@@ -42,6 +42,7 @@ pub(super) fn activities(service: &Service) -> Option<Block> {
         .bar("share, drawn; line: 95% CI")
         .numbers(["CPU", "user", "system"])
         .number("95% CI")
+        .help("with so many samples, the true share lies in this range in 95 of 100 profiles")
         .optional();
     for row in &rows {
         let shade = shade(row.activity);
@@ -183,6 +184,7 @@ pub(super) fn unit_costs(service: &Service) -> Option<Block> {
     let span = (0.0, highest.fold(0.0, f64::max));
     let mut table = Table::new("CPU time from samples, divided by exact counts")
         .words("one")
+        .help("what the CPU time is divided by: one handshake, one megabyte, one connection")
         .number("CPU")
         .interval("95% CI")
         .number("samples")

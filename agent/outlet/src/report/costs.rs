@@ -32,6 +32,7 @@ pub(super) fn steps(service: &Service) -> Option<Block> {
         .bar("share, drawn")
         .numbers(["CPU", "per handshake"])
         .number("measured in")
+        .help("handshakes in which this step was measured; the rest is extrapolated from them")
         .optional();
     for (name, step) in &steps {
         let share = step.cpu_seconds / cpu;
@@ -163,11 +164,17 @@ pub(super) fn costs(service: &Service) -> Option<Block> {
         .numbers(["count", "CPU mean"])
         .interval("CPU, p50 to p99; mark: mean")
         .number("p50")
+        .help("half of the handshakes used at most this CPU time")
         .number("p90")
+        .help("9 of 10 handshakes used at most this CPU time")
         .optional()
-        .numbers(["p99", "max", "wall p50"])
+        .number("p99")
+        .help("99 of 100 handshakes used at most this CPU time")
+        .numbers(["max", "wall p50"])
+        .help("half of the handshakes ended within this time, waits included")
         .number("p99")
         .titled("wall p99")
+        .help("99 of 100 handshakes ended within this time, waits included")
         .number("max")
         .titled("wall max")
         .optional();

@@ -1,8 +1,11 @@
 //! What is wrong, before all figures.
 
 use crate::document::{Block, Card, Fact, Tone, and_more};
+use tlsprof_advise::Kind;
 use tlsprof_common::units::{count, percent, time};
-use tlsprof_report::model::{Finding, Prediction, PredictionKind, Range, Report, Severity};
+use tlsprof_report::model::{
+    Finding, Prediction, PredictionKind, Range, Report, Severity, Variant,
+};
 
 /// Findings shown where there is little room; the JSON has all.
 const SHOWN: usize = 12;
@@ -23,21 +26,35 @@ pub(super) fn findings(report: &Report) -> Option<Block> {
         let text = "Savings of several findings overlap and do not add up.";
         blocks.push(Block::Marked(Tone::Soft, text.to_owned()));
     }
+    let more =
+        "`--verbose` shows how savings were estimated; `tlsprof explain NAME` explains a finding.";
+    let more = Block::Marked(Tone::Soft, more.to_owned());
+    blocks.push(Block::Fold(Vec::new(), vec![more]));
     Some(Block::section("Findings", blocks))
 }
 
-/// One finding with its evidence and remedy, under a number.
+/// The pages of the findings in the report, which stands alone.
+pub(super) fn pages(report: &Report) -> Option<Block> {
+    let has = |kind: &&Kind| report.findings.iter().any(|one| one.id == kind.label);
+    let kinds: Vec<&Kind> = Kind::all().iter().copied().filter(has).collect();
+    let section = || Block::section("About these findings", vec![Block::Pages(kinds)]);
+    (!report.findings.is_empty()).then(|| Block::Fold(vec![section()], Vec::new()))
+}
+
+/// One finding under a number: what was seen, the saving, the change and its risk, each in a
+/// line. What else there is to know is among its details.
 pub(crate) fn finding(number: usize, finding: &Finding) -> Block {
     let remedy = &finding.remedy;
-    let mut blocks = vec![Block::Text(evidence(finding))];
-    blocks.extend(saving(&finding.prediction));
+    let (seen, _) = first_sentence(finding.evidence.first().map_or("", String::as_str));
+    let (change, _) = first_sentence(&remedy.change);
+    let (risk, _) = first_sentence(&finding.risk);
+    let mut blocks = vec![Block::Text(seen.to_owned())];
+    blocks.extend(saving(&finding.prediction).map(Block::Text));
     blocks.extend([
-        Block::Text(format!("Change ({}): {}", remedy.server, remedy.change)),
+        Block::Text(format!("Change ({}): {change}", remedy.server)),
         Block::Code(remedy.directive.clone()),
-        Block::Marked(
-            Tone::Soft,
-            format!("Risk: {} See {}.", finding.risk, finding.page),
-        ),
+        Block::Marked(Tone::Soft, format!("Risk: {risk}")),
+        Block::Details("Details and estimate".to_owned(), details(finding)),
     ]);
     Block::Card(Box::new(Card {
         number,
@@ -46,21 +63,49 @@ pub(crate) fn finding(number: usize, finding: &Finding) -> Block {
         label: finding.severity.label().to_owned(),
         facts: vec![
             Fact::Words(finding.service_name.clone()),
-            Fact::Code(finding.id.clone()),
+            Fact::Finding(finding.id.clone()),
         ],
         blocks,
     }))
 }
 
-/// What was seen, in sentences.
-fn evidence(finding: &Finding) -> String {
-    format!(
-        "{} Basis: {} {} in {}.",
-        finding.evidence.join(" "),
+/// What does not fit into its lines, and how the saving was estimated.
+fn details(finding: &Finding) -> Vec<Block> {
+    let mut evidence = finding.evidence.join(" ");
+    evidence = first_sentence(&evidence).1.to_owned();
+    let basis = format!(
+        "Basis: {} {} in {}.",
         count(finding.observed_count),
         finding.observed,
         time(finding.observed_seconds)
-    )
+    );
+    let prediction = &finding.prediction;
+    let estimate = match prediction.cpu_ratio {
+        Some(_) => prediction.method.as_str(),
+        None => "",
+    };
+    let (_, change) = first_sentence(&finding.remedy.change);
+    let (_, risk) = first_sentence(&finding.risk);
+    let named = |name: &str, text: &str| match text {
+        "" => String::new(),
+        text => format!("{name}: {text}"),
+    };
+    let paragraphs = [
+        format!("{evidence} {basis}").trim_start().to_owned(),
+        named("Saving", &variants(prediction)),
+        estimate.to_owned(),
+        named("Change", change),
+        named("Risk", risk),
+    ];
+    let paragraphs = paragraphs.into_iter().filter(|text| !text.is_empty());
+    paragraphs.map(Block::Text).collect()
+}
+
+/// The first sentence of a text, and the rest.
+fn first_sentence(text: &str) -> (&str, &str) {
+    let end = text.find(". ").map_or(text.len(), |at| at + 1);
+    let (first, rest) = text.split_at(end);
+    (first, rest.trim_start())
 }
 
 const fn tone(severity: Severity) -> Tone {
@@ -71,32 +116,19 @@ const fn tone(severity: Severity) -> Tone {
     }
 }
 
-/// The saving; None where there is nothing to save.
-fn saving(prediction: &Prediction) -> Option<Block> {
-    let is_predicted = prediction.cpu_ratio.is_some() || prediction.latency_seconds.is_some();
-    let tone = if is_predicted {
-        Tone::Strong
-    } else {
-        Tone::Plain
-    };
-    let text = saving_in_words(prediction);
-    (!text.is_empty()).then_some(Block::Marked(tone, text))
-}
-
-fn saving_in_words(prediction: &Prediction) -> String {
+/// The saving in a line; None where there is nothing to save.
+fn saving(prediction: &Prediction) -> Option<String> {
     if let Some(latency) = prediction.latency_seconds {
-        return format!(
+        return Some(format!(
             "Would shorten each handshake by about {}; saves no CPU.",
             time(latency.likely)
-        );
+        ));
     }
     let (Some(share), Some(capacity)) = (prediction.cpu_ratio, prediction.capacity_ratio) else {
-        if prediction.method.is_empty() {
-            return String::new();
-        }
-        return format!("No saving predicted: {}.", prediction.method);
+        let reason = &prediction.method;
+        return (!reason.is_empty()).then(|| format!("No saving predicted: {reason}."));
     };
-    let mut text = if prediction.kind == PredictionKind::AtMost {
+    Some(if prediction.kind == PredictionKind::AtMost {
         format!(
             "Would save at most about {:.0}% of its CPU (up to {}x capacity): {}.",
             100.0 * share.likely,
@@ -110,23 +142,20 @@ fn saving_in_words(prediction: &Prediction) -> String {
             span(share),
             capacity.likely
         )
-    };
-    if prediction.variants.len() > 1 {
-        let variants: Vec<String> = prediction
-            .variants
-            .iter()
-            .map(|variant| {
-                format!(
-                    "{} at {}",
-                    percent(variant.cpu_ratio.likely),
-                    variant.change
-                )
-            })
-            .collect();
-        text.push_str(&format!(" Saving: {}.", variants.join(", ")));
+    })
+}
+
+/// The saving of other extents of the change; empty where there are none.
+fn variants(prediction: &Prediction) -> String {
+    let variants = &prediction.variants;
+    if variants.len() < 2 {
+        return String::new();
     }
-    text.push_str(&format!(" {}", prediction.method));
-    text
+    let one = |one: &Variant| format!("{} at {}", percent(one.cpu_ratio.likely), one.change);
+    format!(
+        "{}.",
+        variants.iter().map(one).collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// An upper bound with the digits that it deserves: one from ten on, two below; rounded down.
@@ -145,6 +174,25 @@ fn span(range: Range) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// At 80 columns it takes two lines at most.
+    #[test]
+    fn a_risk_is_told_in_its_first_sentence() {
+        for kind in Kind::all() {
+            let (first, _) = first_sentence(kind.risk);
+            assert!(
+                first.ends_with('.') && first.len() <= 115,
+                "{kind:?}: {first}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_full_stop_within_a_name_ends_no_sentence() {
+        let (first, rest) = first_sentence("TLS 1.2 is old. So is that.");
+        assert_eq!((first, rest), ("TLS 1.2 is old.", "So is that."));
+        assert_eq!(first_sentence("One."), ("One.", ""));
+    }
 
     #[test]
     fn an_upper_bound_is_no_exact_figure() {

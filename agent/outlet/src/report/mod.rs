@@ -15,10 +15,12 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use crate::document::{Block, Cell, Document, Figure, Shade, Table, anchor, html, text as plain};
 use crate::terminal::Style;
 use tlsprof_common::units::{count, counted, time};
-use tlsprof_report::model::{Report, Resumption, Service};
+use tlsprof_report::model::{Report, Resumption, Role, Service};
 
 pub(super) use connections::connections;
 pub(super) use findings::finding;
@@ -27,10 +29,12 @@ pub(super) use service::handshakes;
 /// Services in the overview, and those shown in detail, where there is little room.
 const OVERVIEW: usize = 15;
 const DETAILED: usize = 5;
+/// Services with less than this share of the CPU time are folded.
+const MINOR: f64 = 0.01;
 
-/// The report as text, with a newline at the end.
-pub fn text(report: &Report, style: Style) -> String {
-    plain::render(&document(report), style)
+/// The report as text, with a newline at the end; `verbose`: with how estimates were made.
+pub fn text(report: &Report, style: Style, verbose: bool) -> String {
+    plain::render(&document(report), style, verbose)
 }
 
 /// The report as a page.
@@ -55,11 +59,16 @@ fn document(report: &Report) -> Document {
     let shown = report.services.iter().filter(|one| is_shown(report, one));
     let sections = shown
         .enumerate()
-        .map(|(at, one)| service::section(one, at, seconds));
-    let mut sections: Vec<Block> = sections.collect();
+        .map(|(at, one)| (is_minor(report, one), service::section(one, at, seconds)));
+    let (minor, major): (Vec<_>, Vec<_>) = sections.partition(|(is_minor, _)| *is_minor);
+    let mut sections: Vec<Block> = major.into_iter().map(|(_, section)| section).collect();
     let rest = sections.split_off(sections.len().min(DETAILED));
     main.extend(sections);
     main.push(Block::Fold(rest, Vec::new()));
+    main.extend(folded(
+        minor.into_iter().map(|(_, section)| section).collect(),
+    ));
+    main.extend(findings::pages(report));
     Document {
         title: format!("tlsprof: {}", report.host.hostname),
         about: circumstances(report),
@@ -75,6 +84,37 @@ fn is_shown(report: &Report, service: &Service) -> bool {
         || service.connection_count() > 0
         || activities::has_tls(service);
     seen || report.services.len() == 1
+}
+
+/// Whether a service used next to none of the CPU time, or only connects to others while there
+/// are servers: a load generator on the same host. The first is what the headline is about.
+fn is_minor(report: &Report, service: &Service) -> bool {
+    let mut services = report.services.iter();
+    if services.next() == Some(service) {
+        return false;
+    }
+    let all: f64 = report
+        .services
+        .iter()
+        .map(|one| one.cpu_seconds.total())
+        .sum();
+    service.cpu_seconds.total() < MINOR * all || is_client(service)
+}
+
+/// Whether a service listens nowhere, and was a client in all that was seen.
+fn is_client(service: &Service) -> bool {
+    let connections = service.connections.iter().map(|one| one.role);
+    let handshakes = service.handshakes.iter().map(|one| one.role);
+    let roles: BTreeSet<Role> = connections.chain(handshakes).collect();
+    service.ports.is_empty() && roles == BTreeSet::from([Role::Client])
+}
+
+fn folded(sections: Vec<Block>) -> Option<Block> {
+    let title = format!(
+        "{} with less than 1% of the CPU time, or only as clients",
+        counted(sections.len() as u64, "service", "services")
+    );
+    (!sections.is_empty()).then_some(Block::Details(title, sections))
 }
 
 /// Where, when and how long.
@@ -135,7 +175,13 @@ fn overview(report: &Report) -> Block {
     }
     let mut table = Table::new("Handshakes of each service, and their share of its CPU")
         .words("service")
-        .numbers(["CPU", "handshakes", "handshake CPU", "share"])
+        .number("CPU")
+        .help("CPU time of the service's processes during the profile, as the kernel accounts it")
+        .number("handshakes")
+        .number("handshake CPU")
+        .help("CPU time in TLS handshakes, from the first call to the end")
+        .number("share")
+        .help("handshake CPU divided by the service's CPU")
         .bar("share, drawn")
         .fold(OVERVIEW);
     let mut shown = 0..;

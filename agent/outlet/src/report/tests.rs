@@ -1,35 +1,106 @@
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests"
+)]
 
 use super::{html, text};
 use crate::html::check;
 use crate::terminal::Style;
+use tlsprof_advise::Kind;
 use tlsprof_common::golden;
-use tlsprof_report::model::{Outcome, Report, Requests, Step, Witness};
+use tlsprof_report::model::{Outcome, Report, Requests, Role, Step, Witness};
 use tlsprof_report::sample;
 
 #[test]
 fn snapshot_at_80_columns() {
-    let text = text(&sample::report(), Style::plain(80));
+    let text = text(&sample::report(), Style::plain(80), false);
     golden::snapshot("report-80.txt", &text);
     assert!(text.lines().all(|line| line.chars().count() <= 80));
 }
 
 #[test]
 fn snapshot_at_120_columns() {
-    let text = text(&sample::report(), Style::plain(120));
+    let text = text(&sample::report(), Style::plain(120), false);
     golden::snapshot("report-120.txt", &text);
     assert!(text.lines().all(|line| line.chars().count() <= 120));
 }
 
 #[test]
+fn snapshot_with_all_details() {
+    let text = text(&sample::report(), Style::plain(80), true);
+    golden::snapshot("report-verbose.txt", &text);
+    assert!(text.lines().all(|line| line.chars().count() <= 80));
+}
+
+/// One of them uses little CPU time, another is a client: neither is hidden from who asks.
+#[test]
+fn services_of_little_interest_are_folded() {
+    let mut report = sample::report();
+    report.services.truncate(3);
+    let [_, small, client] = &mut *report.services else {
+        panic!("three services")
+    };
+    small.service_name = "small.service".to_owned();
+    small.cpu_seconds.user = 0.01;
+    small.cpu_seconds.system = 0.0;
+    client.service_name = "load generator".to_owned();
+    client.ports.clear();
+    for group in &mut client.handshakes {
+        group.role = Role::Client;
+    }
+    for one in &mut client.connections {
+        one.role = Role::Client;
+    }
+    let folded = "2 services with less than 1% of the CPU time, or only as clients";
+    let page = html(&report);
+    check::page(&page);
+    let (open, inside) = page
+        .split_once(&format!("<summary>{folded}</summary>"))
+        .unwrap();
+    let heading = |name: &str| format!(">{name}</h2>");
+    assert!(open.contains(&heading("nginx.service")), "{page}");
+    for name in ["small.service", "load generator"] {
+        assert!(inside.contains(&heading(name)), "{name}: {page}");
+        assert!(!open.contains(&heading(name)), "{name}: {page}");
+    }
+    let brief = text(&report, Style::plain(200), false);
+    assert!(
+        brief.contains(&format!("{folded}: see --verbose")),
+        "{brief}"
+    );
+    assert!(!brief.contains("\nsmall.service\n"), "{brief}");
+    let whole = text(&report, Style::plain(200), true);
+    assert!(whole.contains("  small.service\n"), "{whole}");
+    // The only service is never folded, whatever it is.
+    report.services.drain(..2);
+    assert!(!html(&report).contains("or only as clients"));
+}
+
+#[test]
+fn a_page_has_the_pages_of_its_findings_and_no_others() {
+    let page = html(&sample::report());
+    for kind in Kind::all() {
+        let findings = sample::report().findings;
+        let has = findings.iter().any(|one| one.id == kind.label);
+        let target = format!("id=\"about-{}\"", kind.label);
+        assert_eq!(page.contains(&target), has, "{kind:?}");
+        // A link within the pages leads to a page that may not be there: then it is text.
+        let link = format!("href=\"#about-{}\"", kind.label);
+        assert!(has || !page.contains(&link), "{kind:?}");
+    }
+}
+
+#[test]
 fn snapshot_with_losses_and_a_command() {
-    let text = text(&sample::lossy_report(), Style::plain(80));
+    let text = text(&sample::lossy_report(), Style::plain(80), false);
     golden::snapshot("report-lossy.txt", &text);
 }
 
 #[test]
 fn snapshot_of_silence() {
-    let text = text(&sample::silent_report(), Style::plain(80));
+    let text = text(&sample::silent_report(), Style::plain(80), false);
     golden::snapshot("report-silent.txt", &text);
 }
 
@@ -47,7 +118,7 @@ fn the_whole_reason_of_a_library_without_probes_is_shown() {
     {
         library.state.clone_from(&reason);
     }
-    let text = text(&report, Style::plain(80));
+    let text = text(&report, Style::plain(80), false);
     let words: Vec<&str> = text.split_whitespace().collect();
     assert!(words.join(" ").contains(reason.trim()), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80));
@@ -59,13 +130,13 @@ fn colour_changes_nothing_but_colour() {
         colour: true,
         width: 100,
     };
-    let shown = text(&sample::lossy_report(), coloured);
+    let shown = text(&sample::lossy_report(), coloured, false);
     let mut bare = shown.clone();
     for code in [0, 1, 2, 31, 32, 33, 36] {
         bare = bare.replace(&format!("\x1b[{code}m"), "");
     }
     let trimmed: Vec<&str> = bare.lines().map(str::trim_end).collect();
-    let plain = text(&sample::lossy_report(), Style::plain(100));
+    let plain = text(&sample::lossy_report(), Style::plain(100), false);
     assert_ne!(shown, plain);
     assert_eq!(trimmed, plain.lines().collect::<Vec<_>>());
 }
@@ -136,7 +207,7 @@ fn a_lower_bound_is_called_one_wherever_it_stands() {
     let first = services.first_mut().unwrap();
     first.handshake_cpu_is_lower_bound = true;
     let page = html(&report);
-    let text = text(&report, Style::plain(120));
+    let text = text(&report, Style::plain(120), false);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     // Headline, and CPU and share in the table of services.
     assert_eq!(text.matches("at least").count(), 3, "{text}");
@@ -152,7 +223,7 @@ fn accounts_that_disagree_are_told_and_give_no_share() {
     let first = report.services.first_mut().unwrap();
     first.cpu_seconds.user = first.handshake_cpu_seconds() * 0.6;
     first.cpu_seconds.system = 0.0;
-    let text = text(&report, Style::plain(80));
+    let text = text(&report, Style::plain(80), false);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.contains("The CPU times of nginx.service disagree"),
@@ -174,7 +245,7 @@ fn an_encrypted_alert_is_a_failure_that_says_why_it_has_no_name() {
             group.errors.clear();
         }
     }
-    let text = text(&report, Style::plain(120));
+    let text = text(&report, Style::plain(120), false);
     assert!(text.contains("failed by an alert (named under"), "{text}");
     assert!(!text.contains("reason from the library"), "{text}");
     let page = html(&report);
@@ -190,11 +261,11 @@ fn a_library_without_steps_is_named_as_the_reason() {
     service.steps.truncate(1);
     service.steps[0].step = Step::Unmeasured;
     let came_apart = "no handshake of that kind occurred while steps were measured";
-    assert!(text(&report, Style::plain(120)).contains(came_apart));
+    assert!(text(&report, Style::plain(120), false).contains(came_apart));
     for library in &mut report.services[0].tls_libraries {
         library.kind = "GnuTLS".to_owned();
     }
-    let text = text(&report, Style::plain(120));
+    let text = text(&report, Style::plain(120), false);
     assert!(
         text.contains("tlsprof does not measure the steps of GnuTLS."),
         "{text}"
@@ -210,7 +281,7 @@ fn turns_over_http2_are_in_no_headline() {
         one.turns_are_requests = Some(false);
     }
     report.services[0].requests = Some(Requests::new(10, "h2load"));
-    let shown = |report: &Report| text(report, Style::plain(1000));
+    let shown = |report: &Report| text(report, Style::plain(1000), false);
     assert!(shown(&report).contains("CPU per request: 2.32 s (10 requests as counted by h2load"));
     report.services[0].requests = None;
     let text = shown(&report);

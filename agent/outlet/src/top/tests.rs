@@ -211,6 +211,44 @@ fn snapshot_of_the_list() {
 }
 
 #[test]
+fn names_stay_where_there_is_little_room() {
+    let host = host();
+    let heads = |width: u16, screen: &Screen| {
+        let text = text(&drawn(&host, screen, (width, 24), false));
+        assert!(
+            text.contains(NGINX) && text.contains("postgresql.service"),
+            "{text}"
+        );
+        assert!(text.contains("? help  q quit"), "{text}");
+        let line = text.lines().find(|line| line.contains(" service")).unwrap();
+        let words = line.split_whitespace().map(str::to_owned);
+        words.collect::<Vec<_>>()
+    };
+    let screen = Screen::default();
+    assert_eq!(
+        heads(60, &screen),
+        ["service", "cores▼", "TLS", "hs/s", "found"]
+    );
+    assert_eq!(heads(40, &screen), ["service", "cores▼", "TLS"]);
+    let mut by_findings = Screen::default();
+    by_findings.order.by = Column::Findings;
+    // Not what the list is sorted by.
+    assert_eq!(heads(40, &by_findings), ["service", "TLS", "found▼"]);
+}
+
+#[test]
+fn ports_are_listed_where_there_is_room() {
+    let host = host();
+    let at = |width| text(&drawn(&host, &Screen::default(), (width, 24), false));
+    assert!(
+        at(200).contains(" nginx.service :443 :8443 "),
+        "{}",
+        at(200)
+    );
+    assert!(!at(60).contains(":443"), "{}", at(60));
+}
+
+#[test]
 fn snapshots_of_a_service() {
     let host = host();
     snapshot("now", &host, &opened(Tab::Now));

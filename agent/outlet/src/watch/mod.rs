@@ -13,10 +13,11 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use tlsprof_advise::{Calibrations, Finding, Setting, Thresholds, advise};
+use tlsprof_common::Role;
 use tlsprof_evidence::Evidence;
 use tlsprof_ledger::{Ledger, Limits, OTHER, Recent, ServiceAccount};
 use tlsprof_report::model::{AgentCost, Loss, Sampling};
@@ -154,6 +155,8 @@ impl Watch {
             .map(|(name, slice)| self.service(name, slice, interval.length))
             .collect();
         services.sort_by(|one, other| other.rates.cpu_cores.total_cmp(&one.rates.cpu_cores));
+        let losses = self.losses.iter().cloned();
+        let (losses, harmless_losses) = losses.partition(|loss| loss.reason.is_serious());
         State {
             about: self.about.clone(),
             elapsed_seconds: self.at.as_secs_f64(),
@@ -161,7 +164,8 @@ impl Watch {
             newest_point: self.history.newest(),
             services,
             findings: self.findings.iter().map(head).collect(),
-            losses: self.losses.clone(),
+            losses,
+            harmless_losses,
             agent: self.agent(),
             sampling: self.sampling.clone(),
         }
@@ -217,6 +221,10 @@ impl Watch {
 
     fn service(&self, name: &str, slice: &Slice, length: Duration) -> ServiceState {
         let ports = self.facts.get(name).map(|facts| facts.ports.clone());
+        let (accounts, _) = self.recent.accounts(self.at);
+        let handshakes = accounts.service(name).into_iter();
+        let handshakes = handshakes.flat_map(|account| account.handshakes.keys());
+        let tls_roles: BTreeSet<Role> = handshakes.map(|key| key.role).collect();
         // Gravest first.
         let mut findings = self.findings.iter().filter(|one| one.service == name);
         let severity = findings.next().map(|one| one.severity.label().to_owned());
@@ -224,6 +232,10 @@ impl Watch {
         ServiceState {
             service_name: name.to_owned(),
             ports: ports.unwrap_or_default(),
+            tls_roles: tls_roles
+                .iter()
+                .map(|role| role.label().to_owned())
+                .collect(),
             has_series: name == OTHER || self.history.of(name).is_some(),
             rates: Rates::of(slice, length),
             findings: others.saturating_add(u32::from(severity.is_some())),

@@ -38,8 +38,10 @@ pub struct State {
     pub services: Vec<ServiceState>,
     /// What is wrong, gravest first. Whole findings are in [`Details`].
     pub findings: Vec<FindingHead>,
-    /// Data that was lost since the profile began, by reason; empty when nothing was.
+    /// Data that was lost since the profile began and makes figures too low, by reason.
     pub losses: Vec<Loss>,
+    /// The same for losses after which counts are complete.
+    pub harmless_losses: Vec<Loss>,
     /// What the agent costs.
     pub agent: Agent,
     /// Whether CPU samples are taken.
@@ -53,6 +55,8 @@ pub struct ServiceState {
     pub service_name: String,
     /// TCP ports it listens on.
     pub ports: Vec<u16>,
+    /// `server` and `client`: the roles in which it did handshakes in the last 5 to 10 minutes.
+    pub tls_roles: Vec<String>,
     /// Whether the history has a series of its own for it; else it is in that of `other`.
     pub has_series: bool,
     /// What it does each second.

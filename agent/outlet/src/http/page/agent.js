@@ -17,15 +17,22 @@ export function host(state) {
 
 /** Cost and losses. */
 export function agent(state) {
-  return [losses(state.losses), h("p", {}, cost(state.agent)), h("p", {}, source(state))];
+  return [losses(state.losses), harmless(state.harmless_losses), h("p", {}, cost(state.agent)), h("p", {}, source(state))];
 }
 
+const sum = (losses) => losses.reduce((lost, one) => lost + one.count, 0);
+const reasonsOf = (losses) => losses.map((one) => `${words(one.reason)} ${count(one.count)}`).join(", ");
+
+/** What makes figures wrong: the only losses that are an alarm. */
 function losses(all) {
   if (all.length === 0) return h("p", {}, "No data was lost since the agent started.");
-  const sum = all.reduce((lost, one) => lost + one.count, 0);
-  const reasons = all.map((one) => `${words(one.reason)} ${count(one.count)}`).join(", ");
-  const text = `Lost: ${counted(sum, "record or call", "records or calls")} since the agent started`;
-  return h("p", {}, h("span", { class: "lost" }, text), ` (${reasons}): the figures above are too low.`);
+  const text = `Lost: ${counted(sum(all), "record or call", "records or calls")} since the agent started`;
+  return h("p", {}, h("span", { class: "lost" }, text), ` (${reasonsOf(all)}): the figures above are too low.`);
+}
+
+function harmless(all) {
+  if (all.length === 0) return null;
+  return h("p", {}, `Without effect on counts: ${reasonsOf(all)}.`);
 }
 
 function cost(of) {

@@ -120,7 +120,8 @@ export class Panel {
     const { format } = this.figure;
     return {
       ...this.size(),
-      padding: [8, 12, 0, 0],
+      // Room for half of the last label of the axis.
+      padding: [8, 32, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { show: !this.figure.stacked } },
       scales: {

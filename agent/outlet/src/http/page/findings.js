@@ -16,10 +16,19 @@ export function findings(details) {
 
 /** The gravest is open; a person may open and close them all. */
 function finding(one, open) {
-  const { remedy } = one;
+  const { remedy, prediction } = one;
   const heading = `finding-${one.id}-${one.role}`;
-  const seen = `Basis: ${count(one.observed_count)} ${one.observed} in ${time(one.observed_seconds)}.`;
-  const saving = savingOf(one.prediction);
+  const [seen, ...more] = sentences(one.evidence.join(" "));
+  const [change, ...otherChanges] = sentences(remedy.change);
+  const [risk, ...otherRisks] = sentences(one.risk);
+  const basis = `Basis: ${count(one.observed_count)} ${one.observed} in ${time(one.observed_seconds)}.`;
+  const details = [
+    [...more, basis].join(" "),
+    named("Saving", variants(prediction)),
+    prediction.cpu_ratio && prediction.method,
+    named("Change", otherChanges.join(" ")),
+    named("Risk", otherRisks.join(" ")),
+  ];
   return h(
     "details",
     { class: "finding", "data-severity": one.severity, "data-key": heading, open },
@@ -28,22 +37,27 @@ function finding(one, open) {
       {},
       h("span", { class: "badge", "data-severity": one.severity }, one.severity),
       h("h3", { id: heading }, one.title),
-      saving?.figure && h("span", { class: "quiet" }, saving.figure),
+      prediction.cpu_ratio && h("span", { class: "quiet" }, `saves ${share(prediction)} of its CPU`),
     ),
-    h("p", {}, [...one.evidence, seen].join(" ")),
-    saving && h("p", {}, h("strong", {}, saving.figure), " ", saving.rest),
-    h("p", {}, `Change (${remedy.server}): ${remedy.change}`),
+    h("p", {}, seen),
+    h("p", {}, saving(prediction)),
+    h("p", {}, `Change (${remedy.server}): ${change}`),
     remedy.directive && directive(remedy.directive, heading),
+    h("p", { class: "quiet" }, `Risk: ${risk}`),
     h(
-      "dl",
+      "details",
       {},
-      h("dt", {}, "Risk"),
-      h("dd", {}, one.risk),
-      h("dt", {}, "More"),
-      h("dd", {}, h("code", {}, one.page), " in tlsprof's documentation (", h("code", {}, one.id), ")"),
+      h("summary", {}, "Details and estimate"),
+      details.filter(Boolean).map((text) => h("p", {}, text)),
     ),
+    h("p", {}, h("a", { href: `/findings/${one.id}` }, `About ${one.id}`)),
   );
 }
+
+/** The first is what a reader needs; as in the report (agent/outlet/src/report/findings.rs). */
+export const sentences = (text) => text.split(/(?<=\.) /);
+
+const named = (name, text) => text && `${name}: ${text}`;
 
 function directive(text, heading) {
   return h(
@@ -54,25 +68,33 @@ function directive(text, heading) {
   );
 }
 
-/** The saving in words, as in the report; null where there is nothing to save. */
-function savingOf(prediction) {
+/** The saving in a line, as in the report; empty where there is nothing to save. */
+export function saving(prediction) {
   const { latency_seconds: latency, cpu_ratio: share, capacity_ratio: capacity } = prediction;
-  if (latency) {
-    return { figure: `Would shorten each handshake by about ${time(latency.likely)};`, rest: "saves no CPU." };
-  }
-  if (!share || !capacity) {
-    return prediction.method && { figure: "", rest: `No saving predicted: ${prediction.method}.` };
-  }
-  const times = `${capacity.likely.toFixed(2)}x capacity`;
-  const variants = prediction.variants.map((one) => `${percent(one.cpu_ratio.likely)} at ${one.change}`);
-  const extents = variants.length > 1 ? ` Saving: ${variants.join(", ")}.` : "";
+  if (latency) return `Would shorten each handshake by about ${time(latency.likely)}; saves no CPU.`;
+  if (!share || !capacity) return prediction.method && `No saving predicted: ${prediction.method}.`;
   if (prediction.kind === "at_most") {
-    const figure = `Would save at most about ${percent(share.likely)} of its CPU`;
-    return { figure, rest: `(${times}): ${prediction.caveat}.${extents} ${prediction.method}` };
+    const most = `${Math.round(100 * share.likely)}% of its CPU (up to ${bound(capacity.likely)}x capacity)`;
+    return `Would save at most about ${most}: ${prediction.caveat}.`;
   }
-  const figure = `Would save ${percent(share.likely)} of its CPU`;
-  const span = `(${percent(share.low)} to ${percent(share.high)})`;
-  return { figure, rest: `${span}: ${times}.${extents} ${prediction.method}` };
+  const span = `${percent(share.low)} to ${percent(share.high)}`;
+  return `Would save ${percent(share.likely)} of its CPU (${span}): ${capacity.likely.toFixed(2)}x capacity.`;
+}
+
+const share = ({ kind, cpu_ratio: ratio }) =>
+  kind === "at_most" ? `at most ${Math.round(100 * ratio.likely)}%` : percent(ratio.likely);
+
+/** An upper bound with the digits that it deserves: one from ten on, two below; rounded down. */
+function bound(capacity) {
+  if (capacity < 10) return (Math.floor(10 * capacity) / 10).toFixed(1);
+  const unit = 10 ** Math.floor(Math.log10(capacity));
+  return (Math.floor(capacity / unit) * unit).toFixed(0);
+}
+
+/** The saving of other extents of the change. */
+function variants(prediction) {
+  if (prediction.variants.length < 2) return "";
+  return `${prediction.variants.map((one) => `${percent(one.cpu_ratio.likely)} at ${one.change}`).join(", ")}.`;
 }
 
 /** Copies the directive beside a button; says whether it worked. */

@@ -1,5 +1,6 @@
 // The live page: asks the agent, and shows what it answers.
 
+import { address, parse } from "./address.js";
 import { agent, host } from "./agent.js";
 import { fill } from "./element.js";
 import { copy } from "./findings.js";
@@ -13,16 +14,7 @@ const part = (id) => document.getElementById(id);
 const view = new ServiceView(part("service"));
 
 /** What is shown. `held` is the history of the selected service. */
-const shown = { name: selectedByAddress(), window: 900, all: false, state: null, selected: null, held: empty(null) };
-
-function selectedByAddress() {
-  const found = /^#service=(.*)$/.exec(location.hash);
-  try {
-    return found ? decodeURIComponent(found[1]) : null;
-  } catch {
-    return null;
-  }
-}
+const shown = { ...parse(location.hash), state: null, selected: null, held: empty(null) };
 
 function question() {
   const query = new URLSearchParams();
@@ -39,7 +31,7 @@ function question() {
 function answered(state) {
   setStatus("live", "live");
   const known = state.services.some((one) => one.service_name === shown.name);
-  if (shown.name === null || (!known && selectedByAddress() === null)) {
+  if (shown.name === null || (!known && parse(location.hash).name === null)) {
     select(first(state.services));
     if (shown.name !== null) ask();
   }
@@ -73,10 +65,11 @@ function setStatus(kind, text) {
 
 function render() {
   const { state, name, selected, held, window } = shown;
+  for (const input of document.querySelectorAll('input[name="window"]')) input.checked = Number(input.value) === window;
   if (!state) return;
   document.title = `tlsprof · ${state.host.hostname}`;
   part("host").textContent = host(state);
-  fill(part("service-list"), list(state.services, name, shown.all));
+  fill(part("service-list"), list(state.services, shown));
   fill(part("agent"), agent(state));
   if (name !== null) view.show({ name, state, selected, held, window });
 }
@@ -84,24 +77,25 @@ function render() {
 document.addEventListener("click", ({ target }) => {
   const button = target.closest("[data-action]");
   if (button?.dataset.action === "copy") copy(button);
-  if (button?.dataset.action === "all-services") {
-    shown.all = !shown.all;
-    render();
-  }
 });
 
 document.addEventListener("change", ({ target }) => {
-  if (target.name === "window") shown.window = Number(target.value);
+  if (target.name === "window") {
+    shown.window = Number(target.value);
+    history.replaceState(null, "", address(shown));
+  }
   if (target.name === "role") view.choose(target.value);
   render();
 });
 
 addEventListener("hashchange", () => {
-  const name = selectedByAddress();
-  if (name === null || name === shown.name) return;
-  select(name);
+  const { name, window } = parse(location.hash);
+  shown.window = window;
+  if (name !== null && name !== shown.name) {
+    select(name);
+    ask();
+  }
   render();
-  ask();
 });
 
 const ask = poll(question, answered, (reason) => setStatus(shown.state ? "lost" : "waiting", reason));

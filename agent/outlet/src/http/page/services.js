@@ -1,36 +1,49 @@
 // The list of services.
 
+import { address } from "./address.js";
 import { h } from "./element.js";
 import { cores, count, counted, percent, rate, time } from "./format.js";
 import { ACTIVITY_COLOURS } from "./figures.js";
 
-/** Rows before one asks for all. */
+/** Rows before one asks for more. */
 const ROWS = 10;
-
-/** The address of a service on this page. */
-export const address = (name) => `#service=${encodeURIComponent(name)}`;
 
 /** What is shown as the service's main role. */
 const main = (service) => service.roles[0];
 
-/** Services with something to see: the others come last. */
-const matters = (service) => service.roles.length > 0 || service.findings > 0 || service.ports.length > 0;
+/** CPUs in TLS: from samples, or where there are none, in handshakes alone. */
+export const tlsCores = (service) =>
+  service.tls_ratio === null
+    ? service.roles.reduce((all, one) => all + one.handshake_cores, 0)
+    : service.tls_ratio * service.cpu_cores;
 
-/** The service to show where nobody chose: the first that serves TLS, or does it, or anything. */
-export function first(services) {
-  const has = (wanted) => services.find(wanted)?.service_name;
-  const handshakes = (one) => main(one)?.handshakes_per_second > 0;
-  return (
-    has((one) => handshakes(one) && main(one).role === "server") ??
-    has(handshakes) ??
-    has(matters) ??
-    has(() => true) ??
-    null
+const isClient = (service) =>
+  service.ports.length === 0 && service.tls_roles.includes("client") && !service.tls_roles.includes("server");
+
+const hasTls = (service) => service.tls_roles.length > 0 || service.findings > 0 || tlsCores(service) > 0;
+
+/**
+ * Services by what a person looks for, each group by the CPU time that TLS takes: servers with TLS;
+ * clients on this host, such as load generators; services without TLS.
+ */
+export function groups(services) {
+  const sorted = [...services].sort(
+    (one, other) => tlsCores(other) - tlsCores(one) || other.cpu_cores - one.cpu_cores,
   );
+  const servers = sorted.filter((one) => hasTls(one) && !isClient(one));
+  const clients = sorted.filter(isClient);
+  const others = sorted.filter((one) => !hasTls(one) && !isClient(one));
+  return { servers, clients, others };
 }
 
-/** The list; `all` also shows the services that do nothing of interest. */
-export function list(services, selected, all) {
+/** The service to show where nobody chose. */
+export function first(services) {
+  const { servers, clients, others } = groups(services);
+  return [...servers, ...clients, ...others][0]?.service_name ?? null;
+}
+
+/** The list, in groups of which all but the first are folded. */
+export function list(services, shown) {
   if (services.length === 0) {
     return h(
       "p",
@@ -39,28 +52,38 @@ export function list(services, selected, all) {
       "If you expect one, run `tlsprof list` to see what tlsprof finds on this host.",
     );
   }
-  const ordered = [...services.filter(matters), ...services.filter((one) => !matters(one))];
-  const interesting = ordered.filter(matters).length || ordered.length;
-  const shown = ordered.filter(
-    (one, at) => all || at < Math.min(ROWS, interesting) || one.service_name === selected,
-  );
-  const hidden = ordered.length - shown.length;
+  const { servers, clients, others } = groups(services);
+  const fold = (key, title, rows) => folded({ key, title, rows, shown });
   return [
-    h(
-      "table",
-      {},
-      h("caption", { class: "visually-hidden" }, "Services, most CPU time first"),
-      headings(),
-      h("tbody", {}, shown.map((one) => row(one, one.service_name === selected))),
-    ),
-    (hidden > 0 || all) &&
-      h(
-        "div",
-        { class: "more" },
-        h("button", { type: "button", "data-action": "all-services", "aria-expanded": String(all) },
-          all ? "Show fewer services" : `Show ${counted(hidden, "more service", "more services")}`),
-      ),
+    servers.length > 0
+      ? table("Services with TLS, most TLS CPU time first", servers.slice(0, ROWS), shown)
+      : h("p", { class: "note" }, "No service has done a TLS handshake in the last minutes."),
+    fold("more", (number) => `${counted(number, "more service", "more services")} with TLS`, servers.slice(ROWS)),
+    fold("clients", (number) => `${counted(number, "client", "clients")} on this host`, clients),
+    fold("others", (number) => `${counted(number, "service", "services")} without TLS`, others),
   ];
+}
+
+/** Open at first if the service that is shown is in it. */
+function folded({ key, title, rows, shown }) {
+  if (rows.length === 0) return null;
+  const open = rows.some((one) => one.service_name === shown.name);
+  return h(
+    "details",
+    { class: "group", "data-key": key, open },
+    h("summary", {}, title(rows.length)),
+    table(title(rows.length), rows, shown),
+  );
+}
+
+function table(caption, rows, shown) {
+  return h(
+    "table",
+    {},
+    h("caption", { class: "visually-hidden" }, caption),
+    headings(),
+    h("tbody", {}, rows.map((one) => row(one, shown))),
+  );
 }
 
 function headings() {
@@ -72,19 +95,20 @@ function headings() {
       "tr",
       {},
       heading("Service"),
-      heading("CPUs", { class: "number" }),
-      heading("by activity", { class: "optional" }),
-      heading("TLS", { class: "number" }),
-      heading("handshakes", { class: "number" }),
-      heading("CPU/handshake", { class: "number optional" }),
-      heading("TIME_WAIT", { class: "number optional" }),
+      heading("CPUs", { class: "number", title: "CPU seconds per second: 1 is one CPU, fully used" }),
+      heading("by activity", { class: "optional", title: "What the CPU time was spent on" }),
+      heading("TLS", { class: "number", title: "Share of the service's CPU time: handshakes and encryption" }),
+      heading("handshakes", { class: "number", title: "TLS handshakes per second, however they ended" }),
+      heading("CPU/handshake", { class: "number optional", title: "Mean CPU time of a completed handshake" }),
+      heading("TIME_WAIT", { class: "number optional", title: "Sockets in TIME_WAIT that this side closed" }),
       heading("Findings", { class: "number" }),
     ),
   );
 }
 
-function row(service, selected) {
+function row(service, shown) {
   const role = main(service);
+  const selected = service.service_name === shown.name;
   const cell = (text, more = "") => h("td", { class: `number ${more}`.trim() }, text);
   const findings = service.findings > 0
     ? h("span", { class: "badge", "data-severity": service.severity }, count(service.findings))
@@ -95,7 +119,7 @@ function row(service, selected) {
     h(
       "th",
       { scope: "row" },
-      h("a", { href: address(service.service_name), "aria-current": selected && "true" }, service.service_name),
+      h("a", { href: address({ ...shown, name: service.service_name }), "aria-current": selected && "true" }, service.service_name),
       service.ports.length > 0 && h("span", { class: "quiet optional" }, ` ${ports(service.ports)}`),
     ),
     cell(cores(service.cpu_cores)),

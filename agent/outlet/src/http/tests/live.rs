@@ -119,6 +119,24 @@ fn every_file_that_the_page_asks_for_is_served() {
 }
 
 #[test]
+fn every_finding_has_a_page_with_links_that_are_served() {
+    let server = serving(0);
+    for kind in tlsprof_advise::Kind::all() {
+        let page = ask(&server, &format!("/findings/{}", kind.label), "");
+        assert!(page.starts_with("HTTP/1.1 200"), "{kind:?}: {page}");
+        assert!(page.contains("content-type: text/html"), "{page}");
+        assert!(page.contains("<h2>What to change</h2>"), "{page}");
+        for part in page.split("href=\"/").skip(1) {
+            let path = part.split('"').next().unwrap();
+            let answer = ask(&server, &format!("/{path}"), "");
+            assert!(answer.starts_with("HTTP/1.1 200"), "{kind:?}: {path}");
+        }
+    }
+    assert!(ask(&server, "/findings/none", "").starts_with("HTTP/1.1 404"));
+    server.stop();
+}
+
+#[test]
 fn a_browser_asks_again_and_gets_only_what_has_changed() {
     let server = serving(0);
     let first = ask(&server, "/assets/main.js", "");

@@ -37,8 +37,8 @@ pub(super) fn draw(
 ) {
     let line = match &screen.page {
         Page::Services if screen.typing => filter(screen),
-        Page::Services => keys(&LIST, filtered(screen), theme),
-        Page::Service(_) => keys(&SERVICE, scrolled(screen, drawn), theme),
+        Page::Services => keys(&LIST, filtered(screen), area.width, theme),
+        Page::Service(_) => keys(&SERVICE, scrolled(screen, drawn), area.width, theme),
     };
     frame.render_widget(Paragraph::new(line), area);
 }
@@ -51,10 +51,23 @@ fn filter(screen: &Screen) -> Line<'static> {
     ])
 }
 
-/// `first` comes before the keys: at 80 columns these leave no room after them.
-fn keys(keys: &[(&'static str, &'static str)], first: String, theme: Theme) -> Line<'static> {
+/// `first` comes before the keys: at 80 columns these leave no room after them. Where there is too
+/// little room, help and the way out stay: the last two.
+fn keys(keys: &[(&str, &str)], first: String, width: u16, theme: Theme) -> Line<'static> {
+    let length = |(key, meaning): &(&str, &str)| key.chars().count() + meaning.len() + 3;
+    let mut room = usize::from(width).saturating_sub(first.chars().count());
+    room = room.saturating_sub(keys.iter().rev().take(2).map(length).sum());
+    let others = keys.len().saturating_sub(2);
     let mut spans = vec![Span::styled(first, theme.of(Paint::Yellow))];
-    for (key, meaning) in keys {
+    for (at, one) in keys.iter().enumerate() {
+        let (key, meaning) = one;
+        if at < others {
+            if length(one) > room {
+                room = 0;
+                continue;
+            }
+            room -= length(one);
+        }
         spans.push(Span::styled(format!(" {key}"), theme.of(Paint::Bold)));
         spans.push(Span::raw(format!(" {meaning} ")));
     }

@@ -152,7 +152,7 @@ fn notice(state: &State, width: usize, theme: Theme) -> Line<'static> {
 
 /// What was lost, by reason; None where nothing was that matters here.
 fn lost(state: &State) -> Option<String> {
-    let losses = state.losses.iter().filter(|loss| loss.reason.is_serious());
+    let losses = state.losses.iter();
     let reasons: Vec<String> = losses
         .map(|loss| format!("{} {}", count(loss.count), loss.reason.label()))
         .collect();

@@ -3,7 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Rect};
 use ratatui::style::{Modifier, Style};
-use ratatui::text::Text;
+use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Cell, Paragraph, Row, Table};
 
 use super::theme::Theme;
@@ -36,6 +36,17 @@ const NARROW: [Head; 9] = [
     (Some(Column::TimeWait), "T_WAIT", 7),
     (Some(Column::Findings), "found", 6),
 ];
+/// Columns that go where there is no room for the names, the first first.
+const LEAVING: [Option<Column>; 8] = [
+    None,
+    Some(Column::TimeWait),
+    Some(Column::Failed),
+    Some(Column::Resumed),
+    Some(Column::Cost),
+    Some(Column::Handshakes),
+    Some(Column::Findings),
+    Some(Column::Cpu),
+];
 /// Turns, where each is a request, and where it may be several (HTTP/2).
 const REQUESTS: &str = "requests/s";
 const TURNS: &str = "turns/s";
@@ -64,6 +75,13 @@ pub(super) fn draw(
     let names: Vec<String> = listed.iter().map(|one| one.service_name.clone()).collect();
     let rows = usize::from(area.height.saturating_sub(HEADER));
     let mut heads = heads(area.width);
+    let longest = names.iter().map(|name| width_of(name)).max();
+    make_room(
+        &mut heads,
+        area.width,
+        longest.unwrap_or(0),
+        screen.order.by,
+    );
     let mut roles = listed.iter().filter_map(|one| one.rates.main());
     if roles.any(|one| !one.turns_are_requests) {
         for head in &mut heads {
@@ -77,8 +95,7 @@ pub(super) fn draw(
             width => Constraint::Length(*width),
         })
         .collect();
-    let others: u16 = heads.iter().map(|(_, _, width)| width + 1).sum();
-    let room = usize::from(area.width.saturating_sub(others));
+    let room = room_for_names(&heads, area.width);
     let chosen = screen.position(&names);
     let skip = (chosen + 1).saturating_sub(rows);
     let shown = listed.iter().enumerate().skip(skip).take(rows);
@@ -120,6 +137,44 @@ fn heads(width: u16) -> Vec<Head> {
     }
 }
 
+/// Leaves out columns until the longest name has room, or names have half of the width: they are
+/// shortened last. What the list is sorted by stays.
+fn make_room(heads: &mut Vec<Head>, width: u16, longest: usize, sorted_by: Column) {
+    let wanted = longest.min(usize::from(width / 2));
+    for goes in LEAVING {
+        if room_for_names(heads, width) > wanted {
+            break;
+        }
+        heads.retain(|(column, ..)| *column != goes || *column == Some(sorted_by));
+    }
+}
+
+/// Columns that the names may take, with the space before them.
+fn room_for_names(heads: &[Head], width: u16) -> usize {
+    let others: u16 = heads.iter().map(|(_, _, width)| width + 1).sum();
+    usize::from(width.saturating_sub(others))
+}
+
+fn width_of(name: &str) -> usize {
+    printable(name).chars().count()
+}
+
+/// The name, and the ports where they fit whole.
+fn name(service: &ServiceState, room: usize, theme: Theme) -> Cell<'static> {
+    let room = room.saturating_sub(1);
+    let name = printable(&service.service_name);
+    let ports: String = service
+        .ports
+        .iter()
+        .map(|port| format!(" :{port}"))
+        .collect();
+    let mut spans = vec![Span::raw(format!(" {}", shorten(&name, room)))];
+    if width_of(&name) + ports.len() < room {
+        spans.push(Span::styled(ports, theme.of(Paint::Dim)));
+    }
+    Cell::from(Line::from(spans))
+}
+
 fn nothing(view: &View, screen: &Screen) -> String {
     if !view.state.services.is_empty() {
         return format!(" no service with `{}` in its name", screen.filter);
@@ -159,10 +214,7 @@ fn cell(
     let main = rates.main();
     let or_none = |text: Option<String>| right(text.unwrap_or_else(|| "-".to_owned()));
     match column {
-        Some(Column::Service) => {
-            let name = printable(&service.service_name);
-            Cell::from(format!(" {}", shorten(&name, room.saturating_sub(1))))
-        }
+        Some(Column::Service) => self::name(service, room, theme),
         Some(Column::Cpu) => right(format!("{:.2}", rates.cpu_cores)),
         Some(Column::Tls) => or_none(rates.tls_ratio.map(percent)).style(theme.of(Paint::Cyan)),
         Some(Column::Handshakes) => or_none(main.map(|one| number(one.handshakes_per_second))),
