@@ -44,6 +44,11 @@ test: test-build ## Run what protects every commit: unit, native BPF logic, dash
 	@$(SETUP) test dashboards
 	@.ci/tests unit bpf dashboards harness e2e e2e-alone kernels
 
+.PHONY: picture
+picture: build ## Take the picture of the live page in README.md, from a demo of 5 minutes
+	@$(SETUP) demo test
+	@DEMO_SECONDS=300 DEMO_PICTURE=$(CURDIR)/docs/images/live-page.png deploy/demo/demo.sh
+
 # Packages as they are released, but for optimisation: that takes longer than all the rest.
 test-long test-deploy: MACHINES = x86_64
 test-long test-deploy: export CARGO_PROFILE_DISTRIBUTION_OPT_LEVEL = 0

@@ -4,6 +4,7 @@
 # at the end. Leaves nothing behind. `make demo` says in TLSPROF which program.
 #
 #   DEMO_SECONDS    how long the load lasts, default 20
+#   DEMO_PICTURE    a file for a picture of the live page at the end (`make picture`)
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -19,7 +20,7 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 # BPF needs root, and so does nginx where it starts workers as another user.
 if [ "$(id -u)" -ne 0 ]; then
 	command -v sudo >/dev/null || { echo "demo: needs root, and there is no sudo" >&2; exit 1; }
-	exec sudo env "PATH=$PATH" "TLSPROF=$tlsprof" "DEMO_SECONDS=$seconds" "$0"
+	exec sudo env "PATH=$PATH" "TLSPROF=$tlsprof" "DEMO_SECONDS=$seconds" "DEMO_PICTURE=${DEMO_PICTURE:-}" "$0"
 fi
 
 [ -x "$tlsprof" ] || die '' "$tlsprof is missing; run 'make build'"
@@ -121,6 +122,11 @@ main() {
 
 	step "Some of the metrics at http://127.0.0.1:$agent_port/metrics"
 	show_metrics
+
+	if [ -n "${DEMO_PICTURE:-}" ]; then
+		step "A picture of the live page: $DEMO_PICTURE"
+		"$here/picture.py" "http://127.0.0.1:$agent_port/" "$service" "$DEMO_PICTURE"
+	fi
 }
 
 main

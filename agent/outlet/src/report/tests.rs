@@ -27,6 +27,31 @@ fn snapshot_at_120_columns() {
     assert!(text.lines().all(|line| line.chars().count() <= 120));
 }
 
+/// The whole of it in docs/sample-report.md, a few lines of it in README.md.
+#[test]
+fn sample_in_the_documentation() {
+    const BEGIN: &str = "from agent/report/src/sample.rs";
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let text = text(&sample::report(), Style::plain(100));
+    for (page, part) in [
+        ("docs/sample-report.md", text.as_str()),
+        ("README.md", &excerpt(&text)),
+    ] {
+        let block = format!("```\n{part}```\n");
+        golden::check_part(&format!("{root}/{page}"), BEGIN, &block);
+    }
+}
+
+/// The headline, and a finding without its risk.
+fn excerpt(report: &str) -> String {
+    let (headline, _) = report.split_once("\n\n").unwrap();
+    let finding = report
+        .split("\n\n")
+        .find(|part| part.contains("slow-key-exchange"));
+    let (finding, _) = finding.unwrap().split_once("    Risk:").unwrap();
+    format!("{headline}\n...\n{finding}...\n")
+}
+
 #[test]
 fn snapshot_with_all_details() {
     let text = text(&sample::report(), Style::plain(80), true);
