@@ -15,7 +15,8 @@ use clap::{CommandFactory, Parser};
 pub use compare::{CompareOptions, LabelledFile};
 pub use form::{Format, LogLevel, ReportFormat};
 pub use options::{
-    AgentOptions, Command, Invocation, ListOptions, ReportOptions, Target, TopOptions, Until,
+    AgentOptions, Command, DoctorOptions, Invocation, ListOptions, ReportOptions, Target,
+    TopOptions, Until,
 };
 use raw::Raw;
 

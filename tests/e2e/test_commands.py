@@ -1,5 +1,6 @@
 """The commands that look at a host without profiling it."""
 
+import json
 import platform
 import re
 
@@ -30,10 +31,23 @@ def test_verbose_list_shows_probe_sites(rsa):
     assert re.search(r"SSL_free\+\d+ +0x[0-9a-f]+ .*emulated", listed), listed
 
 
-def test_doctor_names_the_kernel_and_its_capabilities():
+def test_doctor_begins_with_its_verdict():
     told = tlsprof("doctor")
+    assert told.startswith("Ready: tlsprof can profile this host\n"), told
     assert platform.release() in told
     assert "uprobe" in told
+    assert "os error" not in told
+    assert json.loads(tlsprof("doctor", "--format", "json"))["ready"] is True
+
+
+def test_doctor_sends_a_user_without_privileges_to_root():
+    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    done = run([*as_nobody, TLSPROF, "doctor"])
+    assert done.child.returncode == 1, done.describe()
+    assert done.stdout.startswith("Not ready: run as root (sudo tlsprof doctor)\n"), done.describe()
+    assert "os error" not in done.stdout, done.describe()
+    told = json.loads(run([*as_nobody, TLSPROF, "doctor", "--format", "json"]).stdout)
+    assert told["ready"] is False
 
 
 def test_one_service_can_be_chosen_by_name_pid_or_port(rsa, tmp_path):

@@ -36,7 +36,7 @@ pub enum Command {
     /// `tlsprof top`
     Top(TopOptions),
     /// `tlsprof doctor`
-    Doctor(Format),
+    Doctor(DoctorOptions),
     /// This program started by itself, to calibrate operations of the library at that path.
     Calibrate(PathBuf, Work),
 }
@@ -48,6 +48,15 @@ pub struct ListOptions {
     pub verbose: bool,
     /// Show services without a TLS library too.
     pub all: bool,
+    /// Form of the output.
+    pub format: Format,
+}
+
+/// Options of `tlsprof doctor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DoctorOptions {
+    /// Quote the system's reasons.
+    pub verbose: bool,
     /// Form of the output.
     pub format: Format,
 }

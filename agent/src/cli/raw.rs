@@ -10,7 +10,8 @@ use clap::{Args, Parser, Subcommand};
 use super::compare::{self, RawCompare};
 use super::form::{Format, LogLevel, RawForm, ReportFormat};
 use super::options::{
-    AgentOptions, Command, Invocation, ListOptions, ReportOptions, Target, TopOptions, Until,
+    AgentOptions, Command, DoctorOptions, Invocation, ListOptions, ReportOptions, Target,
+    TopOptions, Until,
 };
 use crate::calibrate::COMMAND;
 use crate::config::parse_duration;
@@ -60,6 +61,14 @@ Examples:
   sudo tlsprof agent
   sudo tlsprof agent --listen 0.0.0.0:9843 --service nginx.service
   curl http://127.0.0.1:9843/metrics";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  sudo tlsprof doctor                 is this host ready, and what works on it?
+  sudo tlsprof doctor --format json | jq .ready
+                                      for scripts; the exit status says it too
+
+Exit status: 0 if the host is ready, 1 if not.";
 
 /// Measures how much CPU your servers spend on TLS, without restarting them.
 #[derive(Debug, Parser)]
@@ -132,8 +141,12 @@ enum RawCommand {
         #[arg(value_parser = work)]
         work: Work,
     },
-    /// Show what works on this host, what does not, and why
+    /// Show whether this host can be profiled, what works on it, and why the rest does not
+    #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor {
+        /// Quote the system's reasons
+        #[arg(long, short)]
+        verbose: bool,
         #[command(flatten)]
         form: RawForm<Format>,
     },
@@ -207,7 +220,10 @@ impl From<Raw> for Invocation {
                 interval,
             }),
             RawCommand::Calibrate { library, work } => Command::Calibrate(library, work),
-            RawCommand::Doctor { form } => Command::Doctor(form.format),
+            RawCommand::Doctor { verbose, form } => Command::Doctor(DoctorOptions {
+                verbose,
+                format: form.format,
+            }),
         };
         Self {
             config: raw.config,

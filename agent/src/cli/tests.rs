@@ -70,7 +70,11 @@ fn global_flags_go_before_or_after_the_command() {
         let invocation = parsed(arguments);
         assert_eq!(invocation.config, Some("c.toml".into()));
         assert_eq!(invocation.log, LogLevel::Debug);
-        assert_eq!(invocation.command, Command::Doctor(Format::Json));
+        let options = DoctorOptions {
+            verbose: false,
+            format: Format::Json,
+        };
+        assert_eq!(invocation.command, Command::Doctor(options));
     }
 }
 

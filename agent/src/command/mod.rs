@@ -48,7 +48,7 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
         // Reports of any host, by any user.
         Command::Compare(options) => compare::run(&options),
         Command::Top(options) => top::run(&options, &config()?, &kept),
-        Command::Doctor(format) => doctor::run(format, &config()?),
+        Command::Doctor(options) => doctor::run(options, &config()?),
         // Without privileges, and without the configuration.
         Command::Calibrate(library, work) => Ok(calibrate::run_child(&library, work)),
     }
