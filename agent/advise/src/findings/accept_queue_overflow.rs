@@ -11,6 +11,7 @@ use tlsprof_ledger::AcceptQueueAccount;
 
 pub(crate) static KIND: Kind = Kind {
     label: "accept-queue-overflow",
+    document: include_str!("../../../../docs/findings/accept-queue-overflow.md"),
     summary: "Connections are dropped because the accept queue is full",
     risk: "A longer queue hides that a server is too slow: clients wait in it, and may have given \
            up before they are served. Each waiting connection uses kernel memory.",

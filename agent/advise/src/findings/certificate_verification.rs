@@ -8,6 +8,7 @@ use tlsprof_common::{Outcome, Resumption, Role, Step};
 
 pub(crate) static KIND: Kind = Kind {
     label: "certificate-verification",
+    document: include_str!("../../../../docs/findings/certificate-verification.md"),
     summary: "Certificates are verified in each full handshake: those of clients, or the server's \
               own chain",
     risk: "Certificates are not verified again on resumption: a certificate that is revoked in the \

@@ -9,6 +9,7 @@ use tlsprof_common::units::count;
 
 pub(crate) static KIND: Kind = Kind {
     label: "connections-closed-after-n-turns",
+    document: include_str!("../../../../docs/findings/connections-closed-after-n-turns.md"),
     summary: "The server closes connections after exactly N requests",
     risk: keep_alive_off::KIND.risk,
     rules: &[(Role::Server, find)],

@@ -12,6 +12,7 @@ use tlsprof_ledger::Alternatives;
 
 pub(crate) static KIND: Kind = Kind {
     label: "costly-certificate",
+    document: include_str!("../../../../docs/findings/costly-certificate.md"),
     summary: "RSA key, although clients accept ECDSA",
     risk: "Clients from before 2014 may not support ECDSA: keep the RSA certificate beside the new \
            one. Clients that pin the old key need the new pin first.",

@@ -13,6 +13,7 @@ use tlsprof_ledger::{CipherOffers, ServiceAccount, Unit, UnitCost};
 
 pub(crate) static KIND: Kind = Kind {
     label: "costly-cipher",
+    document: include_str!("../../../../docs/findings/costly-cipher.md"),
     summary: "Slow cipher, although clients offer AES-GCM",
     risk: "None from dropping CBC suites: they have a history of padding and timing attacks (Lucky \
            Thirteen), and the blocks of 3DES are too short for long connections (Sweet32). Clients \

@@ -8,6 +8,7 @@ use tlsprof_common::{Role, WaitReason};
 
 pub(crate) static KIND: Kind = Kind {
     label: "disk-wait",
+    document: include_str!("../../../../docs/findings/disk-wait.md"),
     summary: "Handshakes wait for a disk",
     risk: lock_wait::KIND.risk,
     rules: &[(Role::Server, find)],

@@ -8,6 +8,7 @@ use tlsprof_common::units::{count, percent};
 
 pub(crate) static KIND: Kind = Kind {
     label: "ephemeral-ports",
+    document: include_str!("../../../../docs/findings/ephemeral-ports.md"),
     summary: "Ephemeral ports toward an upstream server are running out",
     risk: upstream_keep_alive_off::KIND.risk,
     rules: &[(Role::Client, find)],

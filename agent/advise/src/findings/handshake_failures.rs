@@ -13,6 +13,7 @@ use tlsprof_library::reason_name;
 
 pub(crate) static KIND: Kind = Kind {
     label: "handshake-failures",
+    document: include_str!("../../../../docs/findings/handshake-failures.md"),
     summary: "Handshakes fail",
     risk: "Accepting old clients may weaken security for all clients: find out who they are first.",
     rules: &[(Role::Server, find)],

@@ -8,6 +8,7 @@ use tlsprof_common::Role;
 
 pub(crate) static KIND: Kind = Kind {
     label: "keep-alive-off",
+    document: include_str!("../../../../docs/findings/keep-alive-off.md"),
     summary: "Connections carry one request each",
     risk: "Each idle connection uses memory, and ties up a thread or process in servers that have \
            one per connection: set an idle timeout.",

@@ -8,6 +8,7 @@ use tlsprof_common::{Role, WaitReason};
 
 pub(crate) static KIND: Kind = Kind {
     label: "lock-wait",
+    document: include_str!("../../../../docs/findings/lock-wait.md"),
     summary: "Handshakes wait for locks that other threads hold",
     risk: "Sessions in the memory of one process cannot be resumed in another: check for refused \
            sessions afterwards.",

@@ -10,6 +10,7 @@ use tlsprof_ledger::{Flights, INITIAL_WINDOW, RoleAccount};
 
 pub(crate) static KIND: Kind = Kind {
     label: "long-certificate-chain",
+    document: include_str!("../../../../docs/findings/long-certificate-chain.md"),
     summary: "The certificate chain is long, and may cost a round trip in each full handshake",
     risk: "Clients that cannot build a chain to a trusted root fail: test with old clients and with \
            clients other than browsers, which do not fetch missing intermediates.",

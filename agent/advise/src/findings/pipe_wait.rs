@@ -8,6 +8,7 @@ use tlsprof_common::{Role, WaitReason};
 
 pub(crate) static KIND: Kind = Kind {
     label: "pipe-wait",
+    document: include_str!("../../../../docs/findings/pipe-wait.md"),
     summary: "Handshakes wait for another process, through a pipe",
     risk: "Random numbers must come from a source that the kernel seeds. Anything else that went \
            through the pipe, such as keys or a log, must be as well protected in its new place.",

@@ -11,6 +11,7 @@ use tlsprof_common::units::{count, time};
 
 pub(crate) static KIND: Kind = Kind {
     label: "post-quantum-cost",
+    document: include_str!("../../../../docs/findings/post-quantum-cost.md"),
     summary: "Nothing: the CPU cost of post-quantum key exchange",
     risk: "None from keeping it. Without it, traffic recorded today can be decrypted once a large \
            enough quantum computer exists.",

@@ -11,6 +11,7 @@ use tlsprof_ledger::ServiceAccount;
 
 pub(crate) static KIND: Kind = Kind {
     label: "process-per-connection",
+    document: include_str!("../../../../docs/findings/process-per-connection.md"),
     summary: "A process is started for each connection",
     risk: "Processes isolate connections from each other; threads and event loops do not. Code that \
            is safe with one connection per process may not be safe with many.",

@@ -8,6 +8,7 @@ use tlsprof_common::{Role, WaitReason};
 
 pub(crate) static KIND: Kind = Kind {
     label: "random-wait",
+    document: include_str!("../../../../docs/findings/random-wait.md"),
     summary: "Handshakes wait for random numbers",
     risk: "Use only a source that the kernel seeds: a source that never blocks because it collects \
            no entropy is not safe.",

@@ -10,6 +10,7 @@ use tlsprof_evidence::hello::Attempt;
 
 pub(crate) static KIND: Kind = Kind {
     label: "resumption-not-offered",
+    document: include_str!("../../../../docs/findings/resumption-not-offered.md"),
     summary: "Clients never offer a session for resumption",
     risk: "Resumption lets the server (and, with TLS 1.2 tickets, an observer) link a client's \
            connections.",

@@ -16,6 +16,7 @@ use tlsprof_ledger::Alternatives;
 
 pub(crate) static KIND: Kind = Kind {
     label: "slow-key-exchange",
+    document: include_str!("../../../../docs/findings/slow-key-exchange.md"),
     summary: "Slow group, although clients offer a faster one",
     risk: "None for security as long as X25519MLKEM768 stays in the list: without it, clients lose \
            protection against future quantum computers. X25519 and P-256 give 128-bit security, \

@@ -8,6 +8,7 @@ use tlsprof_common::units::{count, rate};
 
 pub(crate) static KIND: Kind = Kind {
     label: "time-wait-build-up",
+    document: include_str!("../../../../docs/findings/time-wait-build-up.md"),
     summary: "Many sockets are in TIME_WAIT",
     risk: "Never avoid TIME_WAIT by resetting connections (SO_LINGER 0): delayed segments could \
            reach another connection.",

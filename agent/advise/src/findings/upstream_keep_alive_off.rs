@@ -8,6 +8,7 @@ use tlsprof_common::Role;
 
 pub(crate) static KIND: Kind = Kind {
     label: "upstream-keep-alive-off",
+    document: include_str!("../../../../docs/findings/upstream-keep-alive-off.md"),
     summary: "The service opens a connection to an upstream server for each request",
     risk: "The other server must allow as many idle connections, and its idle timeout must be \
            longer than the service's: otherwise it closes connections just as requests arrive.",

@@ -18,6 +18,7 @@ use tlsprof_evidence::hello::Attempt;
 
 pub(crate) static KIND: Kind = Kind {
     label: "resumption-refused",
+    document: include_str!("../../../../../docs/findings/resumption-refused.md"),
     summary: "Clients offer sessions, but the server refuses them",
     risk: "Anyone who obtains a ticket key can decrypt the TLS 1.2 sessions that it protects: \
            rotate keys daily and keep them out of backups. A cached session needs about 1 KB of \
