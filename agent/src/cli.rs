@@ -4,9 +4,12 @@
 //! failures of the commands themselves are for the caller, with status 1.
 
 mod compare;
+pub mod documents;
+mod examples;
 mod form;
 mod options;
 mod raw;
+mod report;
 
 use std::ffi::OsString;
 

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 
 use super::doctor;
 use super::monitor::{Monitor, about, locked};
+use super::notices::Notices;
 use super::setup::{new_ledger, session_options, stop_flag};
 use crate::cli::AgentOptions;
 use crate::config::Config;
@@ -25,7 +26,7 @@ use tlsprof_outlet::watch::{Bounds, SharedWatch, Watch};
 /// How often services are judged: the least common time between scrapes.
 const FINDINGS_PERIOD: Duration = Duration::from_secs(15);
 
-pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
+pub(super) fn run(options: &AgentOptions, config: &Config, notices: Notices) -> Result<ExitCode> {
     let stop = stop_flag()?;
     // Before there are other threads, which have what their parent has.
     privilege::keep_needed().context("cannot give up privileges")?;
@@ -47,9 +48,9 @@ pub(super) fn run(options: &AgentOptions, config: &Config) -> Result<ExitCode> {
     let capabilities = doctor::diagnose(config).capabilities;
     let session = Session::start(&session_options, ledger)?;
     privilege::started().context("cannot give up privileges")?;
-    eprintln!("tlsprof: profiling {}", session.coverage());
-    eprintln!("tlsprof: listening on {}", server.url());
-    eprintln!("tlsprof: live page on {}", server.page());
+    notices.say(format_args!("profiling {}", session.coverage()));
+    notices.say(format_args!("listening on {}", server.url()));
+    notices.say(format_args!("live page on {}", server.page()));
     let renew = |monitor: &Monitor| {
         let status = status(&monitor.session, &capabilities);
         shown.metrics.set_agent(status);

@@ -36,7 +36,10 @@ pub(crate) fn finding(number: usize, finding: &Finding) -> Block {
         Block::Code(remedy.directive.clone()),
         Block::Marked(
             Tone::Soft,
-            format!("Risk: {} See {}.", finding.risk, finding.page),
+            format!(
+                "Risk: {} More: `tlsprof explain {}`.",
+                finding.risk, finding.id
+            ),
         ),
     ]);
     Block::Card(Box::new(Card {
