@@ -4,9 +4,12 @@
 //! failures of the commands themselves are for the caller, with status 1.
 
 mod compare;
+pub mod documents;
+mod examples;
 mod form;
 mod options;
 mod raw;
+mod report;
 
 use std::ffi::OsString;
 
@@ -15,7 +18,8 @@ use clap::{CommandFactory, Parser};
 pub use compare::{CompareOptions, LabelledFile};
 pub use form::{Format, LogLevel, ReportFormat};
 pub use options::{
-    AgentOptions, Command, Invocation, ListOptions, ReportOptions, Target, TopOptions, Until,
+    AgentOptions, Command, DoctorOptions, Invocation, ListOptions, ReportOptions, Target,
+    TopOptions, Until,
 };
 use raw::Raw;
 

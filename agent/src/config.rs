@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use tlsprof_advise::Thresholds;
 use tlsprof_common::ConfigError;
@@ -17,7 +17,9 @@ use tlsprof_kernel::connections::ConnectionHooks;
 use tlsprof_kernel::object::UprobeMode;
 use tlsprof_ledger::Limits as LedgerLimits;
 
+mod check;
 mod values;
+mod written;
 
 pub use values::parse_duration;
 use values::{address, at_least_one, duration, file, frequency, share, uprobes};
@@ -26,7 +28,7 @@ use values::{address, at_least_one, duration, file, frequency, share, uprobes};
 pub const DEFAULT_PATH: &str = "/etc/tlsprof/tlsprof.toml";
 
 /// All settings.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// `[agent]`
@@ -40,14 +42,14 @@ pub struct Config {
 }
 
 /// `[agent]`: the daemon.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agent {
     /// Where metrics are served.
     #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
     /// The web configuration file of the listener: TLS, users, headers.
-    #[serde(deserialize_with = "file")]
+    #[serde(deserialize_with = "file", serialize_with = "written::file")]
     pub web_config: Option<PathBuf>,
     /// Share of the targets' CPU time that probes may cost, over 0 up to 1.
     #[serde(deserialize_with = "share")]
@@ -67,7 +69,7 @@ impl Default for Agent {
 }
 
 /// When the probes of handshake steps are attached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepProbes {
     /// Public-key steps always, key derivation in windows.
@@ -80,7 +82,7 @@ pub enum StepProbes {
 }
 
 /// Whether TLS libraries are probed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LibraryProbes {
     /// Those that are known.
@@ -91,7 +93,7 @@ pub enum LibraryProbes {
 }
 
 /// `[profile]`: how much is measured.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Profile {
     /// Whether TLS libraries are probed.
@@ -99,15 +101,15 @@ pub struct Profile {
     /// When step probes are attached.
     pub steps: StepProbes,
     /// How uprobes are attached; None for the best that the kernel has.
-    #[serde(deserialize_with = "uprobes")]
+    #[serde(deserialize_with = "uprobes", serialize_with = "written::uprobes")]
     pub uprobes: Option<UprobeMode>,
     /// How much of TCP connections is followed.
     pub connections: ConnectionHooks,
     /// With `auto`: how long the probes of key derivation stay attached.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "duration", serialize_with = "written::duration")]
     pub key_derivation_window: Duration,
     /// With `auto`: how often they are attached, from begin to begin.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "duration", serialize_with = "written::duration")]
     pub key_derivation_interval: Duration,
     /// CPU samples a second on each CPU; 0 for none.
     #[serde(deserialize_with = "frequency")]
@@ -115,7 +117,7 @@ pub struct Profile {
     /// Whether TLS ports are asked for the kind of key in their certificate.
     pub ask_certificates: bool,
     /// The file that describes the kernel's types, for kernels that do not show them.
-    #[serde(deserialize_with = "file")]
+    #[serde(deserialize_with = "file", serialize_with = "written::file")]
     pub btf: Option<PathBuf>,
 }
 
@@ -138,7 +140,7 @@ impl Default for Profile {
 }
 
 /// `[limits]`: memory is bounded by these.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Services kept apart.
@@ -151,7 +153,7 @@ pub struct Limits {
     #[serde(deserialize_with = "at_least_one")]
     pub handshakes_in_progress: u32,
     /// How long nothing may move on a connection in a handshake.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "duration", serialize_with = "written::duration")]
     pub handshake_silence: Duration,
     /// Different CPU samples in one second, on the whole host.
     #[serde(deserialize_with = "at_least_one")]
@@ -175,7 +177,7 @@ impl Default for Limits {
 }
 
 /// `[findings]`: when a report has findings.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Findings {
     /// Handshakes or connections on which a finding must rest.
@@ -225,12 +227,21 @@ impl Config {
     /// When a file cannot be read or is not valid. That the default file does
     /// not exist is no error.
     pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
+        match Self::read(path)? {
+            Some((file, text)) => Self::parse(&text, file),
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// The file that [`load`](Self::load) takes, and its text; None for the defaults.
+    ///
+    /// # Errors
+    /// When it cannot be read. That the default file does not exist is no error.
+    pub fn read(path: Option<&Path>) -> Result<Option<(&Path, String)>, ConfigError> {
         let file = path.unwrap_or_else(|| Path::new(DEFAULT_PATH));
         match fs::read_to_string(file) {
-            Ok(text) => Self::parse(&text, file),
-            Err(error) if path.is_none() && error.kind() == io::ErrorKind::NotFound => {
-                Ok(Self::default())
-            }
+            Ok(text) => Ok(Some((file, text))),
+            Err(error) if path.is_none() && error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(ConfigError::Read {
                 path: file.to_owned(),
                 source,

@@ -11,7 +11,7 @@ from harness import libraries, servers
 from harness.load import Load, run_load
 from harness.paths import LOADGEN, SELFTIMED, SERVERS, TLSPROF
 from harness.processes import Process, run
-from harness.profiler import Profiling, profile_load
+from harness.profiler import Profiling, profile_load, start_agent
 from harness.together import side_by_side
 
 FAILURE = 1
@@ -48,7 +48,9 @@ def pid_without_process() -> int:
         (["report", "--pid", "nginx"], "nginx"),
         (["report", "--pid", "1", "--port", "443"], "--port"),
         (["report", "--format", "paper"], "paper"),
+        (["report", "--summary", "--format", "json"], "--summary"),
         (["agent", "--listen", "nowhere"], "nowhere"),
+        (["completions", "cmd.exe"], "cmd.exe"),
     ],
 )
 def test_usage_errors_have_status_2(arguments, named):
@@ -82,6 +84,27 @@ def test_port_on_which_nobody_listens():
 def test_unknown_service():
     done = tlsprof("report", "--service", "no-such-service", "--duration", "1s")
     assert_refused(done, FAILURE, "no-such-service")
+
+
+def test_a_misspelt_service_is_answered_with_near_names(rsa):
+    misspelt = SELFTIMED.name[:-1]
+    with servers.selftimed("epoll", rsa):
+        done = tlsprof("report", "--service", misspelt, "--duration", "1s")
+        with start_agent(["--service", misspelt]) as agent:
+            pass
+    assert_refused(done, FAILURE, f"did you mean `{SELFTIMED.name}`")
+    assert f"no service `{misspelt}`, did you mean `{SELFTIMED.name}`" in agent.process.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["explain", "slow-key-exchang"], ["slow-key-exchang", "did you mean `slow-key-exchange`"]),
+        (["man", "reprot"], ["reprot", "did you mean `report`"]),
+    ],
+)
+def test_unknown_names_are_answered_with_near_ones(arguments, words):
+    assert_refused(tlsprof(*arguments), FAILURE, *words)
 
 
 def test_agents_port_in_use():
@@ -125,6 +148,17 @@ def test_configuration_errors_name_key_and_line(text, line, key, tmp_path):
     config = tmp_path / "tlsprof.toml"
     config.write_text(text)
     assert_refused(tlsprof("agent", "--config", config), FAILURE, f"{config}:{line}", key)
+
+
+def test_config_check_names_every_error(tmp_path):
+    config = tmp_path / "tlsprof.toml"
+    config.write_text("[agent]\nlisten = 7\nno_such_key = 1\n\n[limits]\nservices = 0\n")
+    done = tlsprof("config", "check", config)
+    expected = [f"{config}:2: agent.listen", f"{config}:3: agent.no_such_key", f"{config}:6: limits.services"]
+    assert_refused(done, FAILURE, *expected)
+    config.write_text('[agent]\nweb_config = "/no/such/web.yml"\n')
+    assert_refused(tlsprof("config", "check", config), FAILURE, "/no/such/web.yml")
+    assert_refused(tlsprof("config", "check", tmp_path / "none"), FAILURE, str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize("command", [["report", "--duration", "1s"], ["agent"]])

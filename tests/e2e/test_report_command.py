@@ -36,6 +36,19 @@ def test_a_command_that_a_signal_ends_is_told_as_shells_do():
     assert done.child.returncode == 128 + 9, done.describe()
 
 
+def test_a_time_limit_ends_the_command_and_not_its_report():
+    script = "trap 'echo told to end; exit 3' TERM; echo begun; while :; do sleep 0.1; done"
+    done = report("--duration", "500ms", "--", "sh", "-c", script)
+    assert done.child.returncode == 0, done.describe()
+    assert done.stdout.startswith("begun\ntold to end\n"), done.describe()
+    assert "ended with status 3" in " ".join(done.stdout.split()), done.describe()
+
+
+def test_a_time_limit_that_is_not_reached_changes_nothing():
+    done = report("--duration", "1h", "--", "sh", "-c", "exit 7")
+    assert done.child.returncode == 7, done.describe()
+
+
 def test_the_cost_of_a_request_stands_beside_the_output(rsa, tmp_path):
     with nginx(tmp_path, rsa, workers=1) as server:
         done = report("--port", server.port, "--", *LOAD.command(server.port))

@@ -28,6 +28,16 @@ pub enum ConfigError {
     },
 }
 
+impl ConfigError {
+    /// The line of the error, from 1; None for a file that cannot be read.
+    pub const fn line(&self) -> Option<usize> {
+        match self {
+            Self::Read { .. } => None,
+            Self::Invalid { line, .. } => Some(*line),
+        }
+    }
+}
+
 fn in_front(key: &str) -> String {
     if key.is_empty() {
         String::new()

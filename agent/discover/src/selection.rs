@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::service::ServiceName;
-use tlsprof_common::Pid;
+use tlsprof_common::{Pid, did_you_mean, near};
 
 /// What to profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,22 +28,16 @@ pub enum SelectionError {
     #[error("no process {0}; `tlsprof list` shows what runs here")]
     NoProcess(Pid),
     /// No service has this name.
-    #[error("no service `{name}`{}; `tlsprof list` shows what runs here", suggest(.closest.as_ref()))]
+    #[error("no service `{name}`{}; `tlsprof list` shows what runs here", did_you_mean(.near))]
     NoService {
         /// The name asked for.
         name: String,
-        /// One that looks like it.
-        closest: Option<ServiceName>,
+        /// Those that look like it.
+        near: Vec<String>,
     },
     /// No process listens on this port.
     #[error("nothing listens on TCP port {0}; `tlsprof list` shows the ports of each service")]
     NoListener(u16),
-}
-
-fn suggest(closest: Option<&ServiceName>) -> String {
-    closest
-        .map(|name| format!(", did you mean `{name}`?"))
-        .unwrap_or_default()
 }
 
 /// A selection that was found to select something.
@@ -70,6 +64,20 @@ impl Wanted {
 }
 
 impl Selection {
+    /// The names that no service has yet, each as the error that it would be if it were the only
+    /// one asked for.
+    pub(super) fn unmatched<'a>(
+        &self,
+        services: impl Iterator<Item = &'a ServiceName>,
+    ) -> Vec<SelectionError> {
+        let Self::Named(names) = self else {
+            return Vec::new();
+        };
+        let services = services.collect();
+        let errors = names.iter().map(|name| find(name, &services).err());
+        errors.flatten().collect()
+    }
+
     /// Looks the selection up among the live services; `roots` are the processes
     /// that were found for a pid or port.
     pub(super) fn resolve<'a>(
@@ -81,9 +89,8 @@ impl Selection {
             Self::All => Ok(Wanted::All),
             Self::Service(name) => find(name, &services.collect()),
             Self::Named(names) => {
-                let short =
-                    |name: &String| ServiceName::new(name.strip_suffix(".service").unwrap_or(name));
-                Ok(Wanted::Services(names.iter().map(short).collect()))
+                let names = names.iter().map(|name| ServiceName::new(short(name)));
+                Ok(Wanted::Services(names.collect()))
             }
             Self::Pid(pid) if roots.is_empty() => Err(SelectionError::NoProcess(*pid)),
             Self::Port(port) if roots.is_empty() => Err(SelectionError::NoListener(*port)),
@@ -92,53 +99,23 @@ impl Selection {
     }
 }
 
+fn short(name: &str) -> &str {
+    name.strip_suffix(".service").unwrap_or(name)
+}
+
 fn find(name: &str, services: &BTreeSet<&ServiceName>) -> Result<Wanted, SelectionError> {
-    let short = name.strip_suffix(".service").unwrap_or(name);
     let found = services
         .iter()
-        .find(|service| [name, short].contains(&service.as_str()));
-    match found {
-        Some(&service) => Ok(Wanted::Services(BTreeSet::from([service.clone()]))),
-        None => Err(SelectionError::NoService {
+        .find(|service| [name, short(name)].contains(&service.as_str()));
+    let Some(&service) = found else {
+        let names = services.iter().map(|service| service.as_str());
+        let near = near(short(name), names).into_iter().map(str::to_owned);
+        return Err(SelectionError::NoService {
             name: name.to_owned(),
-            closest: closest(short, services).cloned(),
-        }),
-    }
-}
-
-/// The service whose name has the fewest differences, if they are few; else the
-/// first that contains the name, as a container's does (`nginx@0123456789ab`).
-fn closest<'a>(name: &str, services: &BTreeSet<&'a ServiceName>) -> Option<&'a ServiceName> {
-    let few = (name.chars().count() / 3).max(1);
-    let nearest = services
-        .iter()
-        .map(|&service| (distance(name, service.as_str()), service));
-    match nearest.min_by_key(|&(distance, _)| distance) {
-        Some((distance, service)) if distance <= few => Some(service),
-        _ => services
-            .iter()
-            .find(|s| !name.is_empty() && s.as_str().contains(name))
-            .copied(),
-    }
-}
-
-/// Levenshtein's: how many characters to insert, remove or replace.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (cell, y) in row.iter_mut().skip(1).zip(b.chars()) {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = *cell;
-            left = replaced.min(diagonal + 1).min(left + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
+            near: near.collect(),
+        });
+    };
+    Ok(Wanted::Services(BTreeSet::from([service.clone()])))
 }
 
 #[cfg(test)]
@@ -153,19 +130,6 @@ mod tests {
             .resolve(names.iter(), &BTreeSet::new())
             .unwrap_err()
             .to_string()
-    }
-
-    #[test]
-    fn levenshtein() {
-        for (a, b, expected) in [
-            ("", "", 0),
-            ("", "abc", 3),
-            ("abc", "", 3),
-            ("kitten", "sitting", 3),
-            ("ngnix", "nginx", 2),
-        ] {
-            assert_eq!(distance(a, b), expected, "{a} {b}");
-        }
     }
 
     #[test]
@@ -198,6 +162,19 @@ mod tests {
             text.contains("did you mean `nginx@0123456789ab`?"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn names_that_nothing_has_yet_are_known() {
+        let nginx = ServiceName::new("nginx");
+        let named = Selection::Named(vec!["ngnix".into(), "nginx.service".into()]);
+        let errors = named.unmatched([&nginx].into_iter());
+        let error = SelectionError::NoService {
+            name: "ngnix".into(),
+            near: vec!["nginx".into()],
+        };
+        assert_eq!(errors, [error]);
+        assert_eq!(Selection::All.unmatched([&nginx].into_iter()), []);
     }
 
     #[test]

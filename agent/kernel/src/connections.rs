@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use aya::Ebpf;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::{LoadError, Unavailable};
 use super::hook::{self, Hook};
@@ -14,7 +14,7 @@ use super::socket_calls::Tier;
 use super::types::KernelTypes;
 
 /// How much of TCP connections is followed: `profile.connections`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConnectionHooks {
     /// All that this kernel allows.

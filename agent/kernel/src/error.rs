@@ -41,6 +41,20 @@ pub enum LoadError {
     },
 }
 
+impl LoadError {
+    /// The same in a few words without the system's own, where it quotes them.
+    pub const fn in_short(&self) -> Option<&'static str> {
+        match self {
+            Self::Permission => Some("no permission to load BPF programs"),
+            Self::Maps(_) | Self::Program { .. } => Some(REFUSED),
+            Self::Types(_) | Self::Lockdown => None,
+        }
+    }
+}
+
+/// What the kernel's refusal comes down to: there is nothing that the user could change.
+const REFUSED: &str = "refused by this kernel";
+
 /// Why an optional part is missing; the rest of a profile works without it.
 #[derive(Debug, Error)]
 pub enum Unavailable {
@@ -75,6 +89,18 @@ pub enum Unavailable {
     /// None of several ways works: the reason for each.
     #[error("{}", joined(.0))]
     All(Vec<Self>),
+}
+
+impl Unavailable {
+    /// The same in a few words without the system's own, where it quotes them.
+    pub fn in_short(&self) -> Option<&'static str> {
+        match self {
+            Self::Load(error) => error.in_short(),
+            Self::Refused { .. } | Self::NoFunction(_) | Self::Parameters { .. } => Some(REFUSED),
+            Self::All(reasons) => reasons.iter().find_map(Self::in_short),
+            Self::SwitchedOff(_) | Self::NotStarted => None,
+        }
+    }
 }
 
 impl From<TypesError> for Unavailable {

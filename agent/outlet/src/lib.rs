@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod doctor;
 mod document;
+pub mod explain;
 pub mod flamegraph;
 mod html;
 pub mod http;

@@ -4,23 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::form::{RawForm, ReportFormat};
+use super::form::{OUTPUT, RawForm, ReportFormat};
 use tlsprof_report::compare::Pair;
 
-pub(super) const EXAMPLES: &str = "\
-Examples:
-  tlsprof compare before.json after.json
-  tlsprof compare before=run1.json before=run2.json before=run3.json \\
-                  after=run4.json after=run5.json after=run6.json
-                                      repeats show the run-to-run variation
-  tlsprof compare gcm.json ccm.json chacha20.json cbc.json
-                                      a matrix; all are compared with the first
-  tlsprof compare --service nginx.service=apache2.service nginx.json apache.json
-  tlsprof compare --fail-if-worse main.json change.json
-                                      exit status 1 if a figure is worse: for CI
-
-Create reports with `tlsprof report --format json --output FILE`.
-Figures and statistics: docs/compare.md";
+const COMPARED: &str = "What to compare";
 
 /// The spread between runs that is assumed if nothing is said.
 const SPREAD: &str = "5%";
@@ -57,18 +44,18 @@ pub(super) struct RawCompare {
     #[arg(value_name = "[NAME=]REPORT", num_args = 2.., required = true, value_parser = labelled)]
     reports: Vec<LabelledFile>,
     /// Compare only this service, named B in the other reports; repeatable
-    #[arg(long = "service", value_name = "A[=B]", value_parser = pair)]
+    #[arg(long = "service", value_name = "A[=B]", value_parser = pair, help_heading = COMPARED)]
     services: Vec<Pair>,
     /// Assumed run-to-run variation (standard deviation)
-    #[arg(long, value_name = "PERCENT", default_value = SPREAD, value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value = SPREAD, value_parser = percent, help_heading = COMPARED)]
     noise: f64,
     #[command(flatten)]
     form: RawForm<ReportFormat>,
     /// Write the comparison to this file
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", help_heading = OUTPUT)]
     output: Option<PathBuf>,
     /// Exit with status 1 if any figure is worse
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     fail_if_worse: bool,
 }
 

@@ -55,10 +55,13 @@ impl LogLevel {
     }
 }
 
+/// Heading of the options on what is written, and where.
+pub(super) const OUTPUT: &str = "Output";
+
 /// How the result is written.
 #[derive(Debug, Args)]
 pub(super) struct RawForm<F: ValueEnum + Default + Send + Sync + 'static> {
     /// Output format
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, help_heading = OUTPUT)]
     pub(super) format: F,
 }

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap_complete::Shell;
+
 use super::compare::CompareOptions;
 use super::form::{Format, LogLevel, ReportFormat};
 use tlsprof_advise::Work;
@@ -18,6 +20,8 @@ pub struct Invocation {
     pub btf: Option<PathBuf>,
     /// What is logged to standard error.
     pub log: LogLevel,
+    /// Whether standard error has nothing but errors.
+    pub quiet: bool,
     /// The command.
     pub command: Command,
 }
@@ -35,8 +39,18 @@ pub enum Command {
     Compare(CompareOptions),
     /// `tlsprof top`
     Top(TopOptions),
+    /// `tlsprof explain`, with a finding
+    Explain(Option<String>),
+    /// `tlsprof config check`, with a file
+    CheckConfig(Option<PathBuf>),
+    /// `tlsprof config show`
+    ShowConfig,
+    /// `tlsprof completions`
+    Completions(Shell),
+    /// `tlsprof man`, with a command
+    Man(Vec<String>),
     /// `tlsprof doctor`
-    Doctor(Format),
+    Doctor(DoctorOptions),
     /// This program started by itself, to calibrate operations of the library at that path.
     Calibrate(PathBuf, Work),
 }
@@ -46,8 +60,17 @@ pub enum Command {
 pub struct ListOptions {
     /// Show the probe sites.
     pub verbose: bool,
-    /// Show services without a TLS library too.
+    /// Show programs that listen nowhere too.
     pub all: bool,
+    /// Form of the output.
+    pub format: Format,
+}
+
+/// Options of `tlsprof doctor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DoctorOptions {
+    /// Quote the system's reasons.
+    pub verbose: bool,
     /// Form of the output.
     pub format: Format,
 }
@@ -74,6 +97,8 @@ pub struct ReportOptions {
     pub until: Until,
     /// Form of the report.
     pub format: ReportFormat,
+    /// Whether a text has a line for each finding and service alone.
+    pub summary: bool,
     /// Where it goes; standard output when None.
     pub output: Option<PathBuf>,
     /// Show in the text how savings were estimated, and services with little CPU time.
@@ -113,6 +138,6 @@ pub enum Target {
 pub enum Until {
     /// After this time.
     Elapsed(Duration),
-    /// When this command, program and arguments, has ended.
-    CommandEnds(Vec<OsString>),
+    /// When this command, program and arguments, has ended, and after this time in any case.
+    CommandEnds(Vec<OsString>, Option<Duration>),
 }

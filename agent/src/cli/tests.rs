@@ -44,8 +44,62 @@ fn report_with_a_command_ends_with_it() {
     let options = report("tlsprof report --port 443 --format json -- wrk -d 20s --pid");
     assert_eq!(options.target, Target::Port(443));
     let command = ["wrk", "-d", "20s", "--pid"].map(OsString::from).to_vec();
-    assert_eq!(options.until, Until::CommandEnds(command));
+    assert_eq!(options.until, Until::CommandEnds(command, None));
     assert_eq!(options.format, ReportFormat::Json);
+}
+
+#[test]
+fn a_command_may_have_a_time_limit() {
+    let options = report("tlsprof report --duration 5s -- wrk");
+    let command = vec![OsString::from("wrk")];
+    let limit = Some(Duration::from_secs(5));
+    assert_eq!(options.until, Until::CommandEnds(command, limit));
+}
+
+#[test]
+fn options_stand_under_headings_and_the_advanced_ones_last() {
+    let help = parse_from(["tlsprof", "report", "--help"])
+        .unwrap_err()
+        .to_string();
+    let headings = [
+        "What to profile:",
+        "How long:",
+        "Output:",
+        "Advanced:",
+        "Examples:",
+    ];
+    let places = headings.map(|heading| help.find(&format!("\n{heading}\n")));
+    assert!(
+        places.is_sorted() && places.iter().all(Option::is_some),
+        "{help}"
+    );
+    assert!(!help.contains("\nOptions:\n"), "{help}");
+}
+
+#[test]
+fn every_command_has_two_examples() {
+    let definition = definition();
+    for command in definition
+        .get_subcommands()
+        .filter(|one| !one.is_hide_set())
+    {
+        let examples = command.get_after_help().map(ToString::to_string);
+        let examples = examples.unwrap_or_default();
+        let count = examples.matches("\n  ").count();
+        assert!(count >= 2, "{}: {examples}", command.get_name());
+    }
+}
+
+#[test]
+fn commands_on_the_configuration_and_documents() {
+    let command = |arguments| parsed(arguments).command;
+    assert_eq!(command("tlsprof explain"), Command::Explain(None));
+    let check = Command::CheckConfig(Some("a.toml".into()));
+    assert_eq!(command("tlsprof config check a.toml"), check);
+    assert_eq!(command("tlsprof config show"), Command::ShowConfig);
+    let man = Command::Man(vec!["config".into(), "check".into()]);
+    assert_eq!(command("tlsprof man config check"), man);
+    assert!(parsed("tlsprof list --quiet").quiet);
 }
 
 #[test]
@@ -72,7 +126,11 @@ fn global_flags_go_before_or_after_the_command() {
         let invocation = parsed(arguments);
         assert_eq!(invocation.config, Some("c.toml".into()));
         assert_eq!(invocation.log, LogLevel::Debug);
-        assert_eq!(invocation.command, Command::Doctor(Format::Json));
+        let options = DoctorOptions {
+            verbose: false,
+            format: Format::Json,
+        };
+        assert_eq!(invocation.command, Command::Doctor(options));
     }
 }
 
@@ -113,7 +171,9 @@ fn wrong_usage_has_exit_status_2() {
         "tlsprof report --pid 0",
         "tlsprof report --port 70000",
         "tlsprof report --pid 1 --port 443",
-        "tlsprof report --duration 5s -- wrk",
+        "tlsprof report --summary --format json",
+        "tlsprof config",
+        "tlsprof completions",
         "tlsprof report stray",
         "tlsprof report --format xml",
         "tlsprof top --interval 100ms",

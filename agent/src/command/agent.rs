@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use super::monitor::{Monitor, about, locked};
+use super::notices::Notices;
 use super::reload::Reload;
 use super::setup::{new_ledger, session_options, stop_flag};
 use super::{doctor, own, service_manager};
@@ -27,7 +28,11 @@ use tlsprof_outlet::watch::{Bounds, SharedWatch, Watch};
 const FINDINGS_PERIOD: Duration = Duration::from_secs(15);
 
 /// `load` reads the configuration.
-pub(super) fn run(options: &AgentOptions, load: &dyn Fn() -> Result<Config>) -> Result<ExitCode> {
+pub(super) fn run(
+    options: &AgentOptions,
+    load: &dyn Fn() -> Result<Config>,
+    notices: Notices,
+) -> Result<ExitCode> {
     let config = &load()?;
     let stop = stop_flag()?;
     let mut reload = Reload::new(load, config.clone())?;
@@ -51,9 +56,9 @@ pub(super) fn run(options: &AgentOptions, load: &dyn Fn() -> Result<Config>) -> 
     let capabilities = doctor::diagnose(config).capabilities;
     let session = Session::start(&session_options, ledger)?;
     privilege::started().context("cannot give up privileges")?;
-    eprintln!("tlsprof: profiling {}", session.coverage());
-    eprintln!("tlsprof: listening on {}", server.url());
-    eprintln!("tlsprof: live page on {}", server.page());
+    notices.say(format_args!("profiling {}", session.coverage()));
+    notices.say(format_args!("listening on {}", server.url()));
+    notices.say(format_args!("live page on {}", server.page()));
     let renew = |monitor: &Monitor| {
         let status = status(&monitor.session, &capabilities);
         shown.metrics.set_agent(status);

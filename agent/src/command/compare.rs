@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 
+use super::notices::Notices;
 use super::output::{Output, write};
 use crate::cli::{CompareOptions, LabelledFile, ReportFormat};
 use tlsprof_common::units::printable;
@@ -14,7 +15,7 @@ use tlsprof_outlet::compare::{self as outlet, json};
 use tlsprof_report::compare::model::Comparison;
 use tlsprof_report::compare::{LabelledRun, LabelledRuns, compare, input};
 
-pub(super) fn run(options: &CompareOptions) -> Result<ExitCode> {
+pub(super) fn run(options: &CompareOptions, notices: Notices) -> Result<ExitCode> {
     let labels = labels(&options.reports);
     let mut groups: Vec<LabelledRuns> = Vec::new();
     let mut seen = Seen::default();
@@ -46,7 +47,7 @@ pub(super) fn run(options: &CompareOptions) -> Result<ExitCode> {
     let output = output
         .map(|path| Output::to(path, "the comparison"))
         .transpose()?;
-    write("the comparison", output, |style| {
+    write("the comparison", output, notices, |style| {
         match options.format {
             ReportFormat::Text => Ok(outlet::text(&comparison, style)),
             ReportFormat::Json => json::render(&comparison),

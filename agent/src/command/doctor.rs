@@ -1,4 +1,4 @@
-//! `tlsprof doctor`: what works on this host, what does not, and why.
+//! `tlsprof doctor`: whether this host can be profiled, what works on it, and why the rest does not.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -6,25 +6,29 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 
 use super::setup::sampling;
-use crate::cli::Format;
+use crate::cli::{DoctorOptions, Format};
 use crate::config::Config;
 use crate::session::diagnosis;
 use tlsprof_kernel::load::Options;
 use tlsprof_outlet::doctor::{self, Diagnosis};
 use tlsprof_outlet::terminal::Style;
 
-pub(super) fn run(format: Format, config: &Config) -> Result<ExitCode> {
+pub(super) fn run(options: DoctorOptions, config: &Config) -> Result<ExitCode> {
     let diagnosis = diagnose(config);
     let stdout = io::stdout();
-    let text = match format {
-        Format::Text => doctor::text(&diagnosis, Style::of(&stdout)),
+    let text = match options.format {
+        Format::Text => doctor::text(&diagnosis, options.verbose, Style::of(&stdout)),
         Format::Json => doctor::json(&diagnosis).context("cannot write the diagnosis as JSON")?,
     };
     stdout
         .lock()
         .write_all(text.as_bytes())
         .context("cannot write to standard output")?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if diagnosis.ready {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Tries each capability on this host.

@@ -36,13 +36,14 @@ pub(super) fn run(options: ListOptions) -> Result<ExitCode> {
     }
     for service in table.services() {
         let listed = listed(&registry, &service, &ports);
-        if options.all || !listed.libraries.is_empty() {
+        if options.all || !listed.libraries.is_empty() || !listed.ports.is_empty() {
             services.push(listed);
         }
     }
+    list::sort(&mut services);
     let stdout = io::stdout();
     let text = match options.format {
-        Format::Text => list::text(&services, options.verbose, Style::of(&stdout)),
+        Format::Text => list::text(&services, options.verbose, options.all, Style::of(&stdout)),
         Format::Json => list::json(&services).context("cannot write the list as JSON")?,
     };
     stdout
@@ -115,6 +116,8 @@ fn library(image: &Image) -> ListedLibrary {
             .unwrap_or_default(),
         path: image.path.clone(),
         state,
+        handshakes: library.is_some_and(|found| found.handshakes),
+        steps: library.is_some_and(|found| found.steps),
         sites: image
             .plan
             .as_ref()

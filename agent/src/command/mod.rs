@@ -2,13 +2,18 @@
 
 mod agent;
 mod compare;
+mod config;
 mod doctor;
+mod documents;
+mod explain;
 mod list;
 mod load_tool;
 mod log;
 mod monitor;
+mod notices;
 mod output;
 mod own;
+mod print;
 mod progress;
 mod reload;
 mod report;
@@ -21,11 +26,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use self::notices::Notices;
 use crate::calibrate;
 use crate::cli::{Command, Invocation};
 use crate::config::Config;
 
-/// Does what the user asked for. Exit status: that of a profiled command, else 0.
+/// Does what the user asked for. Exit statuses: `cli::documents` lists them.
 ///
 /// # Errors
 ///
@@ -35,6 +41,9 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
         invocation.log,
         matches!(invocation.command, Command::Top(_)),
     );
+    let notices = Notices {
+        quiet: invocation.quiet,
+    };
     let config = || -> Result<Config> {
         let mut config = Config::load(invocation.config.as_deref())?;
         let named = invocation.btf.clone();
@@ -46,12 +55,20 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
             config()?;
             list::run(options)
         }
-        Command::Agent(options) => agent::run(&options, &config),
-        Command::Report(options) => report::run(&options, &config()?),
+        Command::Agent(options) => agent::run(&options, &config, notices),
+        Command::Report(options) => report::run(&options, &config()?, notices),
         // Reports of any host, by any user.
-        Command::Compare(options) => compare::run(&options),
-        Command::Top(options) => top::run(&options, &config()?, &kept),
-        Command::Doctor(format) => doctor::run(format, &config()?),
+        Command::Compare(options) => compare::run(&options, notices),
+        Command::Top(options) => top::run(&options, &config()?, &kept, notices),
+        Command::Explain(finding) => explain::run(finding.as_deref()),
+        Command::CheckConfig(file) => config::check(file.or(invocation.config).as_deref()),
+        Command::ShowConfig => {
+            let (path, btf) = (invocation.config.as_deref(), invocation.btf.as_deref());
+            config::show(&config()?, path, btf)
+        }
+        Command::Completions(shell) => documents::completions(shell),
+        Command::Man(words) => documents::manual(&words),
+        Command::Doctor(options) => doctor::run(options, &config()?),
         // Without privileges, and without the configuration.
         Command::Calibrate(library, work) => Ok(calibrate::run_child(&library, work)),
     }

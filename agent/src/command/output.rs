@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use super::notices::Notices;
 use tlsprof_outlet::terminal::Style;
 
 /// Width of a text in a file.
@@ -85,6 +86,7 @@ fn emptied(file: File) -> io::Result<File> {
 pub(super) fn write(
     what: &str,
     output: Option<Output>,
+    notices: Notices,
     render: impl Fn(Style) -> Result<String>,
 ) -> Result<()> {
     let stdout = io::stdout();
@@ -107,7 +109,7 @@ pub(super) fn write(
         };
         return Err(error).context(said);
     }
-    eprintln!("tlsprof: {what} written to {path}");
+    notices.say(format_args!("{what} written to {path}"));
     Ok(())
 }
 

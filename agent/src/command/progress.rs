@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
+use super::notices::Notices;
 use crate::session::Session;
 use tlsprof_common::units::{printable, share_of_cpu};
 use tlsprof_ledger::Ledger;
@@ -24,17 +25,21 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// `planned`: how long the profile lasts; None while a command runs.
-    pub(super) fn new(planned: Option<Duration>) -> Self {
+    /// `planned`: how long the profile lasts at most; None while a command runs without a limit.
+    pub(super) fn new(planned: Option<Duration>, has_command: bool, notices: Notices) -> Self {
         let output = io::stderr();
         // A command may write to the terminal itself.
-        let refreshed = planned.is_some() && can_refresh(&output);
+        let refreshed = !has_command && !notices.quiet && can_refresh(&output);
         let interval = if refreshed { REFRESH } else { PRINT };
         Self {
             planned,
             width: refreshed.then(|| Style::of(&output).width),
             interval,
-            next: interval,
+            next: if notices.quiet {
+                Duration::MAX
+            } else {
+                interval
+            },
         }
     }
 

@@ -7,12 +7,14 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command as Process, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 
 use super::load_tool::LoadTool;
+use super::notices::Notices;
 use super::output::{Output, write};
 use super::progress::Progress;
 use super::setup::{TURN, new_ledger, selection, session_options, stop_flag};
@@ -25,17 +27,17 @@ use tlsprof_discover::host::aes_in_hardware;
 use tlsprof_ledger::Sampling;
 use tlsprof_outlet::flamegraph::{self, Stack};
 use tlsprof_outlet::load_test;
-use tlsprof_outlet::report::{self, json};
+use tlsprof_outlet::report::{self, json, summary};
 use tlsprof_report::model::{Command, Requests};
 use tlsprof_report::{Facts, build};
 
-pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> {
+pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) -> Result<ExitCode> {
     // Before anything else: nothing is lost if the report could not be written.
     let create = |path: Option<&Path>, what| path.map(|path| Output::to(path, what));
     let output = create(options.output.as_deref(), "the report").transpose()?;
     let graph = create(options.cpu_breakdown.as_deref(), "the CPU breakdown").transpose()?;
     let stop = stop_flag()?;
-    eprintln!("tlsprof: attaching...");
+    notices.say("attaching...");
     let mut session_options = session_options(config, selection(&options.target), None);
     session_options.ask_certificates |= options.ask_certificates;
     session_options.spots = graph.is_some();
@@ -43,18 +45,15 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
     if let (Some(_), Sampling::Off(reason)) = (&graph, session.ledger().sampling()) {
         bail!("a CPU breakdown needs CPU samples, and there are none: {reason}");
     }
-    eprintln!("tlsprof: profiling {}", session.coverage());
+    notices.say(format_args!("profiling {}", session.coverage()));
     if let Some(note) = session.note_on_library() {
-        eprintln!("tlsprof: {note}");
+        notices.say(note);
     }
     let started_at = format!("{:.0}", Timestamp::now());
-    let load = run_load(&mut session, options, &stop)?;
+    let load = run_load(&mut session, options, &stop, notices)?;
     session.finish(|_, _| {})?;
     let duration = session.elapsed();
-    let status = load
-        .command
-        .as_ref()
-        .map_or(0, |command| command.exit_status);
+    let status = load.status();
     let ports = session.ports();
     let services = session.service_facts(&ports);
     let setting = Setting {
@@ -76,13 +75,16 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
         notes: session.notes(&ports),
     };
     let report = build(facts, &session.ledger());
-    write("the report", output, |style| match options.format {
-        ReportFormat::Text => Ok(report::text(&report, style, options.verbose)),
-        ReportFormat::Json => json::render(&report).context("cannot write the report as JSON"),
-        ReportFormat::Html => Ok(report::html(&report)),
+    write("the report", output, notices, |style| {
+        match options.format {
+            ReportFormat::Text if options.summary => Ok(summary::text(&report, style)),
+            ReportFormat::Text => Ok(report::text(&report, style, options.verbose)),
+            ReportFormat::Json => json::render(&report).context("cannot write the report as JSON"),
+            ReportFormat::Html => Ok(report::html(&report)),
+        }
     })?;
     if let Some(graph) = graph {
-        draw(&session.stacks(), graph)?;
+        draw(&session.stacks(), graph, notices)?;
     }
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
 }
@@ -91,27 +93,52 @@ pub(super) fn run(options: &ReportOptions, config: &Config) -> Result<ExitCode> 
 struct Load {
     /// The command, if one was run.
     command: Option<Command>,
+    /// It was ended because it ran for longer than the user wanted.
+    is_cut: bool,
     /// By the user, else by the load tool.
     requests: Option<Requests>,
     /// See [`Setting::client_closes`].
     client_closes: Option<&'static str>,
 }
 
+impl Load {
+    /// The exit status that the load leads to: what the user had cut short has not failed.
+    fn status(&self) -> i32 {
+        let command = self.command.as_ref().filter(|_| !self.is_cut);
+        command.map_or(0, |command| command.exit_status)
+    }
+}
+
 /// Profiles for the time that was asked for, or while the command runs.
-fn run_load(session: &mut Session, options: &ReportOptions, stop: &AtomicBool) -> Result<Load> {
+fn run_load(
+    session: &mut Session,
+    options: &ReportOptions,
+    stop: &AtomicBool,
+    notices: Notices,
+) -> Result<Load> {
     let mut load = Load {
         command: None,
+        is_cut: false,
         requests: options
             .requests
             .map(|count| Requests::new(count, "--requests")),
         client_closes: None,
     };
     match &options.until {
-        Until::Elapsed(duration) => profile(session, Some(*duration), stop, || Ok(false))?,
-        Until::CommandEnds(arguments) => {
+        Until::Elapsed(duration) => {
+            let progress = Progress::new(Some(*duration), false, notices);
+            profile(session, Some(*duration), progress, stop, || Ok(false))?;
+        }
+        Until::CommandEnds(arguments, at_most) => {
             let tool = LoadTool::of(arguments);
-            let (command, printed) = profile_command(session, arguments, tool.as_ref(), stop)?;
-            load.command = Some(command);
+            let progress = Progress::new(*at_most, true, notices);
+            let run = Run {
+                arguments,
+                at_most: *at_most,
+                tool: tool.as_ref(),
+            };
+            let printed;
+            (load.command, load.is_cut, printed) = run.profile(session, progress, stop)?;
             load.client_closes = tool.as_ref().and_then(LoadTool::closes);
             let counted = tool.and_then(|tool| Some((tool.requests(&printed)?, tool.name())));
             load.requests = load
@@ -125,10 +152,10 @@ fn run_load(session: &mut Session, options: &ReportOptions, stop: &AtomicBool) -
 fn profile(
     session: &mut Session,
     planned: Option<Duration>,
+    mut progress: Progress,
     stop: &AtomicBool,
     mut is_over: impl FnMut() -> Result<bool>,
 ) -> Result<()> {
-    let mut progress = Progress::new(planned);
     while !is_over()? && !stop.load(Ordering::Relaxed) {
         let left = planned.map_or(TURN, |planned| planned.saturating_sub(session.elapsed()));
         if left.is_zero() {
@@ -141,36 +168,48 @@ fn profile(
     Ok(())
 }
 
-/// The command, and what a load tool printed at its end.
-fn profile_command(
-    session: &mut Session,
-    arguments: &[OsString],
-    tool: Option<&LoadTool>,
-    stop: &AtomicBool,
-) -> Result<(Command, String)> {
-    let _mark = mark();
-    let is_read = tool.is_some_and(|tool| !tool.draws() || !io::stdout().is_terminal());
-    let mut child = ChildGuard(start(arguments, is_read)?);
-    let tee = child.0.stdout.take().map(Tee::of);
-    let mut ended = None;
-    profile(session, None, stop, || {
-        ended = child.0.try_wait().context("cannot wait for the command")?;
-        Ok(ended.is_some())
-    })?;
-    let status = match ended {
-        Some(status) => status,
-        // Stopped early: the command gets the signal from the terminal too, or is
-        // reported now.
-        None => child.stop()?,
-    };
-    let command = Command {
-        arguments: arguments
-            .iter()
-            .map(|argument| argument.to_string_lossy().into_owned())
-            .collect(),
-        exit_status: code(status),
-    };
-    Ok((command, tee.map_or_else(String::new, Tee::end)))
+/// A command under which the server is profiled.
+struct Run<'a> {
+    arguments: &'a [OsString],
+    /// How long it may run.
+    at_most: Option<Duration>,
+    tool: Option<&'a LoadTool>,
+}
+
+impl Run<'_> {
+    /// The command, whether it ran for too long, and what a load tool printed at its end.
+    fn profile(
+        &self,
+        session: &mut Session,
+        progress: Progress,
+        stop: &AtomicBool,
+    ) -> Result<(Option<Command>, bool, String)> {
+        let _mark = mark();
+        let is_read = |tool: &LoadTool| !tool.draws() || !io::stdout().is_terminal();
+        let mut child = ChildGuard(start(self.arguments, self.tool.is_some_and(is_read))?);
+        let tee = child.0.stdout.take().map(Tee::of);
+        let mut ended = None;
+        profile(session, self.at_most, progress, stop, || {
+            ended = child.0.try_wait().context("cannot wait for the command")?;
+            Ok(ended.is_some())
+        })?;
+        let is_cut = ended.is_none() && !stop.load(Ordering::Relaxed);
+        let status = match ended {
+            Some(status) => status,
+            // Stopped early: the command gets the signal from the terminal too, or is
+            // reported now.
+            None => child.stop()?,
+        };
+        let arguments = self.arguments.iter();
+        let command = Command {
+            arguments: arguments
+                .map(|argument| argument.to_string_lossy().into_owned())
+                .collect(),
+            exit_status: code(status),
+        };
+        let printed = tee.map_or_else(String::new, Tee::end);
+        Ok((Some(command), is_cut, printed))
+    }
 }
 
 /// Lets an agent on this host know of the load test, until the mark is dropped.
@@ -207,6 +246,9 @@ fn code(status: ExitStatus) -> i32 {
         .unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
 }
 
+/// How long a command has to end by itself when it is told to.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Ends the command if the profile fails: it was ours to end.
 struct ChildGuard(Child);
 
@@ -219,6 +261,14 @@ impl ChildGuard {
             if let Some(pid) = pid {
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
             }
+            let began = Instant::now();
+            while self.0.try_wait()?.is_none() {
+                if began.elapsed() > PATIENCE {
+                    self.0.kill()?;
+                    break;
+                }
+                thread::sleep(TURN);
+            }
         }
         self.0.wait().context("cannot wait for the command")
     }
@@ -230,7 +280,7 @@ impl Drop for ChildGuard {
     }
 }
 
-fn draw(stacks: &BTreeMap<Stack, u64>, graph: Output) -> Result<()> {
+fn draw(stacks: &BTreeMap<Stack, u64>, graph: Output, notices: Notices) -> Result<()> {
     let path = graph.path().display().to_string();
     graph
         .fill(|file| {
@@ -239,6 +289,6 @@ fn draw(stacks: &BTreeMap<Stack, u64>, graph: Output) -> Result<()> {
             Ok(out.flush()?)
         })
         .with_context(|| format!("there is no CPU breakdown in {path}"))?;
-    eprintln!("tlsprof: CPU breakdown written to {path}");
+    notices.say(format_args!("CPU breakdown written to {path}"));
     Ok(())
 }

@@ -13,6 +13,7 @@ use ratatui::crossterm::event::{self, Event};
 
 use super::log::Kept;
 use super::monitor::{Monitor, about, locked};
+use super::notices::Notices;
 use super::setup::{new_ledger, selection, session_options, stop_flag};
 use crate::cli::TopOptions;
 use crate::config::Config;
@@ -32,15 +33,21 @@ const FINDINGS_PERIOD: Duration = Duration::from_secs(5);
 /// Columns of history: as many as the widest terminal shows.
 const POINTS: usize = 300;
 
-pub(super) fn run(options: &TopOptions, config: &Config, kept: &Kept) -> Result<ExitCode> {
+pub(super) fn run(
+    options: &TopOptions,
+    config: &Config,
+    kept: &Kept,
+    notices: Notices,
+) -> Result<ExitCode> {
     terminal::check()?;
     let stop = stop_flag()?;
     signal_hook::flag::register(signal_hook::consts::SIGHUP, stop.clone())
         .context("cannot handle signals")?;
-    eprintln!("tlsprof: attaching...");
+    notices.say("attaching...");
     let budget = Some(config.agent.budget);
     let session_options = session_options(config, selection(&options.target), budget);
     let session = Session::start(&session_options, new_ledger(config))?;
+    notices.say(format_args!("profiling {}", session.coverage()));
     let bounds = Bounds {
         point: options.interval,
         points: POINTS,
@@ -57,7 +64,7 @@ pub(super) fn run(options: &TopOptions, config: &Config, kept: &Kept) -> Result<
         let shown = Top::new(&shared, options.interval).show(&stop);
         stop.store(true, Ordering::Relaxed);
         // The terminal is the shell's again. With other profilers about this takes seconds.
-        eprintln!("tlsprof: releasing the probes...");
+        notices.say("releasing the probes...");
         let profiled = profile.join();
         shown.and(profiled.unwrap_or_else(|_| Err(anyhow!("the profile broke down"))))
     });

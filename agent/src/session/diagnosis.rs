@@ -19,19 +19,34 @@ use tlsprof_kernel::mappings::Watch;
 use tlsprof_kernel::object::UprobeMode;
 use tlsprof_kernel::socket_calls::Tier;
 use tlsprof_kernel::types::{self, Source};
-use tlsprof_outlet::doctor::{Capability, Diagnosis, HostFact, State};
+use tlsprof_outlet::doctor::{Capability, Diagnosis, Group, HostFact, State};
+
+/// Whether something works, and the reason in a few words where that of the state quotes the
+/// system.
+#[derive(Clone)]
+struct Found {
+    state: State,
+    summary: Option<String>,
+}
+
+impl From<State> for Found {
+    fn from(state: State) -> Self {
+        let summary = None;
+        Self { state, summary }
+    }
+}
 
 /// What the programs can do, part by part.
 struct Parts {
-    handshakes: State,
-    multi: State,
-    trap: State,
-    life_cycle: State,
-    calls: State,
-    accepts: State,
+    handshakes: Found,
+    multi: Found,
+    trap: Found,
+    life_cycle: Found,
+    calls: Found,
+    accepts: Found,
     /// The way to see socket calls that is in use.
     tier: Option<Tier>,
-    samples: State,
+    samples: Found,
 }
 
 impl Parts {
@@ -40,19 +55,19 @@ impl Parts {
         let trap = trap(&mut loaded);
         let connections = &loaded.connections;
         Self {
-            handshakes: state(loaded.library.as_ref().err().map(Arc::as_ref)),
-            multi: multi(&loaded),
-            trap,
-            life_cycle: state(connections.life_cycle().err()),
-            calls: state(connections.calls().err()),
-            accepts: state(connections.accepts().err()),
+            handshakes: found(loaded.library.as_ref().err().map(Arc::as_ref)),
+            multi: multi(&loaded).into(),
+            trap: trap.into(),
+            life_cycle: found(connections.life_cycle().err()),
+            calls: found(connections.calls().err()),
+            accepts: found(connections.accepts().err()),
             tier: connections.calls().ok(),
             samples: samples(&loaded),
         }
     }
 
     /// Nothing was loaded.
-    fn without(reason: &State) -> Self {
+    fn without(reason: &Found) -> Self {
         Self {
             handshakes: reason.clone(),
             multi: reason.clone(),
@@ -72,60 +87,96 @@ pub fn diagnose(options: &Options) -> Diagnosis {
     let btf = options.btf.as_deref();
     let parts = match load(options, || ()) {
         Ok(loaded) => Parts::of(loaded),
-        Err(error) => Parts::without(&State::Unavailable(one_line(&error))),
+        Err(error) => Parts::without(&Found {
+            state: State::Unavailable(one_line(&error)),
+            summary: error.in_short().map(str::to_owned),
+        }),
     };
-    Diagnosis {
-        capabilities: of_programs(parts, btf).chain(of_system()).collect(),
-        host: host(btf),
-    }
+    let capabilities = of_programs(parts, btf).chain(of_system()).collect();
+    Diagnosis::new(host(btf), capabilities, missing_privileges())
 }
 
-const fn capability(name: &'static str, state: State, gives: &'static str) -> Capability {
-    Capability { name, state, gives }
+/// What to do about privileges without which nothing works.
+fn missing_privileges() -> Option<String> {
+    let explanation = privilege::explanation()?;
+    Some(if rustix::process::geteuid().is_root() {
+        explanation
+    } else {
+        "run as root (sudo tlsprof doctor)".to_owned()
+    })
+}
+
+fn capability(
+    group: Group,
+    name: &'static str,
+    found: impl Into<Found>,
+    gives: &'static str,
+) -> Capability {
+    let Found { state, summary } = found.into();
+    Capability {
+        name,
+        state,
+        summary,
+        gives,
+        group,
+    }
 }
 
 /// What needs the BPF programs.
 fn of_programs(parts: Parts, btf: Option<&Path>) -> impl Iterator<Item = Capability> {
+    use Group::{Alternative, Needed, Recommended};
     let used = parts.tier;
     let first = [
         capability(
-            "openssl_handshakes",
-            parts.handshakes,
-            "handshakes in OpenSSL 1.1.1 and 3.x and in GnuTLS 3: counts and CPU time; the steps of OpenSSL",
-        ),
-        capability(
-            "uprobe_multi",
-            parts.multi,
-            "attaching and releasing all probes of a library at once",
-        ),
-        capability("uprobes", parts.trap, "probes in running processes"),
-        capability(
+            Needed,
             "connections",
             parts.life_cycle,
             "TCP connections of every service: opened, closed by whom, resets, TIME_WAIT",
         ),
         capability(
+            Needed,
             "connection_turns",
             parts.calls,
-            "turns per connection; owners of connections that a peer resets; TLS handshakes of any library, from their records",
+            "TLS handshakes of any library, from their records; turns per connection; owners of \
+             connections that a peer resets",
         ),
     ];
     let tiers = Tier::ALL.into_iter().map(move |tier| {
         let in_use = used == Some(tier);
-        let state = if in_use {
-            State::Available
+        let (group, works) = if in_use {
+            (Needed, State::Available.into())
         } else {
-            state(try_tier(tier, btf).as_ref().err())
+            (Alternative, found(try_tier(tier, btf).as_ref().err()))
         };
-        capability(tier_name(tier), state, sees(tier, in_use))
+        capability(group, tier_name(tier), works, sees(tier, in_use))
     });
     let last = [
         capability(
+            Recommended,
+            "openssl_handshakes",
+            parts.handshakes,
+            "handshakes in OpenSSL 1.1.1 and 3.x and in GnuTLS 3: counts and CPU time; the steps of OpenSSL",
+        ),
+        capability(
+            Recommended,
+            "uprobes",
+            parts.trap,
+            "probes in running processes",
+        ),
+        capability(
+            Recommended,
+            "uprobe_multi",
+            parts.multi,
+            "attaching and releasing all probes of a library at once",
+        ),
+        capability(
+            Recommended,
             "cpu_samples",
             parts.samples,
             "what the CPU time of services is spent on: TLS, TCP, the application",
         ),
         capability(
+            Recommended,
             "accept_wait",
             parts.accepts,
             "how long connections wait to be accepted",
@@ -138,24 +189,40 @@ fn of_programs(parts: Parts, btf: Option<&Path>) -> impl Iterator<Item = Capabil
 fn of_system() -> [Capability; 3] {
     [
         capability(
+            Group::Recommended,
             "accept_queues",
             queues::works(),
             "how full accept queues are, and what the kernel drops because they are full",
         ),
         capability(
+            Group::Needed,
             "processes",
             processes(),
             "looking into processes: their services, TLS libraries, ports",
         ),
         capability(
+            Group::Needed,
             "mapping_events",
-            match Watch::start() {
-                Ok(_) => State::Available,
-                Err(error) => State::Unavailable(one_line(&error)),
-            },
+            mappings(),
             "libraries that are loaded after the start are found at once",
         ),
     ]
+}
+
+fn mappings() -> Found {
+    let Err(error) = Watch::start() else {
+        return State::Available.into();
+    };
+    let denied = error.kind() == std::io::ErrorKind::PermissionDenied;
+    let summary = if denied {
+        "no permission to watch mappings (perf_event_open)"
+    } else {
+        "refused by this kernel (perf_event_open)"
+    };
+    Found {
+        state: State::Unavailable(one_line(&error)),
+        summary: Some(summary.to_owned()),
+    }
 }
 
 fn processes() -> State {
@@ -181,25 +248,27 @@ fn multi(loaded: &Loaded) -> State {
     }
 }
 
-fn state(missing: Option<&Unavailable>) -> State {
-    missing.map_or(State::Available, |reason| {
-        State::Unavailable(reason.to_string())
+fn found(missing: Option<&Unavailable>) -> Found {
+    missing.map_or(State::Available.into(), |reason| Found {
+        state: State::Unavailable(reason.to_string()),
+        summary: reason.in_short().map(str::to_owned),
     })
 }
 
 /// Samples need the kernel's symbols to say what it was at work on.
-fn samples(loaded: &Loaded) -> State {
+fn samples(loaded: &Loaded) -> Found {
     if let Err(reason) = &loaded.samples {
-        return State::Unavailable(reason.to_string());
+        return found(Some(reason));
     }
-    match KernelFunctions::read() {
-        Err(error) => State::Degraded(format!("system time is not divided: {}", one_line(&error))),
-        Ok(functions) if functions.missing().is_empty() => State::Available,
-        Ok(functions) => State::Degraded(format!(
+    let missing = match KernelFunctions::read() {
+        Err(error) => format!("system time is not divided: {}", one_line(&error)),
+        Ok(functions) if functions.missing().is_empty() => return State::Available.into(),
+        Ok(functions) => format!(
             "this kernel has no functions of these names, by which system time is divided: {}",
             functions.missing().join(", ")
-        )),
-    }
+        ),
+    };
+    State::Degraded(missing).into()
 }
 
 const fn tier_name(tier: Tier) -> &'static str {
@@ -218,23 +287,19 @@ const fn sees(tier: Tier, in_use: bool) -> &'static str {
              and 32-bit processes it sees that data moved but not the bytes, so no TLS; splice \
              it does not see"
         }
-        (Tier::Tracepoint, false) => "socket calls by the kernel's tracepoints; not in use",
+        (Tier::Tracepoint, false) => "socket calls by the kernel's tracepoints",
         (Tier::Fentry, true) => {
             "in use: socket calls at the ends of the kernel's functions for TCP; of io_uring, \
              sendfile, recvmmsg and 32-bit processes it sees that data moved but not the bytes, \
              so no TLS; splice, and sockets that the kernel encrypts, it does not see"
         }
-        (Tier::Fentry, false) => {
-            "socket calls at the ends of the kernel's functions for TCP; not in use"
-        }
+        (Tier::Fentry, false) => "socket calls at the ends of the kernel's functions for TCP",
         (Tier::RawSyscalls, true) => {
             "in use: socket calls at the end of every system call of the host, which costs each of \
              them a little; of sendfile and recvmmsg it sees that data moved but not the bytes, so \
              no TLS; io_uring, splice and 32-bit processes it does not see"
         }
-        (Tier::RawSyscalls, false) => {
-            "socket calls at the end of every system call of the host; not in use"
-        }
+        (Tier::RawSyscalls, false) => "socket calls at the end of every system call of the host",
     }
 }
 

@@ -130,19 +130,6 @@ impl Session {
         self.targets.with_library()
     }
 
-    /// What is profiled, in a few words.
-    pub fn coverage(&self) -> String {
-        format!(
-            "{} in {}",
-            counted(
-                self.profiled_images() as u64,
-                "TLS library image",
-                "TLS library images"
-            ),
-            counted(self.service_count() as u64, "service", "services"),
-        )
-    }
-
     /// What it means that nothing which the user named has a TLS library, nor had one while it
     /// lived.
     pub fn note_on_library(&self) -> Option<String> {

@@ -3,6 +3,7 @@
 mod advice;
 mod asking;
 mod booking;
+mod coverage;
 mod cpu;
 pub mod diagnosis;
 mod facts;

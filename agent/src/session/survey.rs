@@ -109,6 +109,9 @@ impl Survey {
         table
             .select(&options.selection, listening.known())
             .map_err(|error| privilege::because(error.into()))?;
+        for error in table.unmatched(&options.selection) {
+            tracing::warn!("{error}. Should it start, it is profiled from then on");
+        }
         let targets = Targets::new(proc.clone(), table, watch, host, options);
         Ok(Self { targets, listening })
     }

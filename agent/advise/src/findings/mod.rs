@@ -61,6 +61,11 @@ pub(crate) static ALL: [&Kind; 21] = [
     &post_quantum_cost::KIND,
 ];
 
+/// All findings that there are.
+pub fn all() -> impl Iterator<Item = &'static Kind> {
+    ALL.into_iter()
+}
+
 /// A rule: looks at one service and says what is wrong with it, if anything.
 type Rule = fn(&Subject<'_>) -> Option<Finding>;
 
@@ -83,7 +88,7 @@ pub struct Kind {
     /// The page on it in `docs/findings/`.
     page: &'static str,
     /// What is wrong, in the index of the pages.
-    pub(crate) summary: &'static str,
+    pub summary: &'static str,
     /// What the change may break.
     pub risk: &'static str,
     /// Its rule in each role in which a service may have it.

@@ -40,6 +40,12 @@ impl<S: ProcessSource> ProcessTable<S> {
         Ok(())
     }
 
+    /// Names in a selection that no live process's service has.
+    pub fn unmatched(&self, selection: &Selection) -> Vec<SelectionError> {
+        let live = self.entries.values().filter(|entry| entry.alive);
+        selection.unmatched(live.map(|entry| &entry.service))
+    }
+
     /// The port whose listeners are selected, if the user named one.
     pub const fn selected_port(&self) -> Option<u16> {
         self.port

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 use super::*;
-use crate::doctor::State;
+use crate::doctor::{Group, State};
 use crate::metrics::sample::book;
 use tlsprof_common::{Carries, Role, Source, golden};
 use tlsprof_evidence::Comparison;
@@ -53,7 +53,9 @@ fn metrics() -> Metrics {
         capabilities: vec![Capability {
             name: "handshakes",
             state: State::Available,
+            summary: None,
             gives: "handshakes",
+            group: Group::Needed,
         }],
         load_tests: LoadTests {
             running: true,

@@ -53,7 +53,10 @@ pub(crate) fn finding(number: usize, finding: &Finding) -> Block {
     blocks.extend([
         Block::Text(format!("Change ({}): {change}", remedy.server)),
         Block::Code(remedy.directive.clone()),
-        Block::Marked(Tone::Soft, format!("Risk: {risk}")),
+        Block::Marked(
+            Tone::Soft,
+            format!("Risk: {risk} More: `tlsprof explain {}`.", finding.id),
+        ),
         Block::Details("Details and estimate".to_owned(), details(finding)),
     ]);
     Block::Card(Box::new(Card {

@@ -11,11 +11,10 @@ use super::shares::{at_least, share};
 use super::words;
 
 /// What to check then.
-const CHECKS: [&str; 4] = [
+const CHECKS: [&str; 3] = [
     "Did a client open a new TLS connection? Existing connections make no new handshakes.",
-    "Does `tlsprof list` show the service, with its TLS library marked ✓?",
-    "Does this version support its TLS library? `tlsprof list --verbose` shows the reason if not.",
-    "Do all capabilities work on this host? Run `tlsprof doctor`.",
+    "Does `tlsprof list` show the service and its port?",
+    "Is this host ready? Run `tlsprof doctor`.",
 ];
 
 /// The answer, or what to check where there is none.

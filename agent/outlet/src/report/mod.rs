@@ -12,6 +12,7 @@ pub mod losses;
 mod service;
 mod shares;
 mod sources;
+pub mod summary;
 #[cfg(test)]
 mod tests;
 
