@@ -6,6 +6,8 @@
 #   DEMO_SECONDS    how long the load lasts, default 20
 #   DEMO_PICTURE    a file for a picture of the live page at the end (`make picture`)
 set -euo pipefail
+# The load writes into a folder of root's: a report would run it as the user who called sudo.
+unset SUDO_UID
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tlsprof=${TLSPROF:-$here/../../target/release/tlsprof}

@@ -12,6 +12,9 @@ import pytest
 from harness.certificates import Certificate, make_certificate
 from harness.paths import HOG, LOADGEN, PROGRAMS, SELFTIMED, SELFTIMED_GNUTLS, TESTS, TLSPROF, WORKER
 
+# With it, reports run their command as that user, who cannot open the folders of these tests.
+os.environ.pop("SUDO_UID", None)
+
 LOCK = pytest.StashKey()
 LOCK_FILE = Path(tempfile.gettempdir()) / "tlsprof-e2e.lock"
 

@@ -1,6 +1,9 @@
 """Least privilege: what tlsprof does with few capabilities, and what the agent gives up."""
 
+import os
+import pwd
 import re
+import signal
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +15,7 @@ from harness import metrics, plain_nginx, servers
 from harness.load import Load, run_load
 from harness.paths import SELFTIMED, TLSPROF
 from harness.processes import Process, run
-from harness.profiler import Profiling, start_agent
+from harness.profiler import ATTACH_SECONDS, Profiling, start_agent
 from harness.waiting import wait_until
 from harness.web_servers import nginx
 
@@ -129,6 +132,57 @@ def test_the_agent_keeps_what_it_needs_and_its_listener_nothing(rsa, tmp_path):
                 return metrics.total(found, "tlsprof_handshakes_total", service_name=SELFTIMED.name, role="server")
 
             wait_until(lambda: count() >= sum(seen.outcomes.values()), "the handshakes in the metrics")
+
+
+OTHER = {"SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY)}
+"""As sudo sets them."""
+
+WHO = 'id -u; id -g; echo "$HOME"; grep CapEff /proc/self/status; echo ready; read -r _'
+
+OF_COMMANDS = 1 << 5
+"""CAP_KILL."""
+
+OF_FILES = 1 << 1
+"""CAP_DAC_OVERRIDE."""
+
+
+def report_of(*options) -> list:
+    return [TLSPROF, "report", "--service", "nothing", *options]
+
+
+@pytest.mark.parametrize("options, of_files", [((), 0), (("--output", "report.txt"), OF_FILES)])
+def test_a_report_gives_up_what_it_does_not_need_and_its_command_is_the_callers(options, of_files, open_folder):
+    os.chown(open_folder, NOBODY, NOBODY)
+    open_folder.chmod(0o700)
+    command = report_of(*options, "--", "sh", "-c", WHO)
+    with Process(command, env=OTHER, cwd=open_folder) as report:
+        report.wait_for_line("ready", ATTACH_SECONDS)
+        home = pwd.getpwuid(NOBODY).pw_dir
+        assert report.stdout.split() == [str(NOBODY), str(NOBODY), home, "CapEff:", "0" * 16, "ready"]
+        assert "the command runs as nobody" in report.stderr
+        kept = KEPT | OF_COMMANDS | of_files
+        main = Path(f"/proc/{report.pid}/task/{report.pid}")
+        wait_until(lambda: capability_sets(main)["Prm"] == kept, "the end of the start")
+        assert "NoNewPrivs:\t1" in (main / "status").read_text()
+        # It is ended, though it is another user's.
+        report.send(signal.SIGINT)
+        report.child.wait(ATTACH_SECONDS)
+    if options:
+        # As root, in a folder of nobody's.
+        assert "tlsprof" in (open_folder / "report.txt").read_text()
+
+
+def test_a_command_runs_as_root_where_that_is_asked_for(tmp_path):
+    done = run(report_of("--as-root", "--", "sh", "-c", "id -u; grep NoNewPrivs /proc/self/status"), env=OTHER)
+    assert done.child.returncode == 0, done.describe()
+    assert done.stdout.split()[:3] == ["0", "NoNewPrivs:", "0"], done.describe()
+
+
+def test_a_report_without_a_command_gives_up_what_it_does_not_need():
+    with Process(report_of("--duration", "1m")) as report:
+        report.wait_for_line("profiling", ATTACH_SECONDS)
+        main = Path(f"/proc/{report.pid}/task/{report.pid}")
+        wait_until(lambda: capability_sets(main)["Prm"] == KEPT, "the end of the start")
 
 
 def test_an_agent_without_more_than_the_unit_gives_it_profiles_what_starts_later(tmp_path, open_folder):

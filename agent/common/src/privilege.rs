@@ -163,15 +163,45 @@ fn needed() -> CapabilitySet {
 ///
 /// When the kernel refuses: nothing is known that makes it.
 pub fn keep_needed() -> Result<()> {
+    keep(needed() | AT_START, needed())
+}
+
+/// Keeps `now`; what this process starts can have `later`.
+fn keep(now: CapabilitySet, later: CapabilitySet) -> Result<()> {
     set_no_new_privs(true)?;
     if capabilities(None)?
         .effective
         .contains(CapabilitySet::SETPCAP)
     {
-        bound(needed())?;
+        bound(later)?;
     }
-    limit(needed() | AT_START)?;
+    limit(now)?;
     clear_ambient_capability_set()
+}
+
+/// What a report keeps besides, until its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Files where this user may write, but root without privileges may not.
+    pub to_write_files: bool,
+    /// Processes of another user.
+    pub to_end_commands: bool,
+}
+
+/// Gives up, for good, what the program has no use for once it profiles. For this thread and those
+/// that it starts from now on; those that it has started see to themselves.
+///
+/// # Errors
+///
+/// As for [`keep_needed`].
+pub fn keep_only(kept: Kept) -> Result<()> {
+    let more = [
+        (kept.to_write_files, CapabilitySet::DAC_OVERRIDE),
+        (kept.to_end_commands, CapabilitySet::KILL),
+    ];
+    let more = more.into_iter().filter(|(wanted, _)| *wanted);
+    let all = more.fold(needed(), |all, (_, one)| all | one);
+    keep(all, all)
 }
 
 /// Gives up what only the start needs.
@@ -298,6 +328,27 @@ mod tests {
         assert_eq!(after.permitted, before.permitted & needed());
         assert_eq!(after.effective, before.effective & needed());
         assert!(!after.permitted.contains(CapabilitySet::DAC_OVERRIDE));
+    }
+
+    #[test]
+    fn a_report_keeps_what_it_writes_and_ends_with() {
+        for (kept, more) in [
+            (Kept::default(), CapabilitySet::empty()),
+            (
+                Kept {
+                    to_write_files: true,
+                    to_end_commands: true,
+                },
+                CapabilitySet::DAC_OVERRIDE | CapabilitySet::KILL,
+            ),
+        ] {
+            let (before, after) = in_a_thread(move || {
+                let before = capabilities(None).unwrap();
+                keep_only(kept).unwrap();
+                (before, capabilities(None).unwrap())
+            });
+            assert_eq!(after.permitted, before.permitted & (needed() | more));
+        }
     }
 
     #[test]

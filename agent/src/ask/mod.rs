@@ -26,6 +26,7 @@ use conclusion::{conclude, of_all};
 use own::OwnConnections;
 
 use tlsprof_common::Pid;
+use tlsprof_common::privilege::{self, Kept};
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::ports::{Listening, listening_addresses};
 
@@ -78,6 +79,9 @@ impl Asker {
         let own = Arc::new(OwnConnections::default());
         let registry = Arc::clone(&own);
         let work = move || {
+            if let Err(error) = privilege::keep_only(Kept::default()) {
+                tracing::warn!(%error, "the thread that connects to servers keeps its privileges");
+            }
             for question in asked {
                 if answered.send(answer(&question, &proc, &registry)).is_err() {
                     return;

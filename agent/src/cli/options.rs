@@ -95,6 +95,8 @@ pub struct ReportOptions {
     pub target: Target,
     /// How long.
     pub until: Until,
+    /// Run the command as root, whoever called sudo.
+    pub as_root: bool,
     /// Form of the report.
     pub format: ReportFormat,
     /// Whether a text has a line for each finding and service alone.

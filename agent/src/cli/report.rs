@@ -47,6 +47,9 @@ pub(super) struct RawReport {
     /// Profile for as long as this command runs
     #[arg(last = true, value_name = "COMMAND", help_heading = HOW_LONG)]
     command: Vec<OsString>,
+    /// Run COMMAND as root, not as the user who called sudo
+    #[arg(long, requires = "command", help_heading = HOW_LONG)]
+    as_root: bool,
     #[command(flatten)]
     form: RawForm<ReportFormat>,
     /// Write a line for each finding and service only
@@ -89,6 +92,7 @@ impl From<RawReport> for ReportOptions {
         Self {
             target: raw.target.into(),
             until,
+            as_root: raw.as_root,
             format: raw.form.format,
             summary: raw.summary,
             output: raw.output,

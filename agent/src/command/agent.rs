@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use super::monitor::{Monitor, about, locked};
 use super::notices::Notices;
 use super::reload::Reload;
-use super::setup::{new_ledger, session_options, stop_flag};
+use super::setup::{PRIVILEGES, new_ledger, session_options, stop_flag};
 use super::{doctor, own, service_manager};
 use crate::cli::AgentOptions;
 use crate::config::Config;
@@ -37,7 +37,7 @@ pub(super) fn run(
     let stop = stop_flag()?;
     let mut reload = Reload::new(load, config.clone())?;
     // Before there are other threads, which have what their parent has.
-    privilege::keep_needed().context("cannot give up privileges")?;
+    privilege::keep_needed().context(PRIVILEGES)?;
     let selection = if options.services.is_empty() {
         Selection::All
     } else {
@@ -55,7 +55,7 @@ pub(super) fn run(
     let server = serve(options, config, &shown)?;
     let capabilities = doctor::diagnose(config).capabilities;
     let session = Session::start(&session_options, ledger)?;
-    privilege::started().context("cannot give up privileges")?;
+    privilege::started().context(PRIVILEGES)?;
     notices.say(format_args!("profiling {}", session.coverage()));
     notices.say(format_args!("listening on {}", server.url()));
     notices.say(format_args!("live page on {}", server.page()));
@@ -87,8 +87,7 @@ fn serve(options: &AgentOptions, config: &Config, shown: &Shown) -> Result<Serve
     let file = options.web_config.as_ref();
     let access = match file.or(config.agent.web_config.as_ref()) {
         // The thread that serves reads it again, and has no privileges.
-        Some(file) => privilege::without(|| Access::from_file(file))
-            .context("cannot give up privileges")??,
+        Some(file) => privilege::without(|| Access::from_file(file)).context(PRIVILEGES)??,
         None => Access::open(),
     };
     let address = options.listen.unwrap_or(config.agent.listen);

@@ -1,6 +1,8 @@
 //! The commands of the command line.
 
 mod agent;
+mod caller;
+mod child;
 mod compare;
 mod config;
 mod doctor;

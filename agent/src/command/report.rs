@@ -3,26 +3,27 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Child, Command as Process, ExitCode, ExitStatus, Stdio};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 
+use super::caller::Caller;
+use super::child::{Child, code};
 use super::load_tool::LoadTool;
 use super::notices::Notices;
 use super::output::{Output, write};
 use super::progress::Progress;
-use super::setup::{TURN, new_ledger, selection, session_options, stop_flag};
+use super::setup::{PRIVILEGES, TURN, new_ledger, selection, session_options, stop_flag};
 use super::tee::Tee;
 use crate::cli::{ReportFormat, ReportOptions, Until};
 use crate::config::Config;
 use crate::session::Session;
 use tlsprof_advise::{Setting, Thresholds};
+use tlsprof_common::privilege::{self, Kept};
 use tlsprof_discover::host::aes_in_hardware;
 use tlsprof_ledger::Sampling;
 use tlsprof_outlet::flamegraph::{self, Stack};
@@ -124,18 +125,32 @@ fn run_load(
             .map(|count| Requests::new(count, "--requests")),
         client_closes: None,
     };
+    let kept = Kept {
+        to_write_files: options.output.is_some() || options.cpu_breakdown.is_some(),
+        to_end_commands: false,
+    };
     match &options.until {
         Until::Elapsed(duration) => {
+            privilege::keep_only(kept).context(PRIVILEGES)?;
             let progress = Progress::new(Some(*duration), false, notices);
             profile(session, Some(*duration), progress, stop, || Ok(false))?;
         }
         Until::CommandEnds(arguments, at_most) => {
             let tool = LoadTool::of(arguments);
             let progress = Progress::new(*at_most, true, notices);
+            let caller = Caller::of_sudo().filter(|_| !options.as_root);
+            if let Some(caller) = &caller {
+                notices.say(format_args!("the command runs as {caller}"));
+            }
             let run = Run {
                 arguments,
                 at_most: *at_most,
                 tool: tool.as_ref(),
+                caller: caller.as_ref(),
+                kept: Kept {
+                    to_end_commands: true,
+                    ..kept
+                },
             };
             let printed;
             (load.command, load.is_cut, printed) = run.profile(session, progress, stop)?;
@@ -174,6 +189,8 @@ struct Run<'a> {
     /// How long it may run.
     at_most: Option<Duration>,
     tool: Option<&'a LoadTool>,
+    caller: Option<&'a Caller>,
+    kept: Kept,
 }
 
 impl Run<'_> {
@@ -186,11 +203,12 @@ impl Run<'_> {
     ) -> Result<(Option<Command>, bool, String)> {
         let _mark = mark();
         let is_read = |tool: &LoadTool| !tool.draws() || !io::stdout().is_terminal();
-        let mut child = ChildGuard(start(self.arguments, self.tool.is_some_and(is_read))?);
-        let tee = child.0.stdout.take().map(Tee::of);
+        let mut child = Child::start(self.arguments, self.tool.is_some_and(is_read), self.caller)?;
+        privilege::keep_only(self.kept).context(PRIVILEGES)?;
+        let tee = child.take_output().map(Tee::of);
         let mut ended = None;
         profile(session, self.at_most, progress, stop, || {
-            ended = child.0.try_wait().context("cannot wait for the command")?;
+            ended = child.ended()?;
             Ok(ended.is_some())
         })?;
         let is_cut = ended.is_none() && !stop.load(Ordering::Relaxed);
@@ -220,64 +238,6 @@ fn mark() -> Option<load_test::Mark> {
         tracing::info!("an agent on this host cannot see this load test: {path}: {error}");
     }
     mark.ok()
-}
-
-/// `is_read`: what it prints goes through a pipe of ours.
-fn start(arguments: &[OsString], is_read: bool) -> Result<Child> {
-    let [program, rest @ ..] = arguments else {
-        bail!("no command given")
-    };
-    let stdout = if is_read {
-        Stdio::piped
-    } else {
-        Stdio::inherit
-    };
-    Process::new(program)
-        .args(rest)
-        .stdout(stdout())
-        .spawn()
-        .with_context(|| format!("cannot start the command `{}`", program.to_string_lossy()))
-}
-
-/// As shells have it: 128 + signal number for a command ended by a signal.
-fn code(status: ExitStatus) -> i32 {
-    status
-        .code()
-        .unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
-}
-
-/// How long a command has to end by itself when it is told to.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Ends the command if the profile fails: it was ours to end.
-struct ChildGuard(Child);
-
-impl ChildGuard {
-    fn stop(&mut self) -> Result<ExitStatus> {
-        if self.0.try_wait()?.is_none() {
-            let pid = i32::try_from(self.0.id())
-                .ok()
-                .and_then(rustix::process::Pid::from_raw);
-            if let Some(pid) = pid {
-                let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-            }
-            let began = Instant::now();
-            while self.0.try_wait()?.is_none() {
-                if began.elapsed() > PATIENCE {
-                    self.0.kill()?;
-                    break;
-                }
-                thread::sleep(TURN);
-            }
-        }
-        self.0.wait().context("cannot wait for the command")
-    }
-}
-
-impl Drop for ChildGuard {
-    fn drop(&mut self) {
-        let _ = self.stop();
-    }
 }
 
 fn draw(stacks: &BTreeMap<Stack, u64>, graph: Output, notices: Notices) -> Result<()> {

@@ -13,6 +13,9 @@ use tlsprof_discover::selection::Selection;
 use tlsprof_kernel::samples::Sampling;
 use tlsprof_ledger::{Ledger, SharedLedger};
 
+/// What cannot be done where the kernel lets nobody give up privileges.
+pub(super) const PRIVILEGES: &str = "cannot give up privileges";
+
 /// How long one turn of a session waits for evidence.
 pub(super) const TURN: Duration = Duration::from_millis(100);
 

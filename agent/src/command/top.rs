@@ -14,10 +14,11 @@ use ratatui::crossterm::event::{self, Event};
 use super::log::Kept;
 use super::monitor::{Monitor, about, locked};
 use super::notices::Notices;
-use super::setup::{new_ledger, selection, session_options, stop_flag};
+use super::setup::{PRIVILEGES, new_ledger, selection, session_options, stop_flag};
 use crate::cli::TopOptions;
 use crate::config::Config;
 use crate::session::Session;
+use tlsprof_common::privilege;
 use tlsprof_outlet::top::draw::draw;
 use tlsprof_outlet::top::draw::theme::Theme;
 use tlsprof_outlet::top::key::pressed;
@@ -43,10 +44,13 @@ pub(super) fn run(
     let stop = stop_flag()?;
     signal_hook::flag::register(signal_hook::consts::SIGHUP, stop.clone())
         .context("cannot handle signals")?;
+    // Before there are other threads, which have what their parent has.
+    privilege::keep_needed().context(PRIVILEGES)?;
     notices.say("attaching...");
     let budget = Some(config.agent.budget);
     let session_options = session_options(config, selection(&options.target), budget);
     let session = Session::start(&session_options, new_ledger(config))?;
+    privilege::started().context(PRIVILEGES)?;
     notices.say(format_args!("profiling {}", session.coverage()));
     let bounds = Bounds {
         point: options.interval,
