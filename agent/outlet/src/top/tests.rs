@@ -245,7 +245,7 @@ fn ports_are_listed_where_there_is_room() {
         "{}",
         at(200)
     );
-    assert!(!at(60).contains(":443"), "{}", at(60));
+    assert!(!at(40).contains(":443"), "{}", at(40));
 }
 
 #[test]
