@@ -284,6 +284,21 @@ fn snapshot_of_an_agent_that_loses_data() {
 }
 
 #[test]
+fn a_loss_after_which_counts_are_complete_is_no_alarm() {
+    let mut host = host();
+    host.losses.push(Loss {
+        reason: tlsprof_common::Loss::BeganBeforeAttach,
+        count: 2,
+    });
+    host.pass();
+    let screen = Screen::default();
+    let text = text(&drawn(&host, &screen, SIZES[0], false));
+    assert!(!text.contains("lost"), "{text}");
+    let state = host.view(&screen).state;
+    assert!(state.losses.is_empty() && state.harmless_losses.len() == 1);
+}
+
+#[test]
 fn before_the_first_interval_is_over_nothing_is_made_up() {
     let host = Watched::new();
     let text = text(&drawn(&host, &Screen::default(), SIZES[0], false));
