@@ -31,14 +31,16 @@ def page(chromium):
 
 
 def of_eight_services() -> str:
-    """The report with its three services once more, and two of little CPU time."""
+    """The report with its three services once more, and two of little CPU time. Of these, five are shown
+    in detail on paper, as in the text."""
     text = REPORT.read_text()
     sections = re.findall(r"<section.*?</section>", text, re.S)
     assert len(sections) == 3
+    more = f'<div class="more">{sections[2]}</div>'
     folded = f"<details><summary>2 services</summary>{''.join(sections[:2])}</details>"
     last = sections[-1]
     before, after = text.split(last)
-    return "".join([before, last, *sections, folded, after])
+    return "".join([before, last, *sections[:2], more, folded, after])
 
 
 def test_eight_services_take_four_pages_of_paper(page):

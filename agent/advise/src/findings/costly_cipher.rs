@@ -15,8 +15,8 @@ pub(crate) static KIND: Kind = Kind {
     label: "costly-cipher",
     page: include_str!("../../../../docs/findings/costly-cipher.md"),
     summary: "Slow cipher, although clients offer AES-GCM",
-    risk: "Clients without AES instructions, such as old phones, need ChaCha20: keep it in the list \
-           for clients that put it first. Dropping CBC suites is no risk: they have a history of \
+    risk: "Clients without AES instructions, such as old phones, prefer ChaCha20: keep it in the list. \
+           Let clients that put it first have it. Dropping CBC suites is no risk: they have a history of \
            padding and timing attacks (Lucky Thirteen), and the blocks of 3DES are too short for \
            long connections (Sweet32).",
     rules: &[(Role::Server, find)],

@@ -18,7 +18,7 @@ pub(crate) static KIND: Kind = Kind {
     label: "slow-key-exchange",
     page: include_str!("../../../../docs/findings/slow-key-exchange.md"),
     summary: "Slow group, although clients offer a faster one",
-    risk: "None for security while X25519MLKEM768 stays in the list. Without it, clients lose \
+    risk: "None for security, unless X25519MLKEM768 leaves the list. Without it, clients lose \
            protection against future quantum computers. X25519 and P-256 give 128-bit security, \
            like AES-128. Without the slow group, clients that offer no other cannot connect.",
     rules: &[(Role::Server, find)],

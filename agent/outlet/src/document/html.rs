@@ -61,6 +61,10 @@ fn block(block: &Block, level: u8) -> Markup {
         Block::Table(one) => table(one),
         Block::Card(one) => card(one, level),
         Block::Section(one) => section(one, level),
+        // Not on paper, where room is scarce.
+        Block::Fold(inner, brief) if brief.is_empty() => html! {
+            div class="more" { (blocks(inner, level)) }
+        },
         Block::Fold(inner, _) => blocks(inner, level),
         Block::Details(title, inner) => html! {
             details {
@@ -151,13 +155,17 @@ fn table(table: &Table) -> Markup {
         div class="scroll" tabindex="0" role="group" aria-label=(printable(&table.caption)) {
             table {
                 caption { (printable(&table.caption)) }
-                thead { tr { @for column in &table.columns { (head(column)) } } }
+                thead { tr { @for (at, column) in table.columns.iter().enumerate() {
+                    (head(column, classes(table, at)))
+                } } }
                 tbody { @for row in &table.rows { tr {
                     @for (at, (cell, column)) in row.iter().zip(&table.columns).enumerate() {
                         @if at == 0 {
                             th scope="row" { (content(cell, column.kind)) }
                         } @else {
-                            td class=[place(column.kind)] { (content(cell, column.kind)) }
+                            td class=[classes(table, at)] {
+                                (content(cell, column.kind))
+                            }
                         }
                     }
                 } } }
@@ -166,26 +174,32 @@ fn table(table: &Table) -> Markup {
     }
 }
 
-fn head(column: &Column) -> Markup {
+fn head(column: &Column, class: Option<String>) -> Markup {
     let title = match &*column.title {
         "" => &column.head,
         title => title,
     };
-    let place = match column.kind {
-        // Left aligned, as what is drawn below.
-        Kind::Interval => None,
-        kind => place(kind),
-    };
-    html! { th scope="col" class=[place] title=[column.help] { (printable(title)) } }
+    html! { th scope="col" class=[class] title=[column.help] { (printable(title)) } }
 }
 
-const fn place(kind: Kind) -> Option<&'static str> {
-    match kind {
-        Kind::Words => None,
-        Kind::Number => Some("number"),
-        Kind::Bar => Some("chart drawn"),
-        Kind::Interval => Some("chart"),
-    }
+/// Classes of the cells of a column. What is optional, or only drawn, is left out where there is
+/// little room.
+fn classes(table: &Table, at: usize) -> Option<String> {
+    let column = table.columns.get(at)?;
+    let mut cells = table.rows.iter().filter_map(|row| row.get(at));
+    let is_drawn = matches!(column.kind, Kind::Bar | Kind::Interval);
+    let all = [
+        (column.kind == Kind::Number, "number"),
+        (is_drawn, "chart"),
+        (is_drawn && cells.all(|cell| cell.text.is_empty()), "drawn"),
+        (column.optional, "optional"),
+    ];
+    let all: Vec<&str> = all
+        .iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, name)| *name)
+        .collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 fn content(cell: &Cell, kind: Kind) -> Markup {

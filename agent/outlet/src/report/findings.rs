@@ -9,6 +9,9 @@ use tlsprof_report::model::{
 
 /// Findings shown where there is little room; the JSON has all.
 const SHOWN: usize = 12;
+/// Sentences of a change that are always shown: the second is a condition, or a step that must
+/// follow. The `findings.js` of the live page has this number too.
+const CHANGE: usize = 2;
 
 pub(super) fn findings(report: &Report) -> Option<Block> {
     let all = report.findings.iter().enumerate();
@@ -45,9 +48,9 @@ pub(super) fn pages(report: &Report) -> Option<Block> {
 /// line. What else there is to know is among its details.
 pub(crate) fn finding(number: usize, finding: &Finding) -> Block {
     let remedy = &finding.remedy;
-    let (seen, _) = first_sentence(finding.evidence.first().map_or("", String::as_str));
-    let (change, _) = first_sentence(&remedy.change);
-    let (risk, _) = first_sentence(&finding.risk);
+    let (seen, _) = sentences(1, finding.evidence.first().map_or("", String::as_str));
+    let (change, _) = sentences(CHANGE, &remedy.change);
+    let (risk, _) = sentences(1, &finding.risk);
     let mut blocks = vec![Block::Text(seen.to_owned())];
     blocks.extend(saving(&finding.prediction).map(Block::Text));
     blocks.extend([
@@ -74,8 +77,8 @@ pub(crate) fn finding(number: usize, finding: &Finding) -> Block {
 
 /// What does not fit into its lines, and how the saving was estimated.
 fn details(finding: &Finding) -> Vec<Block> {
-    let mut evidence = finding.evidence.join(" ");
-    evidence = first_sentence(&evidence).1.to_owned();
+    let evidence = finding.evidence.join(" ");
+    let (_, evidence) = sentences(1, &evidence);
     let basis = format!(
         "Basis: {} {} in {}.",
         count(finding.observed_count),
@@ -87,8 +90,8 @@ fn details(finding: &Finding) -> Vec<Block> {
         Some(_) => prediction.method.as_str(),
         None => "",
     };
-    let (_, change) = first_sentence(&finding.remedy.change);
-    let (_, risk) = first_sentence(&finding.risk);
+    let (_, change) = sentences(CHANGE, &finding.remedy.change);
+    let (_, risk) = sentences(1, &finding.risk);
     let named = |name: &str, text: &str| match text {
         "" => String::new(),
         text => format!("{name}: {text}"),
@@ -104,9 +107,10 @@ fn details(finding: &Finding) -> Vec<Block> {
     paragraphs.map(Block::Text).collect()
 }
 
-/// The first sentence of a text, and the rest.
-fn first_sentence(text: &str) -> (&str, &str) {
-    let end = text.find(". ").map_or(text.len(), |at| at + 1);
+/// The first sentences of a text, so many, and the rest.
+fn sentences(number: usize, text: &str) -> (&str, &str) {
+    let mut ends = text.match_indices(". ").map(|(at, _)| at + 1);
+    let end = ends.nth(number - 1).unwrap_or(text.len());
     let (first, rest) = text.split_at(end);
     (first, rest.trim_start())
 }
@@ -182,7 +186,7 @@ mod tests {
     #[test]
     fn a_risk_is_told_in_its_first_sentence() {
         for kind in Kind::all() {
-            let (first, _) = first_sentence(kind.risk);
+            let (first, _) = sentences(1, kind.risk);
             assert!(
                 first.ends_with('.') && first.len() <= 115,
                 "{kind:?}: {first}"
@@ -192,9 +196,16 @@ mod tests {
 
     #[test]
     fn a_full_stop_within_a_name_ends_no_sentence() {
-        let (first, rest) = first_sentence("TLS 1.2 is old. So is that.");
-        assert_eq!((first, rest), ("TLS 1.2 is old.", "So is that."));
-        assert_eq!(first_sentence("One."), ("One.", ""));
+        let text = "TLS 1.2 is old. So is that. All is.";
+        assert_eq!(
+            sentences(1, text),
+            ("TLS 1.2 is old.", "So is that. All is.")
+        );
+        assert_eq!(
+            sentences(2, text),
+            ("TLS 1.2 is old. So is that.", "All is.")
+        );
+        assert_eq!(sentences(2, "One."), ("One.", ""));
     }
 
     #[test]

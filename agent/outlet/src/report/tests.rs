@@ -32,7 +32,7 @@ fn snapshot_at_120_columns() {
 fn sample_in_the_documentation() {
     const BEGIN: &str = "from agent/report/src/sample.rs";
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let text = text(&sample::report(), Style::plain(100));
+    let text = text(&sample::report(), Style::plain(100), false);
     for (page, part) in [
         ("docs/sample-report.md", text.as_str()),
         ("README.md", &excerpt(&text)),

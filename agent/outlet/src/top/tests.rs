@@ -245,7 +245,7 @@ fn ports_are_listed_where_there_is_room() {
         "{}",
         at(200)
     );
-    assert!(!at(60).contains(":443"), "{}", at(60));
+    assert!(!at(40).contains(":443"), "{}", at(40));
 }
 
 #[test]
@@ -281,6 +281,21 @@ fn snapshot_of_an_agent_that_loses_data() {
         ..Screen::default()
     };
     snapshot("lossy", &host, &screen);
+}
+
+#[test]
+fn a_loss_after_which_counts_are_complete_is_no_alarm() {
+    let mut host = host();
+    host.losses.push(Loss {
+        reason: tlsprof_common::Loss::BeganBeforeAttach,
+        count: 2,
+    });
+    host.pass();
+    let screen = Screen::default();
+    let text = text(&drawn(&host, &screen, SIZES[0], false));
+    assert!(!text.contains("lost"), "{text}");
+    let state = host.view(&screen).state;
+    assert!(state.losses.is_empty() && state.harmless_losses.len() == 1);
 }
 
 #[test]

@@ -3,6 +3,9 @@
 import { h } from "./element.js";
 import { count, percent, time } from "./format.js";
 
+/** Sentences of a change that are always shown: the second is a condition, or a step that must follow. */
+const CHANGE = 2;
+
 /** The findings on a service, gravest first. */
 export function findings(details) {
   const all = details.findings;
@@ -19,14 +22,15 @@ function finding(one, open) {
   const { remedy, prediction } = one;
   const heading = `finding-${one.id}-${one.role}`;
   const [seen, ...more] = sentences(one.evidence.join(" "));
-  const [change, ...otherChanges] = sentences(remedy.change);
+  const changes = sentences(remedy.change);
+  const change = changes.slice(0, CHANGE).join(" ");
   const [risk, ...otherRisks] = sentences(one.risk);
   const basis = `Basis: ${count(one.observed_count)} ${one.observed} in ${time(one.observed_seconds)}.`;
   const details = [
     [...more, basis].join(" "),
     named("Saving", variants(prediction)),
     prediction.cpu_ratio && prediction.method,
-    named("Change", otherChanges.join(" ")),
+    named("Change", changes.slice(CHANGE).join(" ")),
     named("Risk", otherRisks.join(" ")),
   ];
   return h(

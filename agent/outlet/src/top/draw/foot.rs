@@ -55,7 +55,8 @@ fn filter(screen: &Screen) -> Line<'static> {
 /// little room, help and the way out stay: the last two.
 fn keys(keys: &[(&str, &str)], first: String, width: u16, theme: Theme) -> Line<'static> {
     let length = |(key, meaning): &(&str, &str)| key.chars().count() + meaning.len() + 3;
-    let mut room = usize::from(width).saturating_sub(first.chars().count());
+    // The space after the last one needs no room.
+    let mut room = usize::from(width + 1).saturating_sub(first.chars().count());
     room = room.saturating_sub(keys.iter().rev().take(2).map(length).sum());
     let others = keys.len().saturating_sub(2);
     let mut spans = vec![Span::styled(first, theme.of(Paint::Yellow))];
