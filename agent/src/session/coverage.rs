@@ -46,6 +46,9 @@ impl Session {
             covered.push((source, service.name.as_str()));
         }
         covered.sort();
+        if covered.is_empty() && self.targets.are_named() {
+            return "nothing yet: the service does not run".to_owned();
+        }
         in_words(&covered)
     }
 }

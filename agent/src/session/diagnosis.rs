@@ -124,23 +124,24 @@ fn capability(
 
 /// What needs the BPF programs.
 fn of_programs(parts: Parts, btf: Option<&Path>) -> impl Iterator<Item = Capability> {
-    use Group::{Alternative, Needed, Recommended};
+    use Group::{Alternative, Needed};
     let used = parts.tier;
     let first = [
         capability(
             Needed,
             "connections",
-            parts.life_cycle,
+            parts.life_cycle.clone(),
             "TCP connections of every service: opened, closed by whom, resets, TIME_WAIT",
         ),
         capability(
             Needed,
             "connection_turns",
-            parts.calls,
+            parts.calls.clone(),
             "TLS handshakes of any library, from their records; turns per connection; owners of \
              connections that a peer resets",
         ),
     ];
+    let recommended = recommended(parts);
     let tiers = Tier::ALL.into_iter().map(move |tier| {
         let in_use = used == Some(tier);
         let (group, works) = if in_use {
@@ -150,7 +151,13 @@ fn of_programs(parts: Parts, btf: Option<&Path>) -> impl Iterator<Item = Capabil
         };
         capability(group, tier_name(tier), works, sees(tier, in_use))
     });
-    let last = [
+    first.into_iter().chain(tiers).chain(recommended)
+}
+
+/// What profiles are better with.
+fn recommended(parts: Parts) -> [Capability; 5] {
+    use Group::Recommended;
+    [
         capability(
             Recommended,
             "openssl_handshakes",
@@ -181,8 +188,7 @@ fn of_programs(parts: Parts, btf: Option<&Path>) -> impl Iterator<Item = Capabil
             parts.accepts,
             "how long connections wait to be accepted",
         ),
-    ];
-    first.into_iter().chain(tiers).chain(last)
+    ]
 }
 
 /// What needs only the system's permission.
