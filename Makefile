@@ -100,8 +100,15 @@ test-kernels: test-build ## Boot all other kernels in QEMU and profile there (no
 .PHONY: packages
 packages: ## Make .deb, .rpm and SBOM for x86-64 and aarch64 in target/packages (MACHINES=x86_64: one)
 	@$(SETUP) build packages
-	@deploy/packages/tools.sh packages
-	@deploy/packages/build.sh $(MACHINES)
+	@deploy/packages/tools.sh packages $(if $(TARBALLS),static)
+	@deploy/packages/build.sh $(TARBALLS) $(MACHINES)
+
+# A static program is a second build of everything: too long for what CI runs, test-deploy.
+test-long release: TARBALLS = --tarballs
+
+.PHONY: release
+release: packages ## Make what a release consists of: packages, static tarballs, SBOMs, checksums (MINISIGN_KEY: signed)
+	@deploy/packages/sign.sh
 
 .PHONY: test-packages
 test-packages: packages ## Install, start, upgrade and remove the packages on a Debian (root)

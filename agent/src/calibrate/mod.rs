@@ -34,9 +34,13 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// Times these operations in the library at `path`; takes some seconds at most.
 ///
 /// # Errors
-/// In a few words, why there is nothing: the child could not be started, or not one
-/// operation could be timed.
+/// In a few words, why there is nothing: this program is static, the child could not be
+/// started, or not one operation could be timed.
 pub fn calibrate(path: &Path, work: Work) -> Result<Calibration, String> {
+    // The C library of a static program loads no other libraries.
+    if cfg!(target_feature = "crt-static") {
+        return Err("the static tlsprof cannot load it, the packaged one can".to_owned());
+    }
     let child =
         start(path, work).map_err(|error| format!("a child could not be started: {error}"))?;
     let mut child = Guard(child);

@@ -42,6 +42,15 @@ def rpm(machine: str) -> Path:
     return one(f"tlsprof-*.{machine}.rpm")
 
 
+def tarballs() -> list[str]:
+    """Machines for which there is a static program in a tarball."""
+    return [name for name in MACHINES if any(FOLDER.glob(f"tlsprof-*-{name}.tar.gz"))]
+
+
+def tarball(machine: str) -> Path:
+    return one(f"tlsprof-*-{machine}.tar.gz")
+
+
 def output(*command: object) -> str:
     """What a command prints; it must succeed."""
     return subprocess.run(
