@@ -291,7 +291,10 @@ impl Drop for Running {
 fn a_live_program_that_was_replaced_is_opened_as_it_runs() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("cat");
-    fs::copy("/bin/cat", &program).unwrap();
+    // By another process: a child that another test starts meanwhile would have it open for
+    // writing until it runs its program, and this one could not be run (ETXTBSY).
+    let copied = Command::new("cp").arg("/bin/cat").arg(&program).status();
+    assert!(copied.unwrap().success());
     let mut command = Command::new(&program);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = Running(command.spawn().unwrap());
