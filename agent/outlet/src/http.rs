@@ -102,13 +102,13 @@ impl Server {
     ///
     /// # Errors
     /// When the address cannot be bound or there is no thread for it.
-    pub fn start(address: SocketAddr, shown: Shown, access: Access) -> Result<Self, HttpError> {
+    pub fn start(address: SocketAddr, shown: &Shown, access: Access) -> Result<Self, HttpError> {
         Self::start_bounded(address, shown, access, Bounds::default())
     }
 
     fn start_bounded(
         address: SocketAddr,
-        shown: Shown,
+        shown: &Shown,
         access: Access,
         bounds: Bounds,
     ) -> Result<Self, HttpError> {
@@ -131,7 +131,7 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let scheme = access.scheme();
         let ready = Arc::new(AtomicBool::new(false));
-        let router = router(&shown, Hosts::of(address), Arc::clone(&ready));
+        let router = router(shown, Hosts::of(address), Arc::clone(&ready));
         let thread = std::thread::Builder::new()
             .name("tlsprof-http".to_owned())
             .spawn(move || {

@@ -98,7 +98,7 @@ fn serve(options: &AgentOptions, config: &Config, shown: &Shown) -> Result<Serve
              by a firewall"
         );
     }
-    Ok(Server::start(address, shown.clone(), access)?)
+    Ok(Server::start(address, shown, access)?)
 }
 
 fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {

@@ -27,7 +27,7 @@ fn start(access: Access, bounds: Bounds) -> Server {
 fn start_with(metrics: Arc<Metrics>, access: Access, bounds: Bounds) -> Server {
     let watch = live::watch(0);
     let shown = Shown { metrics, watch };
-    Server::start_bounded(([127, 0, 0, 1], 0).into(), shown, access, bounds).unwrap()
+    Server::start_bounded(([127, 0, 0, 1], 0).into(), &shown, access, bounds).unwrap()
 }
 
 fn server() -> Server {
@@ -147,7 +147,7 @@ fn an_address_in_use_is_named_with_what_to_do() {
         metrics,
         watch: live::watch(0),
     };
-    let error = Server::start(first.address(), shown, Access::open())
+    let error = Server::start(first.address(), &shown, Access::open())
         .unwrap_err()
         .to_string();
     let address = first.address();

@@ -80,7 +80,7 @@ fn serving(services: usize) -> Server {
         metrics: Arc::new(Metrics::new(&SharedLedger::default())),
         watch: watch(services),
     };
-    Server::start(([127, 0, 0, 1], 0).into(), shown, Access::open()).unwrap()
+    Server::start(([127, 0, 0, 1], 0).into(), &shown, Access::open()).unwrap()
 }
 
 fn ask(server: &Server, path: &str, headers: &str) -> String {
