@@ -31,7 +31,7 @@ use tlsprof_ledger::{Ledger, ServiceAccount};
 
 pub use costs::{Calibration, Calibrations, CostSource, Costs, Operation, Records, Work};
 pub use finding::{Basis, Evidence, Finding, Observed, Remedy, Severity};
-pub use findings::{Kind, all as all_findings};
+pub use findings::Kind;
 pub use hybrid::{Hybrid, X25519MLKEM768};
 pub use protection::{Hash, Protection};
 pub use range::Range;

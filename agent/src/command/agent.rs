@@ -74,7 +74,7 @@ pub(super) fn run(
         if monitor.turn(|service, evidence| shown.metrics.observe(service, evidence))? {
             renew(&monitor);
         }
-        if let Some(config) = reload.take() {
+        if let Some(config) = reload.take(notices) {
             monitor.reconfigure(config);
         }
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use super::print::print;
-use tlsprof_advise::all_findings;
+use tlsprof_advise::Kind;
 use tlsprof_common::{did_you_mean, near};
 use tlsprof_outlet::explain;
 use tlsprof_outlet::terminal::Style;
@@ -15,7 +15,7 @@ pub(super) fn run(finding: Option<&str>) -> Result<ExitCode> {
     let style = Style::of(&io::stdout());
     let text = match finding {
         None => {
-            let rows = all_findings().map(|kind| (kind.label, kind.summary));
+            let rows = Kind::all().iter().map(|kind| (kind.label, kind.summary));
             explain::index(rows, style)
         }
         Some(name) => explain::page(document(name)?, style),
@@ -27,10 +27,10 @@ pub(super) fn run(finding: Option<&str>) -> Result<ExitCode> {
 /// The page of a finding; its name may have underscores, as metrics' labels have.
 fn document(name: &str) -> Result<&'static str> {
     let asked = name.to_lowercase().replace('_', "-");
-    match all_findings().find(|kind| kind.label == asked) {
+    match Kind::named(&asked) {
         Some(kind) => Ok(kind.page()),
         None => {
-            let near = did_you_mean(&near(&asked, all_findings().map(|kind| kind.label)));
+            let near = did_you_mean(&near(&asked, Kind::all().iter().map(|kind| kind.label)));
             bail!("no finding `{name}`{near}; `tlsprof explain` lists all")
         }
     }
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn every_finding_has_a_page_that_fits_a_terminal() {
-        for kind in all_findings() {
+        for kind in Kind::all() {
             let text = explain::page(document(kind.label).unwrap(), Style::plain(80));
             assert!(text.contains(kind.label), "{text}");
             assert!(!text.contains("<!--") && !text.contains("]("), "{text}");

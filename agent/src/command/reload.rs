@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result};
 
+use super::notices::Notices;
 use super::service_manager;
 use crate::config::Config;
 use tlsprof_common::causes::one_line;
@@ -31,7 +32,7 @@ impl<'a> Reload<'a> {
 
     /// The new configuration if there was a signal. One that is not valid changes nothing; the
     /// log says what is wrong with it.
-    pub fn take(&mut self) -> Option<&Config> {
+    pub fn take(&mut self, notices: Notices) -> Option<&Config> {
         if !self.asked.swap(false, Ordering::Relaxed) {
             return None;
         }
@@ -46,11 +47,11 @@ impl<'a> Reload<'a> {
             .ok()?;
         let waiting = not_taken_over(&self.current, &new);
         if waiting.is_empty() {
-            eprintln!("tlsprof: configuration reloaded");
+            notices.say("configuration reloaded");
         } else {
             let waiting = waiting.join(", ");
-            eprintln!(
-                "tlsprof: configuration reloaded; restart the agent for the changes of {waiting}"
+            tracing::warn!(
+                "configuration reloaded; restart the agent for the changes of {waiting}"
             );
         }
         self.current.agent.budget = new.agent.budget;
@@ -112,9 +113,9 @@ mod tests {
             )?)
         };
         let mut reload = Reload::new(&load, Config::default()).unwrap();
-        assert!(reload.take().is_none());
+        assert!(reload.take(Notices { quiet: true }).is_none());
         reload.asked.store(true, Ordering::Relaxed);
-        assert!(reload.take().is_none());
+        assert!(reload.take(Notices { quiet: true }).is_none());
         assert_eq!(reload.current, Config::default());
     }
 }

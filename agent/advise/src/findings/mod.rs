@@ -61,11 +61,6 @@ pub(crate) static ALL: [&Kind; 21] = [
     &post_quantum_cost::KIND,
 ];
 
-/// All findings that there are.
-pub fn all() -> impl Iterator<Item = &'static Kind> {
-    ALL.into_iter()
-}
-
 /// A rule: looks at one service and says what is wrong with it, if anything.
 type Rule = fn(&Subject<'_>) -> Option<Finding>;
 

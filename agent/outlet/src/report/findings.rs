@@ -30,7 +30,7 @@ pub(super) fn findings(report: &Report) -> Option<Block> {
         blocks.push(Block::Marked(Tone::Soft, text.to_owned()));
     }
     let more =
-        "`--verbose` shows how savings were estimated; `tlsprof explain NAME` explains a finding.";
+        "`tlsprof explain NAME` explains a finding, `--verbose` shows how savings were estimated.";
     let more = Block::Marked(Tone::Soft, more.to_owned());
     blocks.push(Block::Fold(Vec::new(), vec![more]));
     Some(Block::section("Findings", blocks))
@@ -56,10 +56,7 @@ pub(crate) fn finding(number: usize, finding: &Finding) -> Block {
     blocks.extend([
         Block::Text(format!("Change ({}): {change}", remedy.server)),
         Block::Code(remedy.directive.clone()),
-        Block::Marked(
-            Tone::Soft,
-            format!("Risk: {risk} More: `tlsprof explain {}`.", finding.id),
-        ),
+        Block::Marked(Tone::Soft, format!("Risk: {risk}")),
         Block::Details("Details and estimate".to_owned(), details(finding)),
     ]);
     Block::Card(Box::new(Card {
