@@ -15,7 +15,7 @@ SCHEMA_VERSION = 41
 VARIABLES = ["datasource", "cluster", "job", "instance"]
 DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 MATCHERS = ('cluster=~"$cluster"', 'job=~"$job"', 'instance=~"$instance"')
-HOST_METRICS = re.compile(r"tlsprof_agent_|tlsprof_report_|up$|scrape_|ALERTS$")
+HOST_METRICS = re.compile(r"tlsprof_agent_|tlsprof_build_info$|tlsprof_report_|up$|scrape_|ALERTS$")
 UNITS = {value for value in vars(units).values() if isinstance(value, str)}
 UNITS |= {"si:/s", "suffix: cores"}
 """Custom ones: with the prefixes of the SI, or with a word behind (Grafana, "Custom units")."""

@@ -139,6 +139,9 @@ OTHER = {"SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY)}
 
 WHO = 'id -u; id -g; echo "$HOME"; grep CapEff /proc/self/status; echo ready; read -r _'
 
+OF_REPORTS = KEPT | 1 << 6 | 1 << 7
+"""CAP_SETGID and CAP_SETUID: libraries are calibrated as nobody."""
+
 OF_COMMANDS = 1 << 5
 """CAP_KILL."""
 
@@ -147,7 +150,7 @@ OF_FILES = 1 << 1
 
 
 def report_of(*options) -> list:
-    return [TLSPROF, "report", "--service", "nothing", *options]
+    return [TLSPROF, "report", "--pid", os.getpid(), *options]
 
 
 @pytest.mark.parametrize("options, of_files", [((), 0), (("--output", "report.txt"), OF_FILES)])
@@ -160,7 +163,7 @@ def test_a_report_gives_up_what_it_does_not_need_and_its_command_is_the_callers(
         home = pwd.getpwuid(NOBODY).pw_dir
         assert report.stdout.split() == [str(NOBODY), str(NOBODY), home, "CapEff:", "0" * 16, "ready"]
         assert "the command runs as nobody" in report.stderr
-        kept = KEPT | OF_COMMANDS | of_files
+        kept = OF_REPORTS | OF_COMMANDS | of_files
         main = Path(f"/proc/{report.pid}/task/{report.pid}")
         wait_until(lambda: capability_sets(main)["Prm"] == kept, "the end of the start")
         assert "NoNewPrivs:\t1" in (main / "status").read_text()
@@ -182,7 +185,7 @@ def test_a_report_without_a_command_gives_up_what_it_does_not_need():
     with Process(report_of("--duration", "1m")) as report:
         report.wait_for_line("profiling", ATTACH_SECONDS)
         main = Path(f"/proc/{report.pid}/task/{report.pid}")
-        wait_until(lambda: capability_sets(main)["Prm"] == KEPT, "the end of the start")
+        wait_until(lambda: capability_sets(main)["Prm"] == OF_REPORTS, "the end of the start")
 
 
 def test_an_agent_without_more_than_the_unit_gives_it_profiles_what_starts_later(tmp_path, open_folder):

@@ -182,6 +182,8 @@ fn keep(now: CapabilitySet, later: CapabilitySet) -> Result<()> {
 /// What a report keeps besides, until its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
+    /// Being somebody else: libraries are calibrated as nobody.
+    pub to_calibrate: bool,
     /// Files where this user may write, but root without privileges may not.
     pub to_write_files: bool,
     /// Processes of another user.
@@ -196,6 +198,7 @@ pub struct Kept {
 /// As for [`keep_needed`].
 pub fn keep_only(kept: Kept) -> Result<()> {
     let more = [
+        (kept.to_calibrate, CapabilitySet::SETUID | CapabilitySet::SETGID),
         (kept.to_write_files, CapabilitySet::DAC_OVERRIDE),
         (kept.to_end_commands, CapabilitySet::KILL),
     ];
@@ -336,10 +339,14 @@ mod tests {
             (Kept::default(), CapabilitySet::empty()),
             (
                 Kept {
+                    to_calibrate: true,
                     to_write_files: true,
                     to_end_commands: true,
                 },
-                CapabilitySet::DAC_OVERRIDE | CapabilitySet::KILL,
+                CapabilitySet::SETUID
+                    | CapabilitySet::SETGID
+                    | CapabilitySet::DAC_OVERRIDE
+                    | CapabilitySet::KILL,
             ),
         ] {
             let (before, after) = in_a_thread(move || {

@@ -124,7 +124,8 @@ class Now:
 
 
 def now_of(screen: str, name: str) -> Now:
-    row = re.search(rf"^ +{re.escape(name)} +([\d.]+) +([\d.]+)% +([\d.,]+) ", screen, re.M)
+    # With its ports where there is room.
+    row = re.search(rf"^ +{re.escape(name)}(?: :\d+)* +([\d.]+) +([\d.]+)% +([\d.,]+) ", screen, re.M)
     assert row, screen
     cores, share, per_second = (float(value.replace(",", "")) for value in row.groups())
     return Now(cores, share / 100, per_second)
