@@ -198,7 +198,10 @@ pub struct Kept {
 /// As for [`keep_needed`].
 pub fn keep_only(kept: Kept) -> Result<()> {
     let more = [
-        (kept.to_calibrate, CapabilitySet::SETUID | CapabilitySet::SETGID),
+        (
+            kept.to_calibrate,
+            CapabilitySet::SETUID | CapabilitySet::SETGID,
+        ),
         (kept.to_write_files, CapabilitySet::DAC_OVERRIDE),
         (kept.to_end_commands, CapabilitySet::KILL),
     ];
