@@ -200,6 +200,13 @@ def test_agent_that_is_killed_comes_back(installed):
     assert running(installed, METRICS) != pid
 
 
+def test_reload_keeps_it_running(installed):
+    pid = start(installed)
+    installed.run("systemctl", "reload", UNIT)
+    wait_until(lambda: "configuration reloaded" in log(installed), "the reload")
+    assert int(installed.property(UNIT, "MainPID")) == pid
+
+
 def test_upgrade_keeps_the_configuration_and_restarts(installed, deb, tmp_path):
     pid = start(installed)
     edited = '[agent]\nlisten = "127.0.0.1:9844"\n'
