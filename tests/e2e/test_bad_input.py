@@ -93,7 +93,7 @@ def test_a_misspelt_service_is_answered_with_near_names(rsa):
         with start_agent(["--service", misspelt]) as agent:
             pass
     assert_refused(done, FAILURE, f"did you mean `{SELFTIMED.name}`")
-    assert f"no service `{misspelt}`, did you mean `{SELFTIMED.name}`" in agent.process.stderr
+    assert f"no service `{misspelt}` (did you mean `{SELFTIMED.name}`" in agent.process.stderr
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,9 @@ WARM_UP = 20
 COMPILES = {"node": 150, "java": 150}
 """Those that compile as they go are left to it first."""
 INTERVAL_SECONDS = 5
-EDGES = 4
-"""Handshakes that may be under way at one end of a window: the client has as many threads."""
+EDGES = 6
+"""Handshakes at one end of a window that have begun and are not counted: four threads of the client may each be
+in one, and the agent takes evidence ten times a second."""
 TICKS = 0.02
 """CPU seconds for each process: the kernel shows user and system time in whole ticks of 10 ms."""
 CPU_AGREES = 0.03

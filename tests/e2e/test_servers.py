@@ -21,7 +21,8 @@ RELOADS = 3
 
 FREES_LATE = {"asyncio"}
 """Drops the connection object of a client that went away only when its garbage collector runs;
-until then the handshake may be said to be under way."""
+until then the handshake may be said to be under way. Its clients come one after the other: of handshakes in
+parallel that are broken off, one may be taken for another's (rule 4 of agent/evidence/src/join)."""
 
 
 VERSIONS = ("1.2", "1.3")
@@ -43,7 +44,12 @@ def counted(rsa, tmp_path_factory) -> dict[tuple[str, str], Counted]:
     base = tmp_path_factory.mktemp("servers")
     folders = {key: own_folder(base, *key) for key in product(SERVERS, VERSIONS)}
     loads = {
-        key: Load(tls=key[1], program=private_copy(str(LOADGEN), folder), **MIX)
+        key: Load(
+            tls=key[1],
+            program=private_copy(str(LOADGEN), folder),
+            threads=1 if key[0] in FREES_LATE else Load.threads,
+            **MIX,
+        )
         for key, folder in folders.items()
     }
     starts = {key: SERVERS[key[0]](folder, rsa) for key, folder in folders.items()}

@@ -18,14 +18,14 @@ pub fn near<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Vec<&'a s
     near.into_iter().map(|(_, one)| one).take(MOST).collect()
 }
 
-/// The question whether one of these was meant, as the end of a sentence; empty without any.
+/// The question whether one of these was meant, in brackets; empty without any.
 pub fn did_you_mean<T: AsRef<str>>(near: &[T]) -> String {
     let quoted = near.iter().map(|one| format!("`{}`", one.as_ref()));
     let quoted: Vec<String> = quoted.collect();
     if quoted.is_empty() {
         return String::new();
     }
-    format!(", did you mean {}?", quoted.join(" or "))
+    format!(" (did you mean {}?)", quoted.join(" or "))
 }
 
 #[cfg(test)]
@@ -50,6 +50,6 @@ mod tests {
     #[test]
     fn the_question_names_each() {
         assert_eq!(did_you_mean::<&str>(&[]), "");
-        assert_eq!(did_you_mean(&["a", "b"]), ", did you mean `a` or `b`?");
+        assert_eq!(did_you_mean(&["a", "b"]), " (did you mean `a` or `b`?)");
     }
 }

@@ -140,7 +140,7 @@ mod tests {
         );
         assert_eq!(
             error(&Selection::Service("ngin".into()), &["apache2", "nginx"]),
-            "no service `ngin`, did you mean `nginx`?; `tlsprof list` shows what runs here"
+            "no service `ngin` (did you mean `nginx`?); `tlsprof list` shows what runs here"
         );
         assert_eq!(
             error(&Selection::Service("web".into()), &["apache2", "nginx"]),

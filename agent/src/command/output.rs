@@ -109,7 +109,7 @@ pub(super) fn write(
         };
         return Err(error).context(said);
     }
-    notices.say(format_args!("{what} written to {path}"));
+    notices.say(format_args!("wrote {what} to {path}"));
     Ok(())
 }
 

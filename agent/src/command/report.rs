@@ -250,6 +250,6 @@ fn draw(stacks: &BTreeMap<Stack, u64>, graph: Output, notices: Notices) -> Resul
             Ok(out.flush()?)
         })
         .with_context(|| format!("there is no CPU breakdown in {path}"))?;
-    notices.say(format_args!("CPU breakdown written to {path}"));
+    notices.say(format_args!("wrote the CPU breakdown to {path}"));
     Ok(())
 }
