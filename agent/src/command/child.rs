@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use super::caller::Caller;
 use super::setup::TURN;
 
-/// How long it has to end by itself when it is told to.
+/// Time between SIGTERM and SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A running command; dropping it ends it, as it was ours to start.

@@ -153,8 +153,9 @@ fn run_load(
                     ..kept
                 },
             };
-            let printed;
-            (load.command, load.is_cut, printed) = run.profile(session, progress, stop)?;
+            let (command, is_cut, printed) = run.profile(session, progress, stop)?;
+            load.command = Some(command);
+            load.is_cut = is_cut;
             load.client_closes = tool.as_ref().and_then(LoadTool::closes);
             let counted = tool.and_then(|tool| Some((tool.requests(&printed)?, tool.name())));
             load.requests = load
@@ -201,7 +202,7 @@ impl Run<'_> {
         session: &mut Session,
         progress: Progress,
         stop: &AtomicBool,
-    ) -> Result<(Option<Command>, bool, String)> {
+    ) -> Result<(Command, bool, String)> {
         let _mark = mark();
         let is_read = |tool: &LoadTool| !tool.draws() || !io::stdout().is_terminal();
         let mut child = Child::start(self.arguments, self.tool.is_some_and(is_read), self.caller)?;
@@ -227,7 +228,7 @@ impl Run<'_> {
             exit_status: code(status),
         };
         let printed = tee.map_or_else(String::new, Tee::end);
-        Ok((Some(command), is_cut, printed))
+        Ok((command, is_cut, printed))
     }
 }
 

@@ -88,13 +88,7 @@ pub(super) fn draw(
             head.1 = if head.1 == REQUESTS { TURNS } else { head.1 };
         }
     }
-    let widths: Vec<Constraint> = heads
-        .iter()
-        .map(|(_, _, width)| match width {
-            0 => Constraint::Fill(1),
-            width => Constraint::Length(*width),
-        })
-        .collect();
+    let widths = heads.iter().map(constraint);
     let room = room_for_names(&heads, area.width);
     let chosen = screen.position(&names);
     let skip = (chosen + 1).saturating_sub(rows);
@@ -125,6 +119,13 @@ pub(super) fn draw(
         lines: names.len(),
         names,
         rows,
+    }
+}
+
+fn constraint((_, _, width): &Head) -> Constraint {
+    match width {
+        0 => Constraint::Fill(1),
+        width => Constraint::Length(*width),
     }
 }
 
