@@ -83,5 +83,6 @@ pub fn opening(role: Role) -> Opening {
         port: 443,
         remote: None,
         accept_wait: (role == Role::Server).then_some(Duration::from_micros(85)),
+        followed: true,
     }
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use std::vec::Drain;
 
+use super::cohorts::{Cohorts, Mode};
 use super::shared::{monotonic_now, write};
 use super::signatures::Signatures;
 use super::targets::Targets;
 use super::window::Window;
 use tlsprof_attach::registry::Registry;
-use tlsprof_common::{Loss, Pid, ProcessEvent, Source};
+use tlsprof_common::{ConnectionId, Loss, Pid, ProcessEvent, Source};
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::service::ServiceName;
 use tlsprof_discover::table::ProcessTable;
@@ -26,6 +27,7 @@ pub(super) struct Bookkeeper {
     joiner: Joiner,
     window: Window,
     signatures: Signatures,
+    cohorts: Cohorts,
     undecodable: u64,
 }
 
@@ -43,6 +45,7 @@ impl Bookkeeper {
             joiner: Joiner::default(),
             window: Window::default(),
             signatures,
+            cohorts: Cohorts::default(),
             undecodable: 0,
         }
     }
@@ -50,6 +53,26 @@ impl Bookkeeper {
     /// The window of the profile.
     pub(super) const fn window(&mut self) -> &mut Window {
         &mut self.window
+    }
+
+    /// Whether each handshake is followed.
+    pub(super) fn is_whole(&self) -> bool {
+        self.cohorts.is_whole()
+    }
+
+    /// What is followed from now on is in this mode; all evidence of the one before is taken.
+    /// Of `cut` connections the handshakes were not followed to their end.
+    pub(super) fn go_over(
+        &mut self,
+        mode: Mode,
+        cut: &[ConnectionId],
+        ledger: &SharedLedger,
+        see: &mut impl FnMut(&str, &Evidence),
+    ) {
+        let mut ledger = write(ledger);
+        self.cohorts.go_over(mode, cut, &mut |service, evidence| {
+            book(&mut ledger, service, evidence, see);
+        });
     }
 
     /// How long the window has been open.
@@ -137,6 +160,7 @@ impl Bookkeeper {
             books: Books {
                 window: &mut self.window,
                 signatures: &mut self.signatures,
+                cohorts: &mut self.cohorts,
                 table: &mut targets.table,
                 ledger,
             },
@@ -157,6 +181,7 @@ struct Desk<'a> {
 struct Books<'a> {
     window: &'a mut Window,
     signatures: &'a mut Signatures,
+    cohorts: &'a mut Cohorts,
     table: &'a mut ProcessTable<ProcRoot>,
     ledger: &'a mut Ledger,
 }
@@ -257,8 +282,39 @@ impl Books<'_> {
             }
             if admitted {
                 mark_foreign_issuers(self.table, &mut evidence);
-                book(self.table, self.ledger, &evidence, see);
+                self.book(&evidence, see);
             }
+        }
+    }
+}
+
+impl Books<'_> {
+    /// Books what happened to a process under its service, if that is selected.
+    fn book(&mut self, evidence: &Evidence, see: &mut impl FnMut(&str, &Evidence)) {
+        if let Evidence::Process(event) = evidence {
+            return book_process(self.table, self.ledger, event);
+        }
+        let Some((process, comm)) = actor(evidence) else {
+            if matches!(evidence, Evidence::Closed(_)) {
+                self.ledger.record_unprofiled(evidence);
+                self.ledger.record_ownerless();
+            }
+            return;
+        };
+        if is_ignored(self.table, process) {
+            return self.ledger.record_unprofiled(evidence);
+        }
+        // A process that the table never saw ended while it was being filled: its name is the
+        // best there is.
+        let named = self.table.service_of(process);
+        let service = named.map_or(comm, ServiceName::as_str);
+        book(self.ledger, service, evidence, see);
+        match evidence {
+            Evidence::Handshake(handshake) => self.cohorts.handshake(service, handshake),
+            Evidence::Opened(opening) => self.cohorts.opened(service, opening, &mut |evidence| {
+                book(self.ledger, service, evidence, see);
+            }),
+            _ => {}
         }
     }
 }
@@ -287,38 +343,31 @@ fn is_ignored(table: &ProcessTable<ProcRoot>, process: Pid) -> bool {
     }
 }
 
-/// Books what happened to a process under its service, if that is selected, and hands it
-/// to `see` with the name that it is booked under.
+/// Books what happened to a service, and hands it to `see` with the name that it is booked
+/// under.
 fn book(
-    table: &ProcessTable<ProcRoot>,
     ledger: &mut Ledger,
+    service: &str,
     evidence: &Evidence,
     see: &mut impl FnMut(&str, &Evidence),
 ) {
+    ledger.book(service, evidence);
+    see(ledger.booked_name(service), evidence);
+}
+
+/// Who did it, with the name of the thread.
+fn actor(evidence: &Evidence) -> Option<(Pid, &str)> {
     let (process, comm) = match evidence {
-        Evidence::Process(event) => return book_process(table, ledger, event),
-        Evidence::Hello(_) => return,
+        Evidence::Process(_) | Evidence::Hello(_) => return None,
         Evidence::Handshake(handshake) => (handshake.process, &handshake.comm),
         Evidence::Compared(comparison) => (comparison.process, &comparison.comm),
         Evidence::Opened(opening) => (opening.owner.process, &opening.owner.comm),
-        Evidence::Closed(connection) => match &connection.owner {
-            Some(owner) => (owner.process, &owner.comm),
-            None => {
-                ledger.record_unprofiled(evidence);
-                return ledger.record_ownerless();
-            }
-        },
+        Evidence::Closed(connection) => {
+            let owner = connection.owner.as_ref()?;
+            (owner.process, &owner.comm)
+        }
     };
-    if is_ignored(table, process) {
-        return ledger.record_unprofiled(evidence);
-    }
-    // A process that the table never saw ended while it was being filled: its name is the
-    // best there is.
-    let service = table
-        .service_of(process)
-        .map_or(comm.as_str(), ServiceName::as_str);
-    ledger.book(service, evidence);
-    see(ledger.booked_name(service), evidence);
+    Some((process, comm))
 }
 
 /// Books a process that begins.

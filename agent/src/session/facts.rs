@@ -69,6 +69,16 @@ impl Session {
         self.overhead.step_duty_ratio()
     }
 
+    /// Share of the time in which TLS libraries are probed, as far as the budget goes.
+    pub fn library_duty_ratio(&self) -> f64 {
+        f64::from(u8::from(self.overhead.probes_libraries()))
+    }
+
+    /// Share of the time in which socket calls are seen, as far as the kernel lets them be.
+    pub fn calls_duty_ratio(&self) -> f64 {
+        self.calls.ratio()
+    }
+
     /// The selected services that have a TLS library, handshakes or TCP
     /// connections, by name; all of them if the user named what to profile.
     pub fn service_facts(&self, ports: &ListeningPorts) -> BTreeMap<String, ServiceFacts> {

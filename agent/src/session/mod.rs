@@ -3,6 +3,8 @@
 mod advice;
 mod asking;
 mod booking;
+mod calls;
+mod cohorts;
 mod coverage;
 mod cpu;
 pub mod diagnosis;
@@ -34,6 +36,8 @@ use anyhow::{Context as _, Result};
 
 use asking::Asking;
 use booking::Bookkeeper;
+use calls::{CallWindows, Stage};
+use cohorts::Mode;
 use cpu::{CpuBook, bound_time_wait};
 use overhead::Overhead;
 use port::{Ports, settle_selected};
@@ -65,6 +69,7 @@ pub struct Session {
     targets: Targets,
     ports: Ports,
     books: Bookkeeper,
+    calls: CallWindows,
     cpu: CpuBook,
     samples: Samples,
     queues: Queues,
@@ -94,6 +99,7 @@ impl Session {
             targets: start.survey.targets,
             ports: Ports::new(start.survey.listening),
             books: Bookkeeper::new(Signatures::new(asking)),
+            calls: CallWindows::new(monotonic_now()),
             cpu: CpuBook::new(),
             samples: Samples::new(start.samples, options.spots),
             queues: Queues::new(),
@@ -146,7 +152,8 @@ impl Session {
         self.targets.take_mappings();
         self.take_samples();
         self.queues.turn(&self.targets, &self.ledger, true);
-        self.overhead.measure(&self.loaded);
+        let calls_in = self.calls.with_hooks(monotonic_now());
+        self.overhead.measure(&self.loaded, calls_in);
     }
 
     /// Waits up to `timeout` for evidence and books it; `see` gets each handshake
@@ -161,8 +168,10 @@ impl Session {
         self.books.signatures().ask(&self.targets.table);
         self.targets.take_mappings();
         self.targets.follow_images(&mut self.loaded);
+        self.follow_calls(&mut see)?;
         let registry = &mut self.targets.registry;
-        self.overhead.turn(&mut self.loaded, registry)?;
+        let calls_in = self.calls.with_hooks(monotonic_now());
+        self.overhead.turn(&mut self.loaded, registry, calls_in)?;
         self.queues.turn(&self.targets, &self.ledger, false);
         self.silence.turn(&mut self.loaded);
         if self.cpu.is_due() {
@@ -171,7 +180,15 @@ impl Session {
             let sampled = self.loaded.samples.is_ok();
             self.cpu
                 .book(sampled, &mut self.targets, &mut self.samples, &self.ledger);
-            self.overhead.keep_budget(&self.loaded, &read(&self.ledger));
+            let registry = &mut self.targets.registry;
+            let ledger = read(&self.ledger);
+            if let Some(duty) = self
+                .overhead
+                .keep_budget(&mut self.loaded, registry, &ledger)
+            {
+                self.calls.set_duty(duty);
+            }
+            drop(ledger);
             bound_time_wait(&self.targets, &self.ledger);
             self.books.signatures().follow_restarts(&self.targets.table);
         }
@@ -268,6 +285,41 @@ impl Session {
             ..
         } = self;
         take_evidence(loaded, targets, ledger, books, ports, see);
+    }
+
+    /// Puts the hooks on socket calls in or takes them out, where they are seen in windows
+    /// and it is time for it.
+    fn follow_calls(&mut self, see: &mut impl FnMut(&str, &Evidence)) -> Result<()> {
+        let now = monotonic_now();
+        let loaded = &self.loaded;
+        let Some(stage) = self.calls.turn(now, || loaded.follows_handshakes()) else {
+            return Ok(());
+        };
+        // What belongs to the stage before.
+        self.take_samples();
+        let loaded = &mut self.loaded;
+        let mut cut = Vec::new();
+        match stage {
+            Stage::Lead => loaded.follow_calls()?,
+            Stage::Ending => loaded.follow_no_more()?,
+            Stage::Out => cut = loaded.release_calls(),
+            Stage::Open => self.overhead.calls_begin(),
+            Stage::Always => {}
+        }
+        loaded.pause_samples(!stage.samples())?;
+        self.take_evidence(see);
+        let mode = match stage {
+            Stage::Always => Mode::Whole,
+            Stage::Lead | Stage::Open => Mode::Window,
+            Stage::Ending if self.books.is_whole() => Mode::Leaving,
+            Stage::Ending => Mode::Window,
+            Stage::Out => Mode::Between,
+        };
+        self.books.go_over(mode, &cut, &self.ledger, see);
+        if stage.samples() {
+            Samples::set_scale(&self.loaded, &self.ledger, self.calls.time_for_a_sample());
+        }
+        Ok(())
     }
 
     fn take_samples(&mut self) {

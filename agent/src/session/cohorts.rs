@@ -1,0 +1,168 @@
+//! What the handshakes that were followed say of those that were not. Pure.
+//!
+//! Where socket calls are seen in windows only, the connections that open in one are a cohort:
+//! what handshakes they had is known. Connections are always counted. For one that was not
+//! followed, a handshake of the service's last cohort is booked once more, in turn, and as many
+//! of them as the cohort had for each connection: a connection without TLS has none. So counts
+//! follow the connections, and mean times are those of the cohorts. Failures are not
+//! booked more than once: one in a cohort says little of how many there were.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+
+use tlsprof_common::{ConnectionId, Opening, Outcome, Role};
+use tlsprof_evidence::{Evidence, Handshake};
+
+/// Handshakes of a cohort that are kept, at most. The mean of so many is off by a
+/// sixteenth of the spread.
+const MOST_KEPT: usize = 256;
+
+/// What evidence of now belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Socket calls are seen all the time.
+    #[default]
+    Whole,
+    /// They were until now: what was followed is followed to its end.
+    Leaving,
+    /// A window, and the end of what was followed in it.
+    Window,
+    /// Between two windows.
+    Between,
+}
+
+/// The cohorts of all services.
+#[derive(Debug, Default)]
+pub(super) struct Cohorts {
+    mode: Mode,
+    cohorts: BTreeMap<(String, Role), Cohort>,
+}
+
+/// One service in one role.
+#[derive(Debug, Default)]
+struct Cohort {
+    /// Of the window under way.
+    followed: BTreeSet<ConnectionId>,
+    seen: Vec<Evidence>,
+    completed: u64,
+    /// Of the last window with any connection.
+    known: Vec<Evidence>,
+    next: usize,
+    /// Handshakes for each of its connections.
+    for_each: Option<f64>,
+    /// Handshakes of connections that were not followed, to be booked.
+    owed: f64,
+    /// Such connections before any window.
+    waiting: u64,
+}
+
+impl Cohorts {
+    /// Whether each handshake is followed.
+    pub(super) fn is_whole(&self) -> bool {
+        self.mode == Mode::Whole
+    }
+
+    /// Takes note of a connection of a service. If it was not followed, `book` gets what is
+    /// to be booked for it.
+    pub(super) fn opened(
+        &mut self,
+        service: &str,
+        opening: &Opening,
+        book: &mut impl FnMut(&Evidence),
+    ) {
+        let in_window = self.mode == Mode::Window;
+        let is_followed = match self.mode {
+            Mode::Whole => return,
+            Mode::Leaving | Mode::Window => opening.followed,
+            // What was followed is over by now.
+            Mode::Between => false,
+        };
+        if is_followed && !in_window {
+            return;
+        }
+        let cohort = self.of(service, opening.role);
+        if is_followed {
+            cohort.followed.insert(opening.id);
+        } else {
+            cohort.stand_for(1, book);
+        }
+    }
+
+    /// Takes note of a handshake that is booked.
+    pub(super) fn handshake(&mut self, service: &str, handshake: &Handshake) {
+        if self.mode != Mode::Window || handshake.outcome != Outcome::Completed {
+            return;
+        }
+        let cohort = self.of(service, handshake.role);
+        cohort.completed += 1;
+        if cohort.seen.len() < MOST_KEPT {
+            let evidence = Evidence::Handshake(Box::new(handshake.clone()));
+            cohort.seen.push(evidence);
+        }
+    }
+
+    /// Goes over to another mode, all evidence of the one before being taken. The
+    /// handshakes of `cut` connections were not followed to their end. `book` gets what is to be
+    /// booked for connections before any window, with its service.
+    pub(super) fn go_over(
+        &mut self,
+        mode: Mode,
+        cut: &[ConnectionId],
+        book: &mut impl FnMut(&str, &Evidence),
+    ) {
+        if self.mode == Mode::Window && mode != Mode::Window {
+            for ((service, _), cohort) in &mut self.cohorts {
+                cohort.end(cut, &mut |evidence| book(service, evidence));
+            }
+        }
+        if mode == Mode::Whole {
+            self.cohorts.clear();
+        }
+        self.mode = mode;
+    }
+
+    fn of(&mut self, service: &str, role: Role) -> &mut Cohort {
+        self.cohorts.entry((service.to_owned(), role)).or_default()
+    }
+}
+
+impl Cohort {
+    /// Ends a window. One in which nothing opened says nothing.
+    #[allow(clippy::cast_precision_loss, reason = "counts of a second")]
+    fn end(&mut self, cut: &[ConnectionId], book: &mut impl FnMut(&Evidence)) {
+        for connection in cut {
+            self.followed.remove(connection);
+        }
+        let connections = mem::take(&mut self.followed).len();
+        let (seen, completed) = (mem::take(&mut self.seen), mem::take(&mut self.completed));
+        if connections == 0 {
+            return;
+        }
+        self.known = seen;
+        self.next = 0;
+        self.for_each = Some(completed as f64 / connections as f64);
+        let waiting = mem::take(&mut self.waiting);
+        self.stand_for(waiting, book);
+    }
+
+    /// Books what so many connections had that were not followed.
+    #[allow(clippy::cast_precision_loss, reason = "counts of a second")]
+    fn stand_for(&mut self, connections: u64, book: &mut impl FnMut(&Evidence)) {
+        let Some(for_each) = self.for_each else {
+            self.waiting += connections;
+            return;
+        };
+        self.owed += for_each * connections as f64;
+        // Sums of fractions are off by less than that.
+        while self.owed >= 1.0 - 1e-6 {
+            self.owed -= 1.0;
+            if let Some(evidence) = self.known.get(self.next) {
+                book(evidence);
+            }
+            self.next = (self.next + 1) % self.known.len().max(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

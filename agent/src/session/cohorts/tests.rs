@@ -1,0 +1,182 @@
+use std::ops::Range;
+use std::time::Duration;
+
+use super::*;
+use tlsprof_evidence::sample::{handshake, opening};
+
+/// Cohorts, and the CPU times in microseconds of what they had booked.
+#[derive(Default)]
+struct Bench {
+    cohorts: Cohorts,
+    booked: Vec<u128>,
+}
+
+fn micros(evidence: &Evidence) -> u128 {
+    match evidence {
+        Evidence::Handshake(handshake) => handshake.cpu.as_micros(),
+        other => panic!("{other:?}"),
+    }
+}
+
+impl Bench {
+    fn new(modes: &[Mode]) -> Self {
+        let mut bench = Self::default();
+        for mode in modes {
+            bench.go_over(*mode, &[]);
+        }
+        bench
+    }
+
+    fn open(&mut self, ids: Range<u64>, followed: bool) {
+        let Self { cohorts, booked } = self;
+        for id in ids {
+            let one = Opening {
+                id,
+                followed,
+                ..opening(Role::Server)
+            };
+            cohorts.opened("nginx", &one, &mut |evidence| booked.push(micros(evidence)));
+        }
+    }
+
+    fn shake(&mut self, cpu: u64, count: u32) {
+        let one = Handshake {
+            cpu: Duration::from_micros(cpu),
+            ..handshake()
+        };
+        for _ in 0..count {
+            self.cohorts.handshake("nginx", &one);
+        }
+    }
+
+    fn go_over(&mut self, mode: Mode, cut: &[ConnectionId]) {
+        let Self { cohorts, booked } = self;
+        cohorts.go_over(mode, cut, &mut |service, evidence| {
+            assert_eq!(service, "nginx");
+            booked.push(micros(evidence));
+        });
+    }
+
+    fn window(&mut self, ids: Range<u64>, cpu: u64) {
+        self.go_over(Mode::Window, &[]);
+        let count = ids.end - ids.start;
+        self.open(ids, true);
+        self.shake(cpu, count.try_into().unwrap());
+        self.go_over(Mode::Between, &[]);
+    }
+}
+
+#[test]
+fn all_the_time_nothing_is_booked_twice() {
+    let mut bench = Bench::default();
+    bench.open(0..10, true);
+    bench.shake(100, 10);
+    assert!(bench.booked.is_empty());
+}
+
+#[test]
+fn connections_that_were_not_followed_have_the_handshakes_of_the_last_cohort() {
+    let mut bench = Bench::new(&[Mode::Between]);
+    bench.window(0..10, 100);
+    bench.open(10..15, false);
+    assert_eq!(bench.booked, [100; 5]);
+    bench.window(15..25, 300);
+    bench.open(25..27, false);
+    assert_eq!(bench.booked, [100, 100, 100, 100, 100, 300, 300]);
+}
+
+#[test]
+fn all_of_a_cohort_take_turns() {
+    let mut bench = Bench::new(&[Mode::Window]);
+    bench.open(0..3, true);
+    for cpu in [100, 200, 300] {
+        bench.shake(cpu, 1);
+    }
+    bench.go_over(Mode::Between, &[]);
+    bench.open(3..7, false);
+    assert_eq!(bench.booked, [100, 200, 300, 100]);
+}
+
+#[test]
+fn connections_before_any_window_wait_for_one() {
+    let mut bench = Bench::new(&[Mode::Leaving]);
+    bench.open(0..3, false);
+    bench.go_over(Mode::Between, &[]);
+    bench.open(3..5, false);
+    assert!(bench.booked.is_empty());
+    bench.window(5..7, 100);
+    assert_eq!(bench.booked, [100; 5]);
+}
+
+#[test]
+fn a_window_without_connections_says_nothing() {
+    let mut bench = Bench::new(&[Mode::Between]);
+    bench.window(0..2, 100);
+    bench.window(2..2, 100);
+    bench.open(2..4, false);
+    assert_eq!(bench.booked, [100; 2]);
+}
+
+#[test]
+fn connections_without_tls_have_no_handshakes() {
+    let mut bench = Bench::new(&[Mode::Window]);
+    bench.open(0..20, true);
+    bench.shake(100, 5);
+    bench.go_over(Mode::Between, &[]);
+    bench.open(20..60, false);
+    assert_eq!(bench.booked, [100; 10]);
+}
+
+#[test]
+fn what_was_cut_off_is_in_no_cohort() {
+    let mut bench = Bench::new(&[Mode::Window]);
+    bench.open(0..10, true);
+    bench.shake(100, 8);
+    bench.go_over(Mode::Between, &[3, 4]);
+    bench.open(10..18, false);
+    assert_eq!(bench.booked, [100; 8]);
+}
+
+#[test]
+fn a_failure_is_not_booked_again() {
+    let mut bench = Bench::new(&[Mode::Window]);
+    bench.open(0..10, true);
+    bench.shake(100, 9);
+    let failed = Handshake {
+        outcome: Outcome::Failed,
+        ..handshake()
+    };
+    bench.cohorts.handshake("nginx", &failed);
+    bench.go_over(Mode::Between, &[]);
+    bench.open(10..20, false);
+    assert_eq!(bench.booked, [100; 9]);
+}
+
+#[test]
+fn what_was_followed_before_the_first_window_was_booked_then() {
+    let mut bench = Bench::new(&[Mode::Leaving]);
+    bench.open(0..5, true);
+    bench.shake(900, 5);
+    bench.open(5..9, false);
+    bench.go_over(Mode::Between, &[]);
+    bench.window(9..10, 100);
+    assert_eq!(bench.booked, [100; 4]);
+}
+
+#[test]
+fn of_many_some_are_kept_and_all_count() {
+    let mut bench = Bench::new(&[Mode::Between]);
+    bench.window(0..1000, 100);
+    bench.open(1000..3000, false);
+    assert_eq!(bench.booked.len(), 2000);
+}
+
+#[test]
+fn a_service_without_tls_owes_nothing_later() {
+    let mut bench = Bench::new(&[Mode::Window]);
+    bench.open(0..10, true);
+    bench.go_over(Mode::Between, &[]);
+    bench.open(10..1000, false);
+    bench.window(1000..1001, 100);
+    assert!(bench.booked.is_empty());
+}
