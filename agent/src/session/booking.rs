@@ -55,9 +55,9 @@ impl Bookkeeper {
         &mut self.window
     }
 
-    /// Whether each handshake is followed.
-    pub(super) fn is_whole(&self) -> bool {
-        self.cohorts.is_whole()
+    /// No TLS library is probed any more.
+    pub(super) fn forget_probes(&mut self) {
+        self.joiner.forget_probes();
     }
 
     /// What is followed from now on is in this mode; all evidence of the one before is taken.
@@ -281,6 +281,7 @@ impl Books<'_> {
                 self.table.apply(event);
             }
             if admitted {
+                self.find_owner(&mut evidence, see);
                 mark_foreign_issuers(self.table, &mut evidence);
                 self.book(&evidence, see);
             }
@@ -289,6 +290,17 @@ impl Books<'_> {
 }
 
 impl Books<'_> {
+    /// Nobody may have read, written or closed a connection that the peer has reset, where
+    /// socket calls are not seen: it is that of the service on its port, and was opened.
+    fn find_owner(&mut self, evidence: &mut Evidence, see: &mut impl FnMut(&str, &Evidence)) {
+        if let Evidence::Closed(connection) = evidence
+            && let Some(opening) = self.cohorts.opening_of(connection)
+        {
+            connection.owner = Some(opening.owner.clone());
+            self.book(&Evidence::Opened(opening), see);
+        }
+    }
+
     /// Books what happened to a process under its service, if that is selected.
     fn book(&mut self, evidence: &Evidence, see: &mut impl FnMut(&str, &Evidence)) {
         if let Evidence::Process(event) = evidence {

@@ -116,7 +116,7 @@ impl CallWindows {
         let in_stage = now.saturating_sub(self.since);
         let in_window = now.saturating_sub(self.window_began);
         match self.stage {
-            Stage::Always if !self.is_always() => Some(Stage::Ending),
+            Stage::Always if !self.is_always() => Some(Stage::Lead),
             Stage::Lead if in_stage >= LEAD => Some(Stage::Open),
             Stage::Open if self.is_always() => Some(Stage::Always),
             Stage::Open if in_window >= self.duty.window => Some(Stage::Ending),
@@ -161,27 +161,26 @@ mod tests {
     #[test]
     fn a_window_follows_what_opens_in_it_to_its_end() {
         let mut windows = in_windows();
-        assert_eq!(windows.turn(ms(1000), || true), Some(Stage::Ending));
-        assert_eq!(windows.turn(ms(1010), || true), None);
-        assert_eq!(windows.turn(ms(1020), || false), Some(Stage::Out));
-        assert_eq!(windows.turn(ms(1990), || false), None);
-        assert_eq!(windows.turn(ms(2000), || false), Some(Stage::Lead));
-        assert_eq!(windows.turn(ms(2100), || false), None);
-        assert_eq!(windows.turn(ms(2150), || false), Some(Stage::Open));
-        assert_eq!(windows.turn(ms(2490), || false), None);
-        assert_eq!(windows.turn(ms(2500), || false), Some(Stage::Ending));
-        assert_eq!(windows.turn(ms(2510), || false), Some(Stage::Out));
-        assert_eq!(windows.turn(ms(3999), || false), None);
-        assert_eq!(windows.turn(ms(4000), || false), Some(Stage::Lead));
-        assert_eq!(windows.with_hooks(ms(4100)), ms(1020 + 510 + 100));
+        assert_eq!(windows.turn(ms(1000), || false), Some(Stage::Lead));
+        assert_eq!(windows.turn(ms(1100), || false), None);
+        assert_eq!(windows.turn(ms(1150), || false), Some(Stage::Open));
+        assert_eq!(windows.turn(ms(1490), || false), None);
+        assert_eq!(windows.turn(ms(1500), || false), Some(Stage::Ending));
+        assert_eq!(windows.turn(ms(1510), || true), None);
+        assert_eq!(windows.turn(ms(1520), || false), Some(Stage::Out));
+        assert_eq!(windows.turn(ms(2999), || false), None);
+        assert_eq!(windows.turn(ms(3000), || false), Some(Stage::Lead));
+        assert_eq!(windows.with_hooks(ms(3100)), ms(1520 + 100));
     }
 
     #[test]
     fn handshakes_that_do_not_end_are_cut_off() {
         let mut windows = in_windows();
-        windows.turn(ms(1000), || true);
-        assert_eq!(windows.turn(ms(1999), || true), None);
-        assert_eq!(windows.turn(ms(2000), || true), Some(Stage::Out));
+        for now in [0, 150, 500] {
+            windows.turn(ms(now), || true);
+        }
+        assert_eq!(windows.turn(ms(1499), || true), None);
+        assert_eq!(windows.turn(ms(1500), || true), Some(Stage::Out));
     }
 
     #[test]
@@ -193,8 +192,9 @@ mod tests {
     #[test]
     fn the_way_back_leads_through_a_window() {
         let mut windows = in_windows();
-        windows.turn(ms(1000), || false);
-        windows.turn(ms(1001), || false);
+        for now in [0, 150, 500, 501] {
+            windows.turn(ms(now), || false);
+        }
         windows.set_duty(Duty::ALWAYS);
         assert_eq!(windows.turn(ms(1002), || false), Some(Stage::Lead));
         assert_eq!(windows.turn(ms(1152), || false), Some(Stage::Open));

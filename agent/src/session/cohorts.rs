@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
-use tlsprof_common::{ConnectionId, Opening, Outcome, Role};
+use tlsprof_common::{Connection, ConnectionId, Opening, Outcome, Owner, Role};
 use tlsprof_evidence::{Evidence, Handshake};
 
 /// Handshakes of a cohort that are kept, at most. The mean of so many is off by a
@@ -23,8 +23,6 @@ pub(super) enum Mode {
     /// Socket calls are seen all the time.
     #[default]
     Whole,
-    /// They were until now: what was followed is followed to its end.
-    Leaving,
     /// A window, and the end of what was followed in it.
     Window,
     /// Between two windows.
@@ -36,6 +34,8 @@ pub(super) enum Mode {
 pub(super) struct Cohorts {
     mode: Mode,
     cohorts: BTreeMap<(String, Role), Cohort>,
+    /// Who had the last connection on a port, as its server.
+    servers: BTreeMap<u16, Owner>,
 }
 
 /// One service in one role.
@@ -57,11 +57,6 @@ struct Cohort {
 }
 
 impl Cohorts {
-    /// Whether each handshake is followed.
-    pub(super) fn is_whole(&self) -> bool {
-        self.mode == Mode::Whole
-    }
-
     /// Takes note of a connection of a service. If it was not followed, `book` gets what is
     /// to be booked for it.
     pub(super) fn opened(
@@ -70,15 +65,13 @@ impl Cohorts {
         opening: &Opening,
         book: &mut impl FnMut(&Evidence),
     ) {
-        let in_window = self.mode == Mode::Window;
-        let is_followed = match self.mode {
-            Mode::Whole => return,
-            Mode::Leaving | Mode::Window => opening.followed,
-            // What was followed is over by now.
-            Mode::Between => false,
-        };
-        if is_followed && !in_window {
+        if self.mode == Mode::Whole {
             return;
+        }
+        // Between windows what was followed is over.
+        let is_followed = opening.followed && self.mode == Mode::Window;
+        if opening.role == Role::Server {
+            self.servers.insert(opening.port, opening.owner.clone());
         }
         let cohort = self.of(service, opening.role);
         if is_followed {
@@ -88,12 +81,37 @@ impl Cohorts {
         }
     }
 
+    /// The opening of a connection that ended without an owner and was not followed: whose it
+    /// is, its port says. None where nothing is known of that.
+    pub(super) fn opening_of(&self, connection: &Connection) -> Option<Opening> {
+        let whole = connection.whole.as_ref()?;
+        let lost = connection.owner.is_none() && whole.turns.is_none();
+        if self.mode == Mode::Whole || !lost || whole.role != Role::Server {
+            return None;
+        }
+        Some(Opening {
+            id: connection.id,
+            owner: self.servers.get(&whole.port)?.clone(),
+            role: whole.role,
+            port: whole.port,
+            remote: None,
+            accept_wait: None,
+            followed: false,
+        })
+    }
+
     /// Takes note of a handshake that is booked.
     pub(super) fn handshake(&mut self, service: &str, handshake: &Handshake) {
         if self.mode != Mode::Window || handshake.outcome != Outcome::Completed {
             return;
         }
         let cohort = self.of(service, handshake.role);
+        if !handshake
+            .connection
+            .is_some_and(|id| cohort.followed.contains(&id))
+        {
+            return; // under way since before the window
+        }
         cohort.completed += 1;
         if cohort.seen.len() < MOST_KEPT {
             let evidence = Evidence::Handshake(Box::new(handshake.clone()));
@@ -117,6 +135,7 @@ impl Cohorts {
         }
         if mode == Mode::Whole {
             self.cohorts.clear();
+            self.servers.clear();
         }
         self.mode = mode;
     }
@@ -135,6 +154,12 @@ impl Cohort {
         }
         let connections = mem::take(&mut self.followed).len();
         let (seen, completed) = (mem::take(&mut self.seen), mem::take(&mut self.completed));
+        tracing::debug!(
+            connections,
+            completed,
+            waiting = self.waiting,
+            "a window has ended"
+        );
         if connections == 0 {
             return;
         }

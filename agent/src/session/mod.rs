@@ -189,6 +189,11 @@ impl Session {
                 self.calls.set_duty(duty);
             }
             drop(ledger);
+            if !self.overhead.probes_libraries() {
+                // What the probes saw last makes a process a probed one.
+                self.take_evidence(&mut see);
+                self.books.forget_probes();
+            }
             bound_time_wait(&self.targets, &self.ledger);
             self.books.signatures().follow_restarts(&self.targets.table);
         }
@@ -295,6 +300,7 @@ impl Session {
         let Some(stage) = self.calls.turn(now, || loaded.follows_handshakes()) else {
             return Ok(());
         };
+        tracing::debug!(?stage, "socket calls");
         // What belongs to the stage before.
         self.take_samples();
         let loaded = &mut self.loaded;
@@ -310,9 +316,7 @@ impl Session {
         self.take_evidence(see);
         let mode = match stage {
             Stage::Always => Mode::Whole,
-            Stage::Lead | Stage::Open => Mode::Window,
-            Stage::Ending if self.books.is_whole() => Mode::Leaving,
-            Stage::Ending => Mode::Window,
+            Stage::Lead | Stage::Open | Stage::Ending => Mode::Window,
             Stage::Out => Mode::Between,
         };
         self.books.go_over(mode, &cut, &self.ledger, see);

@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::*;
-use tlsprof_evidence::sample::{handshake, opening};
+use tlsprof_evidence::sample::{connection, handshake, opening};
 
 /// Cohorts, and the CPU times in microseconds of what they had booked.
 #[derive(Default)]
@@ -39,12 +39,14 @@ impl Bench {
         }
     }
 
-    fn shake(&mut self, cpu: u64, count: u32) {
-        let one = Handshake {
-            cpu: Duration::from_micros(cpu),
-            ..handshake()
-        };
-        for _ in 0..count {
+    /// Handshakes of these connections, that took so many microseconds.
+    fn shake(&mut self, ids: Range<u64>, cpu: u64) {
+        for id in ids {
+            let one = Handshake {
+                cpu: Duration::from_micros(cpu),
+                connection: Some(id),
+                ..handshake()
+            };
             self.cohorts.handshake("nginx", &one);
         }
     }
@@ -59,9 +61,8 @@ impl Bench {
 
     fn window(&mut self, ids: Range<u64>, cpu: u64) {
         self.go_over(Mode::Window, &[]);
-        let count = ids.end - ids.start;
-        self.open(ids, true);
-        self.shake(cpu, count.try_into().unwrap());
+        self.open(ids.clone(), true);
+        self.shake(ids, cpu);
         self.go_over(Mode::Between, &[]);
     }
 }
@@ -70,7 +71,7 @@ impl Bench {
 fn all_the_time_nothing_is_booked_twice() {
     let mut bench = Bench::default();
     bench.open(0..10, true);
-    bench.shake(100, 10);
+    bench.shake(0..10, 100);
     assert!(bench.booked.is_empty());
 }
 
@@ -89,8 +90,8 @@ fn connections_that_were_not_followed_have_the_handshakes_of_the_last_cohort() {
 fn all_of_a_cohort_take_turns() {
     let mut bench = Bench::new(&[Mode::Window]);
     bench.open(0..3, true);
-    for cpu in [100, 200, 300] {
-        bench.shake(cpu, 1);
+    for (id, cpu) in [(0, 100), (1, 200), (2, 300)] {
+        bench.shake(id..id + 1, cpu);
     }
     bench.go_over(Mode::Between, &[]);
     bench.open(3..7, false);
@@ -99,10 +100,8 @@ fn all_of_a_cohort_take_turns() {
 
 #[test]
 fn connections_before_any_window_wait_for_one() {
-    let mut bench = Bench::new(&[Mode::Leaving]);
-    bench.open(0..3, false);
-    bench.go_over(Mode::Between, &[]);
-    bench.open(3..5, false);
+    let mut bench = Bench::new(&[Mode::Between]);
+    bench.open(0..5, false);
     assert!(bench.booked.is_empty());
     bench.window(5..7, 100);
     assert_eq!(bench.booked, [100; 5]);
@@ -121,7 +120,7 @@ fn a_window_without_connections_says_nothing() {
 fn connections_without_tls_have_no_handshakes() {
     let mut bench = Bench::new(&[Mode::Window]);
     bench.open(0..20, true);
-    bench.shake(100, 5);
+    bench.shake(0..5, 100);
     bench.go_over(Mode::Between, &[]);
     bench.open(20..60, false);
     assert_eq!(bench.booked, [100; 10]);
@@ -131,8 +130,8 @@ fn connections_without_tls_have_no_handshakes() {
 fn what_was_cut_off_is_in_no_cohort() {
     let mut bench = Bench::new(&[Mode::Window]);
     bench.open(0..10, true);
-    bench.shake(100, 8);
-    bench.go_over(Mode::Between, &[3, 4]);
+    bench.shake(0..8, 100);
+    bench.go_over(Mode::Between, &[8, 9]);
     bench.open(10..18, false);
     assert_eq!(bench.booked, [100; 8]);
 }
@@ -141,9 +140,10 @@ fn what_was_cut_off_is_in_no_cohort() {
 fn a_failure_is_not_booked_again() {
     let mut bench = Bench::new(&[Mode::Window]);
     bench.open(0..10, true);
-    bench.shake(100, 9);
+    bench.shake(0..9, 100);
     let failed = Handshake {
         outcome: Outcome::Failed,
+        connection: Some(9),
         ..handshake()
     };
     bench.cohorts.handshake("nginx", &failed);
@@ -153,13 +153,13 @@ fn a_failure_is_not_booked_again() {
 }
 
 #[test]
-fn what_was_followed_before_the_first_window_was_booked_then() {
-    let mut bench = Bench::new(&[Mode::Leaving]);
-    bench.open(0..5, true);
-    bench.shake(900, 5);
-    bench.open(5..9, false);
+fn handshakes_under_way_since_before_a_window_are_not_of_its_connections() {
+    let mut bench = Bench::new(&[Mode::Window]);
+    bench.shake(0..5, 900);
+    bench.open(5..9, true);
+    bench.shake(5..9, 100);
     bench.go_over(Mode::Between, &[]);
-    bench.window(9..10, 100);
+    bench.open(9..13, false);
     assert_eq!(bench.booked, [100; 4]);
 }
 
@@ -179,4 +179,22 @@ fn a_service_without_tls_owes_nothing_later() {
     bench.open(10..1000, false);
     bench.window(1000..1001, 100);
     assert!(bench.booked.is_empty());
+}
+
+#[test]
+fn a_connection_that_was_reset_is_of_the_service_on_its_port() {
+    let mut bench = Bench::new(&[Mode::Between]);
+    let mut reset = connection();
+    if let Some(whole) = &mut reset.whole {
+        whole.turns = None;
+    }
+    assert_eq!(bench.cohorts.opening_of(&reset), None);
+    bench.open(0..1, false);
+    let found = bench.cohorts.opening_of(&reset);
+    assert_eq!(found.map(|found| found.owner.process), Some(4711));
+    // Nobody read it, although socket calls were seen.
+    if let Some(whole) = &mut reset.whole {
+        whole.turns = Some(0);
+    }
+    assert_eq!(bench.cohorts.opening_of(&reset), None);
 }
