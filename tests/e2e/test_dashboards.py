@@ -7,6 +7,7 @@ import re
 import shutil
 import time
 import urllib.parse
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Iterator
 
@@ -15,7 +16,7 @@ import pytest
 from harness import metrics, plain_nginx, web_servers
 from harness.dashboards import Query, boards, queries
 from harness.load import Load, Seen, run_load
-from harness.observatory import Observatory, Series, observatory
+from harness.observatory import TODAY, Observatory, Series, observatory
 from harness.profiler import start_agent
 from harness.waiting import wait_until
 
@@ -25,6 +26,24 @@ LOADS = [
 ]
 SERVICE = plain_nginx.unique("nginx")
 KINDS = ("native", "classic")
+"""Of histograms, each in a Prometheus of its own: Debian's."""
+KINDS_TODAY = tuple(f"{kind} today" for kind in KINDS)
+"""The same in a Prometheus of today, where there is one."""
+ALL_KINDS = (
+    *KINDS,
+    *(
+        pytest.param(
+            kind,
+            marks=[
+                pytest.mark.long,
+                pytest.mark.skipif(
+                    not TODAY.exists(), reason="no Prometheus of today: deploy/packages/tools.sh prometheus"
+                ),
+            ],
+        )
+        for kind in KINDS_TODAY
+    ),
+)
 HANDSHAKES = "tlsprof_handshakes_total"
 FINDING = "costly-certificate"
 SEVERITIES = ["high", "medium", "low", "info"]
@@ -183,21 +202,29 @@ def watched(rsa, tmp_path_factory) -> Iterator[Watched]:
         web_servers.nginx(folder, rsa, program=program) as server,
     ):
         target = urllib.parse.urlsplit(agent.url).netloc
-        with (
-            observatory(folder / "native", target, True) as native,
-            observatory(folder / "classic", target, False) as classic,
-        ):
-            both = {"native": native, "classic": classic}
+        kinds = [*KINDS, *(KINDS_TODAY if TODAY.exists() else ())]
+        with ExitStack() as stack:
+            every = {
+                kind: stack.enter_context(
+                    observatory(
+                        folder / kind.replace(" ", "-"),
+                        target,
+                        kind.startswith("native"),
+                        today=kind in KINDS_TODAY,
+                    )
+                )
+                for kind in kinds
+            }
             made = _make(WARM_UP, server.port)[0]
             before = _settled(agent.url, made)
-            begins = {kind: _scrape(prometheus) for kind, prometheus in both.items()}
+            begins = {kind: _scrape(prometheus) for kind, prometheus in every.items()}
             more, seen = _make(LOADS, server.port)
             wait_until(lambda: _severities(agent.url), f"the finding {FINDING}", timeout=60.0)
             after = _settled(agent.url, made + more)
-            ends = {kind: _scrape(prometheus) for kind, prometheus in both.items()}
+            ends = {kind: _scrape(prometheus) for kind, prometheus in every.items()}
             watches = {
-                kind: Watch(both[kind], begins[kind] - MARGIN_SECONDS, ends[kind] + MARGIN_SECONDS)
-                for kind in KINDS
+                kind: Watch(every[kind], begins[kind] - MARGIN_SECONDS, ends[kind] + MARGIN_SECONDS)
+                for kind in kinds
             }
             yield Watched(watches, before, after, seen, _severities(agent.url))
 
@@ -215,7 +242,7 @@ def _empty_for_a_reason(query: Query, watched: Watched) -> bool:
     return any(str(query).startswith(name) for name in reasons)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.parametrize("uid", boards())
 def test_every_panel_has_data(watched, kind, uid):
     empty, nonsense = [], []
@@ -241,7 +268,7 @@ def test_what_is_expected_to_be_empty_is(watched, name):
         assert watched.by["native"].ask(query) == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_every_rule_is_evaluated(watched, kind):
     watch = watched.by[kind]
 
@@ -256,7 +283,7 @@ def test_every_rule_is_evaluated(watched, kind):
         assert found or rule["name"] in QUIET_RULES, f"{rule['name']} is empty: {query}"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_variables_have_values(watched, kind):
     selector = re.compile(r"label_values\((\w+)\{(.*)\}, (\w+)\)")
     ranking = re.compile(r"query_result\((.*)\)")
@@ -282,7 +309,7 @@ def _panel(uid: str, title: str, ref: str = "A") -> Query:
     return found[0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_counts_are_those_of_the_clients(watched, kind):
     handshakes = watched.by[kind].number(_panel("tlsprof-service", "Handshakes"))
     handshakes *= watched.by[kind].seconds
@@ -291,7 +318,7 @@ def test_counts_are_those_of_the_clients(watched, kind):
     assert resumed == pytest.approx(watched.seen.resumed / watched.seen.completed, rel=TOLERANCE)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_failures_are_those_of_the_agent(watched, kind):
     """Of the agent, not of the clients: where the server ends a connection by an alert and a reset, the
     client may read the one and the kernel see the other first."""
@@ -302,7 +329,7 @@ def test_failures_are_those_of_the_agent(watched, kind):
     assert failed == pytest.approx(wanted, rel=TOLERANCE)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_costs_are_those_of_the_agent(watched, kind):
     server = dict(service_name=SERVICE, role="server")
     cpu = watched.growth("tlsprof_service_cpu_seconds_total", service_name=SERVICE)
@@ -322,7 +349,7 @@ def test_costs_are_those_of_the_agent(watched, kind):
     assert said == pytest.approx(wanted, rel=TOLERANCE)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_activities_add_up_to_the_cpu_time_of_the_service(watched, kind):
     """Softirqs not among them: they are outside what the kernel accounts to the service."""
     areas = watched.by[kind].ask(_panel("tlsprof-service", "CPU by activity"))
@@ -331,7 +358,7 @@ def test_activities_add_up_to_the_cpu_time_of_the_service(watched, kind):
     assert sum(area.value for area in areas) == pytest.approx(cpu, rel=TOLERANCE)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_findings_are_listed(watched, kind):
     """With its severity as a number, the most severe first, and the number of hosts."""
     # It depends on what else the service does with its CPU time.
@@ -360,8 +387,10 @@ def test_native_and_classic_say_the_same(watched):
         assert value == pytest.approx(results["classic"][resumption], rel=0.7)
 
 
-def test_a_heat_map_is_native_or_by_bucket(watched):
-    query = _panel("tlsprof-service", "CPU per handshake, distribution")
-    native, classic = (watched.by[kind].ask(query) for kind in KINDS)
-    assert len(native) == 1 and "buckets" in native[0].value
-    assert len(classic) > 5 and all("le" in series.labels for series in classic)
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_a_heat_map_is_native_or_by_bucket(watched, kind):
+    found = watched.by[kind].ask(_panel("tlsprof-service", "CPU per handshake, distribution"))
+    if kind.startswith("native"):
+        assert len(found) == 1 and "buckets" in found[0].value
+    else:
+        assert len(found) > 5 and all("le" in series.labels for series in found)
