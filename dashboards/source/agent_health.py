@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from . import figures, problems, thresholds
+from . import figures, thresholds
 from .frame import Row, build
 from .panels import BYTES, NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
 from .queries import HOSTS, Source, ranked, total
@@ -25,7 +25,6 @@ NO_SAMPLES = (
 
 
 def _summary() -> Row:
-    up, down = figures.up_and_down(AGENTS)
     cost = figures.target_cost_share(AGENTS)
     lost = figures.lost(AGENTS)
     degraded = total(AGENTS.value("tlsprof_agent_capability", f'state=~"{LACKING}"'))
@@ -33,18 +32,19 @@ def _summary() -> Row:
         "At a glance",
         [
             figure(
-                "Agents",
+                "Agents up",
                 Text(
-                    "Agents reached by the last scrape, and agents not reached.",
+                    "Agents that the last scrape reached, of those that are scraped.",
                     "None is down.",
                     "The table below names them; docs/alerts/TlsprofAgentDown.md.",
                     NO_AGENT,
                 ),
                 NUMBER,
-                Query(up, "up"),
-                Query(down, "down"),
+                Query(figures.agents_down(AGENTS), "{{up}} of {{all}}"),
                 decimals=0,
-            ).override_by_name("down", problems.RED_FROM_ONE),
+                named=True,
+                limits=thresholds.NONE_DOWN,
+            ),
             figure(
                 "Steps measured",
                 Text(

@@ -82,26 +82,30 @@ def figure(
     size: tuple[int, int] = (8, 3),
     over_range: bool = False,
     decimals: Optional[int] = None,
+    named: bool = False,
 ) -> Builder:
     """The latest value in large, with its course behind; with `over_range` one value of the whole
-    selected time. No data is a dash: a sentence would be a line of a few pixels."""
+    selected time; with `named` the legend instead of the value. No data is a dash: a sentence would be a line of a few pixels."""
     made = panel(stat.Panel(), title, text, unit, size, limits).no_value("–")
+    alone = over_range or named
     for number, query in enumerate(queries):
-        made = made.with_target(target(query, number, lambda it: it.instant() if over_range else it.range()))
+        made = made.with_target(target(query, number, lambda it: it.instant() if alone else it.range()))
     if decimals is not None:
         made = made.decimals(decimals)
     several = len(queries) > 1
+    shown = kinds.BigValueTextMode.NAME if named else kinds.BigValueTextMode.VALUE
     made = (
         made.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False))
-        .graph_mode(kinds.BigValueGraphMode.NONE if over_range or several else kinds.BigValueGraphMode.AREA)
+        .graph_mode(kinds.BigValueGraphMode.NONE if alone or several else kinds.BigValueGraphMode.AREA)
         .color_mode(kinds.BigValueColorMode.VALUE)
         .justify_mode(kinds.BigValueJustifyMode.AUTO)
         .orientation(kinds.VizOrientation.AUTO)
-        .text_mode(kinds.BigValueTextMode.VALUE_AND_NAME if several else kinds.BigValueTextMode.VALUE)
+        .text_mode(kinds.BigValueTextMode.VALUE_AND_NAME if several else shown)
         .wide_layout(True)
     )
     if not several:
-        made = made.text(common.VizTextDisplayOptions().value_size(HEADLINE_SIZE))
+        sizes = common.VizTextDisplayOptions().value_size(HEADLINE_SIZE)
+        made = made.text(sizes.title_size(HEADLINE_SIZE) if named else sizes)
     if limits:
         return made.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.THRESHOLDS))
     return made.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color("blue"))

@@ -1,7 +1,5 @@
 """What wants attention: findings of the agents, and alerts that fire."""
 
-from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
-
 from .frame import Row
 from .queries import HOSTS, Source, ranked
 from .tables import Column, link_to, link_to_page, listing
@@ -9,15 +7,6 @@ from .text import Text
 
 SEVERITIES = {1: ("high", "red"), 2: ("medium", "orange"), 3: ("low", "yellow"), 4: ("info", "blue")}
 WARNINGS = {1: ("critical", "red"), 2: ("warning", "orange"), 3: ("info", "blue")}
-
-RED_FROM_ONE = [
-    DynamicConfigValue(
-        "thresholds",
-        {"mode": "absolute", "steps": [{"value": None, "color": "green"}, {"value": 1, "color": "red"}]},
-    ),
-    DynamicConfigValue("color", {"mode": "thresholds"}),
-]
-
 
 def row(services: Source) -> Row:
     """Findings of the selected services, and alerts on them and their hosts."""
@@ -46,11 +35,11 @@ def row(services: Source) -> Row:
                 ),
                 Column("Hosts", hosts),
                 links={"Finding": [link_to_page("Evidence and remedy", "findings")], "Service": [to_service]},
-                widths={"Role": 90},
+                widths={"Role": 80, "Service": 150},
                 sort="Severity",
                 descending=False,
                 first=["Severity"],
-                size=(14, 7),
+                size=(15, 7),
             ),
             listing(
                 "Firing alerts",
@@ -71,7 +60,7 @@ def row(services: Source) -> Row:
                 sort="Severity",
                 descending=False,
                 first=["Severity"],
-                size=(10, 7),
+                size=(9, 7),
             ),
         ],
     )

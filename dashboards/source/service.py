@@ -5,6 +5,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValu
 from . import colours, figures, negotiation, problems, thresholds
 from .figures import CLIENT, HANDSHAKE_CPU, HANDSHAKES, SERVER
 from .frame import Row, build, busiest_service_variable
+from .load_tests import NOTES
 from .negotiation import NO_HANDSHAKE
 from .panels import CORES, NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure, heat_map
 from .queries import HOSTS, Source, each_of, ratio, total
@@ -173,6 +174,7 @@ def _cost() -> Row:
         total(ONE.rate("tlsprof_handshake_wait_seconds_total"), "reason"), total(ONE.rate(HANDSHAKES))
     )
     duty = figures.step_probes_duty(Source(HOSTS))
+    by_host = figures.largest(lambda it: figures.handshake_cost(it, "instance"), ONE, "instance")
     return Row(
         "Cost of handshakes",
         [
@@ -219,7 +221,7 @@ def _cost() -> Row:
                 Query(steps, "{{step}}"),
                 stacked=True,
                 colours=colours.STEPS,
-                size=(7, 8),
+                size=(8, 8),
             ),
             figure(
                 "Steps measured",
@@ -234,7 +236,7 @@ def _cost() -> Row:
                 SHARE,
                 Query(duty, "Steps measured"),
                 limits=thresholds.DUTY,
-                size=(5, 8),
+                size=(4, 8),
             ),
             course(
                 "Off-CPU time in handshakes",
@@ -248,6 +250,7 @@ def _cost() -> Row:
                 ),
                 SECONDS,
                 Query(waits, "{{reason}}"),
+                size=(6, 8),
             ),
             course(
                 "Wall time of handshakes",
@@ -261,6 +264,33 @@ def _cost() -> Row:
                 SECONDS,
                 Query(ONE.quantile(0.5, DURATION, SERVER), "median"),
                 Query(ONE.quantile(0.99, DURATION, SERVER), "99%"),
+                size=(6, 8),
+            ),
+            course(
+                "CPU per handshake by host",
+                Text(
+                    "Mean CPU time per completed handshake, as server, on each host; the 10 hosts where it is most.",
+                    "The same on all hosts of one kind.",
+                    "One host above the others: another certificate, an older library, a slower CPU or a busy"
+                    " neighbour.",
+                    NO_HANDSHAKE,
+                ),
+                SECONDS,
+                Query(by_host, "{{instance}}"),
+                size=(12, 7),
+            ),
+            course(
+                "Requests and connections",
+                Text(
+                    "Requests answered and connections opened by clients, per second.",
+                    "Many requests on each connection.",
+                    "Lines near each other: connections serve one request each, see Connections and TIME_WAIT.",
+                    "No connection of the service was opened or ended in this time.",
+                ),
+                PER_SECOND,
+                Query(figures.requests(ONE), "requests"),
+                Query(total(ONE.rate("tlsprof_connections_opened_total", SERVER)), "connections"),
+                size=(12, 7),
             ),
         ],
     )
@@ -421,6 +451,7 @@ def make() -> Dashboard:
         negotiation.resumption(),
         _as_client(),
         negotiation.failures(),
+        negotiation.offers(),
         _trust(),
     ]
     return build(
@@ -429,4 +460,5 @@ def make() -> Dashboard:
         "One service, or several: CPU by activity, cost of handshakes, and negotiated parameters.",
         rows,
         busiest_service_variable(),
+        annotations=NOTES,
     )

@@ -68,6 +68,7 @@ TARGET_COST = Limits(
     "has then taken its step probes off and is still above.",
 )
 LOSSES = Limits(0.001, None, "Orange when anything at all is lost: figures that depend on it are too low.")
+NONE_DOWN = Limits(1, 1, "Red from the first one that is down.")
 ANY = Limits(1, None, "Orange from the first one on.")
 OVERFLOWS = Limits(
     0.001, None, "Orange from the first one on: a client that the kernel turned away waits a second or more."

@@ -18,16 +18,19 @@ JOB = "tlsprof"
 MINUTE = 60
 CPU_BUCKETS = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01)
 WALL_BUCKETS = (0.001, 0.005, 0.025, 0.1, 0.5)
-TURN_BUCKETS = (1, 2, 5, 10, 50, 100)
+TURN_BUCKETS = (1, 2, 3, 5, 10, 20, 50, 100, 200)
 
 Labels = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Host:
+    """`load_tests` are their begins and ends, in seconds before now; after the first, CPU per request falls."""
+
     name: str
     services: tuple["Service", ...]
     up: bool = True
+    load_tests: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class Series:
     labels: Labels
     start: float
     slope: float
+
+    @property
+    def is_cpu(self) -> bool:
+        return "service_name" in self.labels and self.name.endswith(("cpu_seconds_total", "cpu_seconds_sum"))
 
 
 def _counter(name: str, labels: Labels, slope: float) -> Series:
@@ -127,6 +134,12 @@ def _handshakes(service: Service, own: Labels, role: str, rate: float) -> Iterat
         yield _counter("tlsprof_handshake_step_cpu_seconds_total", labels, rate * service.full * share)
     yield _counter("tlsprof_handshakes_by_source_total", {**ours, "source": "library"}, rate)
     yield _counter("tlsprof_hellos_total", ours, rate)
+    for group, share in (("secp384r1", 0.3), ("x25519", 1.0)):
+        yield _counter("tlsprof_offered_groups_total", {**ours, "group": group}, rate * share)
+    for version, share in (("TLS1.3", 0.97), ("TLS1.2", 1.0)):
+        yield _counter("tlsprof_offered_versions_total", {**ours, "version": version}, rate * share)
+    for feature, share in (("server_name", 0.99), ("post_quantum", 0.4)):
+        yield _counter("tlsprof_hello_features_total", {**ours, "feature": feature}, rate * share)
     for attempt, share in (("accepted", service.resumed), ("refused", 0.03), ("not_offered", 0.4)):
         labels = {**ours, "means": "psk", "attempt": attempt}
         yield _counter("tlsprof_resumption_attempts_total", labels, rate * share)
@@ -152,7 +165,7 @@ def _connections(service: Service, own: Labels) -> Iterator[Series]:
     for direction, size in (("received", 900), ("sent", 14000)):
         labels = {**ours, "direction": direction}
         yield _counter("tlsprof_connection_bytes_total", labels, rate * size)
-    yield from _histogram("tlsprof_connection_turns", ours, rate, 4.0, TURN_BUCKETS)
+    yield from _histogram("tlsprof_connection_turns", ours, rate, 6.0, TURN_BUCKETS)
     yield from _histogram("tlsprof_connection_duration_seconds", ours, rate, 0.4, WALL_BUCKETS)
     yield _counter("tlsprof_time_wait_created_total", ours, rate * 0.3)
     yield _gauge("tlsprof_time_wait_sockets", ours, rate * 18)
@@ -211,21 +224,43 @@ def series(host: Host) -> Iterator[Series]:
         yield _gauge("scrape_samples_scraped", labels, 400)
 
 
+CHEAPER = 0.7
+"""How much CPU time the same takes after the first load test, as a share."""
+
+
+def _of_load_tests(tests: Sequence[tuple[int, int]], labels: Labels, now: int, at: int) -> Iterator[str]:
+    """What the agent says of load tests at a time."""
+    begun = [now - begin for begin, _ in tests if now - begin <= at]
+    running = any(now - begin <= at < now - end for begin, end in tests)
+    yield _line(_gauge("tlsprof_report_running", labels, 0), at, float(running))
+    if begun:
+        yield _line(_gauge("tlsprof_report_start_time_seconds", labels, 0), at, float(max(begun)))
+
+
 def _line(one: Series, at: int, value: float) -> str:
     labels = ",".join(f'{name}="{value}"' for name, value in one.labels.items())
     return f"{one.name}{{{labels}}} {value:.6f} {at}\n"
 
 
-def write(hosts: Sequence[Host], begin: int, end: int, interval: int, output: TextIO) -> int:
-    """Writes OpenMetrics text for `promtool tsdb create-blocks-from openmetrics`; returns how many series.
-    Times are in seconds since 1970."""
+def write(hosts: Sequence[Host], now: int, minutes: int, interval: int, output: TextIO) -> int:
+    """Writes OpenMetrics text for `promtool tsdb create-blocks-from openmetrics`, of so many minutes before and
+    after now, in seconds since 1970; returns how many series."""
     chance = random.Random(1)
+    begin, end = now - minutes * MINUTE, now + minutes * MINUTE
+    changed = now - max((ended for host in hosts for _, ended in host.load_tests), default=0)
     every = sorted((one for host in hosts for one in series(host)), key=lambda one: one.name)
     for one in every:
         value = one.start + one.slope * 1000
         for at in range(begin, end + 1, interval):
             output.write(_line(one, at, value))
-            value += one.slope * interval * chance.uniform(0.9, 1.1)
+            share = CHEAPER if one.is_cpu and changed < at and changed != now else 1.0
+            value += one.slope * interval * chance.uniform(0.9, 1.1) * share
+    for name in ("tlsprof_report_running", "tlsprof_report_start_time_seconds"):
+        for host in hosts:
+            labels = {"job": JOB, "instance": host.name}
+            for at in range(begin, end + 1, interval):
+                lines = _of_load_tests(host.load_tests, labels, now, at)
+                output.writelines(line for line in lines if line.startswith(name))
     output.write("# EOF\n")
     return len(every)
 
@@ -249,6 +284,7 @@ SMALL = (
             Service("postgresql", 0, cores=0.05),
             Service("backup", 0, cores=0.002, client_rate=0.02),
         ),
+        load_tests=((25 * MINUTE, 20 * MINUTE), (10 * MINUTE, 5 * MINUTE)),
     ),
     Host(
         "web-2:9843",
@@ -284,6 +320,6 @@ def in_prometheus(
     now = int(time.time())
     text = folder / "fleet.om"
     with open(text, "w") as output:
-        write(hosts, now - minutes * MINUTE, now + minutes * MINUTE, interval, output)
+        write(hosts, now, minutes, interval, output)
     with archive(folder / "prometheus", text) as found:
         yield found

@@ -4,13 +4,20 @@ import json
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Iterator
 
 SECONDS = 1000.0
 """In the browser's unit."""
 TALL = 5200
 """Pixels: Grafana draws only panels that are in view."""
-WINDOW = {"from": "now-30m", "to": "now", "var-before": "15m"}
+WINDOW = {"from": "now-30m", "to": "now"}
+
+
+DRAWN = """() => !document.querySelector('[aria-label="Panel loading bar"]')
+    && [...document.querySelectorAll('[data-testid^="data-testid Panel header"]')].every(
+        panel => panel.querySelector('canvas') || panel.innerText.trim() !== panel.querySelector('h2')?.innerText.trim())"""
+"""Every panel has something under its title: a drawing, or words."""
 
 
 @dataclass
@@ -40,9 +47,16 @@ class Visit:
     def settled(self) -> None:
         """Waits until nothing is being loaded."""
         self.page.wait_for_load_state("networkidle", timeout=120 * SECONDS)
-        self.page.wait_for_function(
-            "() => !document.querySelector('[aria-label=\"Panel loading bar\"]')", timeout=60 * SECONDS
+        self.page.wait_for_function(DRAWN, timeout=60 * SECONDS)
+
+    def picture(self, path: Path) -> None:
+        """Of what there is, without the rest of the window."""
+        low = self.page.evaluate(
+            """() => Math.max(...[...document.querySelectorAll('[data-testid^="data-testid Panel header"]')]
+                .map(panel => panel.getBoundingClientRect().bottom))"""
         )
+        width = self.page.viewport_size["width"]
+        self.page.screenshot(path=path, clip={"x": 0, "y": 0, "width": width, "height": low + 20})
 
     def open_rows(self) -> None:
         """Opens the rows that are collapsed."""
