@@ -20,8 +20,10 @@ RUNNING = f"max by (instance) ({AGENTS.value('tlsprof_report_running')}) == 1"
 
 _RUN = f'count_values by (instance) ("began", {BEGAN} and on (instance) {RUNNING})'
 _LOOKS = f"[$__range:{STEP}s]"
-_STAMP = "scalar(1e8 * year() + 1e6 * month() + 1e4 * day_of_month() + 100 * hour() + minute())"
-"""The time as a number whose digits are those of the date: 202611231805."""
+_STAMP = (
+    "scalar(1e10 * year() + 1e8 * month() + 1e6 * day_of_month() + 1e4 * hour() + 100 * minute() + time() % 60)"
+)
+"""The time as a number whose digits are those of the date: 20261123180530."""
 
 OFFSETS = {
     "(just before the selected time)": "$__range",
@@ -58,7 +60,8 @@ def _choices() -> str:
     when = f"{window} * on ({EACH}) group_left (end) {end}"
     when = f'label_replace(label_replace({when}, "open", "[", "", ""), "at", "s] @ ", "", "")'
     when = f'label_join({when}, "when", "", "open", "window", "at", "end")'
-    date = f'label_replace({_as_label("stamp", first(_STAMP))}, "date", "$1-$2-$3 $4:$5 UTC", "stamp", "(....)(..)(..)(..)(..)")'
+    parts, digits = '"date", "$1-$2-$3 $4:$5:$6 UTC"', '"(....)(..)(..)(..)(..)(..)"'
+    date = f'label_replace({_as_label("stamp", first(_STAMP))}, {parts}, "stamp", {digits})'
     text = f'label_join({date}, "text", " on ", "date", "instance")'
     return f"sum by (text, when) ({when} * on ({EACH}) group_left (text) {text})"
 

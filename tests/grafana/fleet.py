@@ -25,12 +25,14 @@ Labels = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Host:
-    """`load_tests` are their begins and ends, in seconds before now; after the first, CPU per request falls."""
+    """`load_tests` are their begins and ends, in seconds before now; after the first, CPU per request falls.
+    `recorded`: there are the series of the recording rules that dashboards read."""
 
     name: str
     services: tuple["Service", ...]
     up: bool = True
     load_tests: tuple[tuple[int, int], ...] = ()
+    recorded: bool = True
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,27 @@ def _connections(service: Service, own: Labels) -> Iterator[Series]:
     yield from _histogram("tlsprof_accept_wait_seconds", own, rate, 0.0008, (0.0001, 0.001, 0.01))
 
 
+def _recorded(service: Service, own: Labels) -> Iterator[Series]:
+    """What the rules would make of it, but for the change after a load test."""
+    yield _gauge("service:tlsprof_cpu:rate5m", own, service.cores)
+    spent = min(0.9 * service.cores, service.rate * service.full)
+    yield _gauge("service:tlsprof_handshake_cpu:ratio_rate5m", own, spent / service.cores)
+    for role, rate in (("server", service.rate), ("client", service.client_rate)):
+        ours = {**own, "role": role}
+        if not rate:
+            continue
+        yield _gauge("service_role:tlsprof_handshakes:rate5m", ours, rate)
+        yield _gauge("service_role:tlsprof_handshakes_failed:ratio_rate5m", ours, 0.01)
+        for kind, share, cost in (("none", 1 - service.resumed, 1.0), ("psk", service.resumed, 0.3)):
+            each = {**ours, "resumption": kind}
+            name = "service_role_resumption:tlsprof_handshakes_completed:rate5m"
+            yield _gauge(name, each, rate * share)
+            name = "service_role_resumption:tlsprof_handshake_cpu_seconds:mean5m"
+            yield _gauge(name, each, service.full * cost)
+        if role == "server":
+            yield _gauge("service_role:tlsprof_connection_turns:mean5m", ours, 6.0)
+
+
 def _of_service(service: Service, host: Labels) -> Iterator[Series]:
     own = {**host, "service_name": service.name}
     yield from _cpu(service, own)
@@ -212,15 +235,23 @@ def _of_agent(host: Host, labels: Labels) -> Iterator[Series]:
     yield _counter("tlsprof_agent_events_lost_total", {**labels, "reason": "event_ring_full"}, 0.0)
 
 
+DOWN = {"alertname": "TlsprofAgentDown", "severity": "warning"}
+"""The alert on a host that is down; the rules need longer for it than tests take."""
+
+
 def series(host: Host) -> Iterator[Series]:
     """All series of a host, with the labels that a scrape adds."""
     labels = {"job": JOB, "instance": host.name}
     yield _gauge("up", labels, float(host.up))
     yield _gauge("scrape_duration_seconds", labels, 0.02)
+    if not host.up:
+        yield _gauge("ALERTS", {**labels, **DOWN, "alertstate": "firing"}, 1)
     if host.up:
         yield from _of_agent(host, labels)
         for service in host.services:
             yield from _of_service(service, labels)
+            if host.recorded:
+                yield from _recorded(service, {**labels, "service_name": service.name})
         yield _gauge("scrape_samples_scraped", labels, 400)
 
 
@@ -292,6 +323,7 @@ SMALL = (
             Service("edge-nginx", 95, 0.3, 0.35, 0.0024, "secp384r1", client_rate=12, finding=SLOW),
             Service("node", 40, 0.5, 0.2, 0.002, finding=("costly-certificate", "low")),
         ),
+        recorded=False,
     ),
     Host("web-3:9843", (), up=False),
 )

@@ -14,7 +14,9 @@ TALL = 5200
 WINDOW = {"from": "now-30m", "to": "now"}
 
 
-DRAWN = """() => !document.querySelector('[aria-label="Panel loading bar"]')
+CHOSEN = r"() => /[?&]var-/.test(location.search) && !/[?&]var-\w+=(&|$)/.test(location.search)"
+"""Every variable has a value."""
+DRAWN = """() => document.querySelector('[data-testid^="data-testid Panel header"]') && !document.querySelector('[aria-label="Panel loading bar"]')
     && [...document.querySelectorAll('[data-testid^="data-testid Panel header"]')].every(
         panel => panel.querySelector('canvas') || panel.innerText.trim() !== panel.querySelector('h2')?.innerText.trim())"""
 """Every panel has something under its title: a drawing, or words."""
@@ -26,7 +28,12 @@ class Visit:
 
     page: Any
     complaints: list[str] = field(default_factory=list)
-    queries: int = 0
+    expressions: list[str] = field(default_factory=list)
+    """Of the queries that it made."""
+
+    @property
+    def queries(self) -> int:
+        return len(self.expressions)
 
     def titles(self) -> list[str]:
         return self.page.locator('[data-testid^="data-testid Panel header"]').evaluate_all(
@@ -46,6 +53,8 @@ class Visit:
 
     def settled(self) -> None:
         """Waits until nothing is being loaded."""
+        self.page.wait_for_load_state("networkidle", timeout=120 * SECONDS)
+        self.page.wait_for_function(CHOSEN, timeout=60 * SECONDS)
         self.page.wait_for_load_state("networkidle", timeout=120 * SECONDS)
         self.page.wait_for_function(DRAWN, timeout=60 * SECONDS)
 
@@ -80,7 +89,8 @@ def visit(browser: Any, url: str, theme: str = "light", width: int = 1600) -> It
             if response.status >= 400:
                 opened.complaints.append(f"{response.status} {response.url}")
             if "/api/ds/query" in response.url:
-                opened.queries += len(json.loads(response.request.post_data)["queries"])
+                made = json.loads(response.request.post_data)["queries"]
+                opened.expressions += [query["expr"] for query in made]
 
         opened.page.on("console", said)
         opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
