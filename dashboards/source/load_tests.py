@@ -10,11 +10,11 @@ from grafana_foundation_sdk.models.dashboard import VariableSort
 
 from .frame import result_variable
 from .panels import DATA_SOURCE
-from .queries import HOSTS, Source
+from .queries import HOSTS, Source, labelled
 
 AGENTS = Source(HOSTS)
 STEP = 15
-EACH = "instance, began"
+EACH = ("instance", "began")
 BEGAN = f"max by (instance) ({AGENTS.value('tlsprof_report_start_time_seconds')})"
 RUNNING = f"max by (instance) ({AGENTS.value('tlsprof_report_running')}) == 1"
 
@@ -49,21 +49,28 @@ def seconds() -> str:
     return f"count_over_time(({_RUN}){_LOOKS}) * {STEP} + {STEP}"
 
 
+def listed() -> str:
+    """When each began, in milliseconds, with its end, likewise, and its seconds as labels."""
+    began = f"1000 * {first('time()')}"
+    with_end = labelled(began, "ended", f"1000 * {last('time()')}", *EACH)
+    return labelled(with_end, "seconds", seconds(), *EACH)
+
+
 def _as_label(name: str, expression: str) -> str:
-    return f'count_values by ({EACH}) ("{name}", {expression})'
+    return f'count_values by ({", ".join(EACH)}) ("{name}", {expression})'
 
 
 def _choices() -> str:
     """A series for each load test: `text` is its name, `when` its time as PromQL has it: [60s] @ 1795457130."""
     window = _as_label("window", seconds())
-    end = _as_label("end", f"{last('time()')} + {STEP}")
-    when = f"{window} * on ({EACH}) group_left (end) {end}"
+    end = f"{last('time()')} + {STEP}"
+    when = labelled(window, "end", end, *EACH)
     when = f'label_replace(label_replace({when}, "open", "[", "", ""), "at", "s] @ ", "", "")'
     when = f'label_join({when}, "when", "", "open", "window", "at", "end")'
     parts, digits = '"date", "$1-$2-$3 $4:$5:$6 UTC"', '"(....)(..)(..)(..)(..)(..)"'
     date = f'label_replace({_as_label("stamp", first(_STAMP))}, {parts}, "stamp", {digits})'
     text = f'label_join({date}, "text", " on ", "date", "instance")'
-    return f"sum by (text, when) ({when} * on ({EACH}) group_left (text) {text})"
+    return f"sum by (text, when) ({when} * on ({', '.join(EACH)}) group_left (text) {text})"
 
 
 def _choice(text: str, when: str) -> str:

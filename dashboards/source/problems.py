@@ -1,7 +1,7 @@
 """What wants attention: findings of the agents, and alerts that fire."""
 
 from .frame import Row
-from .queries import HOSTS, Source, ranked
+from .queries import HOSTS, Source, labelled, ranked
 from .tables import Column, link_to, link_to_page, listing
 from .text import Text
 
@@ -12,6 +12,7 @@ def row(services: Source) -> Row:
     """Findings of the selected services, and alerts on them and their hosts."""
     labels = ("service_name", "role", "finding")
     hosts = f"count by ({', '.join(labels)}) ({services.value('tlsprof_finding')})"
+    severity = ranked("tlsprof_finding", services, "severity", SEVERITIES, *labels)
     to_service = link_to("Service dashboard", "tlsprof-service", service_name="Service")
     firing = Source((*HOSTS, 'alertname=~"Tlsprof.*"', 'alertstate="firing"'))
     return Row(
@@ -27,15 +28,10 @@ def row(services: Source) -> Row:
                     " report` on the host predicts the saving.",
                     "No finding. One needs 100 handshakes or connections in the last minutes.",
                 ),
-                {"service_name": "Service", "role": "Role", "finding": "Finding"},
-                Column(
-                    "Severity",
-                    ranked("tlsprof_finding", services, "severity", SEVERITIES, *labels),
-                    words=SEVERITIES,
-                ),
-                Column("Hosts", hosts),
+                {"service_name": "Service", "role": "Role", "finding": "Finding", "hosts": "Hosts"},
+                Column("Severity", labelled(f"({severity})", "hosts", hosts, *labels), words=SEVERITIES),
                 links={"Finding": [link_to_page("Evidence and remedy", "findings")], "Service": [to_service]},
-                widths={"Role": 80, "Service": 150},
+                widths={"Role": 80, "Service": 150, "Hosts": 90},
                 sort="Severity",
                 descending=False,
                 first=["Severity"],

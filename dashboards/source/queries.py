@@ -107,6 +107,13 @@ def or_none(expression: str, witness: str, label: str) -> str:
     return f'{expression} or on () label_replace({witness} * 0, "{label}", "none", "", "")'
 
 
+def labelled(expression: str, label: str, value: str, *by: str) -> str:
+    """The value of a second expression as a label of the first, where both have the labels `by`: a table of
+    one query shows its text for no data."""
+    each = ", ".join(by)
+    return f'{expression} * on ({each}) group_left ({label}) count_values by ({each}) ("{label}", {value})'
+
+
 def reworded(expression: str, label: str, words: dict[str, str]) -> str:
     """Other words for values of a label."""
     for old, new in words.items():

@@ -221,7 +221,7 @@ def _cost() -> Row:
                 Query(steps, "{{step}}"),
                 stacked=True,
                 colours=colours.STEPS,
-                size=(8, 8),
+                size=(7, 8),
             ),
             figure(
                 "Steps measured",
@@ -236,10 +236,10 @@ def _cost() -> Row:
                 SHARE,
                 Query(duty, "Steps measured"),
                 limits=thresholds.DUTY,
-                size=(4, 8),
+                size=(5, 8),
             ),
             course(
-                "Off-CPU time in handshakes",
+                "Off-CPU time",
                 Text(
                     "Mean waiting time of a handshake by reason, as server or as client. `between_calls`:"
                     " waiting for the peer, in a non-blocking program.",
@@ -253,7 +253,7 @@ def _cost() -> Row:
                 size=(6, 8),
             ),
             course(
-                "Wall time of handshakes",
+                "Wall time",
                 Text(
                     "Time from the first call into the TLS library to the end of the handshake, as server.",
                     "One round trip to the client for TLS 1.3, two before.",

@@ -62,11 +62,11 @@ def listing(
     size: tuple[int, int] = (24, 9),
 ) -> Builder:
     """`labels` says under which name a label is shown, `links` where a click on it leads, `sort` by which
-    column rows are sorted at first, `first` which columns come before the labels, `hidden` which labels only keep
-    rows apart."""
+    column rows are sorted at first, `first` which columns come before the labels, `hidden` which labels are there
+    for links or to keep rows apart. With several columns, a table without rows has heads instead of a text."""
     made = panel(table.Panel(), title, text, NUMBER, size, None)
     made = made.override_by_regexp("/.*/", EMPTY_CELLS)
-    renamed, excluded = dict(labels), {"Time": True, **{label: True for label in hidden}}
+    renamed, excluded = dict(labels), {"Time": True}
     for number, column in enumerate(columns):
         shape = lambda it: it.instant().format(PromQueryFormat.TABLE)
         made = made.with_target(target(Query(column.expression, column.name), number, shape))
@@ -76,6 +76,8 @@ def listing(
         made = made.override_by_name(column.name, _style(column, column.name == sort))
     for name in labels.values():
         found = [DynamicConfigValue("custom.filterable", True)]
+        if name in hidden:
+            found.append(DynamicConfigValue("custom.hidden", True))
         if links and name in links:
             found.append(DynamicConfigValue("links", links[name]))
         if widths and name in widths:

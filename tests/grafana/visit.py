@@ -11,7 +11,7 @@ SECONDS = 1000.0
 """In the browser's unit."""
 TALL = 5200
 """Pixels: Grafana draws only panels that are in view."""
-WINDOW = {"from": "now-30m", "to": "now"}
+WINDOW = {"from": "now-1h", "to": "now"}
 
 
 CHOSEN = r"() => /[?&]var-/.test(location.search) && !/[?&]var-\w+=(&|$)/.test(location.search)"
@@ -80,6 +80,7 @@ def visit(browser: Any, url: str, theme: str = "light", width: int = 1600) -> It
     context = browser.new_context(viewport={"width": width, "height": TALL})
     with context:
         opened = Visit(context.new_page())
+        opened.page.set_default_timeout(120 * SECONDS)
 
         def said(message: Any) -> None:
             if message.type == "error":

@@ -108,7 +108,7 @@ def observatory(
 def archive(folder: Path, text: Path) -> Iterator[Observatory]:
     """Prometheus with what is in a file of OpenMetrics text, and the rules of the tree; it scrapes nothing."""
     folder.mkdir()
-    done = run(["promtool", "tsdb", "create-blocks-from", "openmetrics", text, folder / "tsdb"])
+    done = run(["promtool", "tsdb", "create-blocks-from", "openmetrics", text, folder / "tsdb"], timeout=300)
     assert done.child.returncode == 0, done.describe()
     with _prometheus(folder, RULES_ALONE.format(rules=RULES), []) as found:
         yield found
