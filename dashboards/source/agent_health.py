@@ -61,7 +61,8 @@ def _summary() -> Row:
             figure(
                 "Cost",
                 Text(
-                    "Estimated overhead as a share of the profiled services' CPU time, all hosts.",
+                    "Estimated overhead as a share of the profiled services' CPU time, all hosts. In an agent's first"
+                    " minute it is high: attaching counts against little CPU time.",
                     "Below 1%.",
                     "docs/alerts/TlsprofOverBudget.md.",
                     NO_AGENT,

@@ -85,11 +85,13 @@ def figure(
     named: bool = False,
 ) -> Builder:
     """The latest value in large, with its course behind; with `over_range` one value of the whole
-    selected time; with `named` the legend instead of the value. No data is a dash: a sentence would be a line of a few pixels."""
+    selected time; with `named` the legend instead of the value. No data is a dash: a sentence would be a
+    line of a few pixels."""
     made = panel(stat.Panel(), title, text, unit, size, limits).no_value("–")
     alone = over_range or named
     for number, query in enumerate(queries):
-        made = made.with_target(target(query, number, lambda it: it.instant() if alone else it.range()))
+        shape = lambda it: it.instant() if alone else it.range()
+        made = made.with_target(target(query, number, shape))
     if decimals is not None:
         made = made.decimals(decimals)
     several = len(queries) > 1

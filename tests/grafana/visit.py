@@ -16,9 +16,12 @@ WINDOW = {"from": "now-1h", "to": "now"}
 
 CHOSEN = r"() => /[?&]var-/.test(location.search) && !/[?&]var-\w+=(&|$)/.test(location.search)"
 """Every variable has a value."""
-DRAWN = """() => document.querySelector('[data-testid^="data-testid Panel header"]') && !document.querySelector('[aria-label="Panel loading bar"]')
-    && [...document.querySelectorAll('[data-testid^="data-testid Panel header"]')].every(
-        panel => panel.querySelector('canvas') || panel.innerText.trim() !== panel.querySelector('h2')?.innerText.trim())"""
+DRAWN = """() => {
+    const panels = [...document.querySelectorAll('[data-testid^="data-testid Panel header"]')];
+    const words = one => one?.innerText.trim();
+    return panels.length > 0 && !document.querySelector('[aria-label="Panel loading bar"]') && panels.every(
+        panel => panel.querySelector('canvas') || words(panel) !== words(panel.querySelector('h2')));
+}"""
 """Every panel has something under its title: a drawing, or words."""
 
 
