@@ -61,8 +61,8 @@ def _summary() -> Row:
             figure(
                 "Cost",
                 Text(
-                    "Estimated overhead as a share of the profiled services' CPU time, all hosts. In an agent's first"
-                    " minute it is high: attaching counts against little CPU time.",
+                    "Estimated overhead as a share of the profiled services' CPU time, all hosts. Right after an"
+                    " agent's start it can be far higher.",
                     "Below 1%.",
                     "docs/alerts/TlsprofOverBudget.md.",
                     NO_AGENT,

@@ -288,7 +288,7 @@ def _by_service() -> Row:
                 ),
                 {"instance": "Host", "seconds": "Seconds", "ended": "Ended", "began": "Began by its host"},
                 Column("Began", load_tests.listed(), "dateTimeAsIso", width=155),
-                widths={"Seconds": 90},
+                widths={"Seconds": 115},
                 links={"Host": [link_to_time("Select its time", UID, "Began", "Ended")]},
                 sort="Began",
                 hidden=("Ended", "Began by its host"),

@@ -35,7 +35,7 @@ class Column:
         if self.width:
             return self.width
         words = [text for text, _ in (self.words or {}).values()]
-        return max(76, *(8 * len(text) + 28 for text in (self.name, *words)))
+        return max(76, *(8 * len(text) + 24 for text in (self.name, *words)))
 
 
 EMPTY_CELLS = [
