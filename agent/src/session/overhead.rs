@@ -8,6 +8,7 @@ use super::governor::{Decision, Governor};
 use super::options::Options;
 use super::windows::StepProbes;
 use tlsprof_attach::registry::Registry;
+use tlsprof_common::units::percent;
 use tlsprof_kernel::cost::{RunMeter, TrapCost, hook_seconds, probe_seconds};
 use tlsprof_kernel::loaded::Loaded;
 use tlsprof_ledger::Ledger;
@@ -43,14 +44,15 @@ impl Budget {
         let cost_ratio = probes / cpu;
         match decision {
             Decision::Keep => {}
-            Decision::Change(duty) => tracing::warn!(
-                cost_ratio,
-                duty_ratio = duty.ratio(),
-                "the step probes are attached for another share of the time, to keep within the budget"
+            Decision::Change(duty) => tracing::info!(
+                "step probes now run {} of the time: probes cost {} of the services' CPU time",
+                percent(duty.ratio()),
+                percent(cost_ratio)
             ),
             Decision::OverBudget => tracing::warn!(
-                cost_ratio,
-                "probes cost more than the budget, though only those that count handshakes are left"
+                "probes exceed the budget: they cost {} of the services' CPU time, although only those \
+                 that count handshakes are left",
+                percent(cost_ratio)
             ),
         }
         decision
