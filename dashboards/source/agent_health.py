@@ -182,6 +182,7 @@ def _cost() -> Row:
                 ),
                 BYTES,
                 Query(total(AGENTS.value("tlsprof_agent_resident_memory_bytes"), *HOST), host),
+                limits=thresholds.MEMORY,
                 size=(8, 8),
             ),
             course(
@@ -250,6 +251,7 @@ def _losses() -> Row:
                 ),
                 SECONDS,
                 Query(scrape, "{{instance}}"),
+                limits=thresholds.SCRAPE,
                 size=(8, 8),
             ),
             course(
@@ -262,6 +264,7 @@ def _losses() -> Row:
                 ),
                 NUMBER,
                 Query(samples, "{{instance}}"),
+                limits=thresholds.SERIES,
                 size=(8, 8),
             ),
         ],
@@ -310,19 +313,23 @@ def _hosts() -> Row:
     states = ranked("tlsprof_agent_capability", AGENTS, "state", STATES, "instance", "capability")
     version = f"max by (cluster, instance, version) ({AGENTS.value('tlsprof_build_info')})"
     up = f"max by (cluster, instance) ({AGENTS.value('up')})"
+    seen = f"timestamp({AGENTS.value('tlsprof_build_info')})[$__range:15s]"
+    seen = f"max by (cluster, instance) (max_over_time({seen})) * 1000"
     return Row(
         "Hosts",
         [
             listing(
                 "Agents by host",
                 Text(
-                    "Agents that are or were scraped, with their version.",
+                    "Agents that are or were scraped in this time range: their version, and when the last scrape"
+                    " reached them.",
                     "One version, all up.",
                     "Old version: update it. Missing row: Prometheus does not scrape the host.",
                     NO_AGENT,
                 ),
                 {"cluster": "Cluster", "instance": "Host", "version": "Version"},
                 Column("State", up, words={0: ("down", "red"), 1: ("up", "green")}),
+                Column("Last seen", seen, "dateTimeFromNow", width=130),
                 Column("Known version", version, hidden=True),
                 sort="State",
                 descending=False,

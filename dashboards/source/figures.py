@@ -98,6 +98,12 @@ def of_the_busiest(expression: str, source: Source, most: int = 10) -> str:
     return f"{expression} and on (service_name) topk({most}, {spent} > 0)"
 
 
+def worst(formula: Callable[..., str], source: Source, pick: str = "topk") -> str:
+    """The service with the largest value of those that spend most on handshakes, or with `bottomk` the
+    smallest."""
+    return f"{pick}(1, {of_the_busiest(formula(source, 'service_name'), source)})"
+
+
 def largest(formula: Callable[[Source], str], source: Source, *by: str, most: int = 10) -> str:
     """Only the largest over the whole selected time, the same ones at each point."""
     return f"({formula(source)}) and on ({', '.join(by)}) topk({most}, {formula(source.over_all())})"

@@ -47,6 +47,7 @@ def _summary() -> Row:
                 SHARE,
                 Query(figures.handshake_share(ALL), "Handshake share"),
                 limits=thresholds.HANDSHAKE_SHARE,
+                size=(6, 3),
             ),
             figure(
                 "Handshakes",
@@ -59,6 +60,7 @@ def _summary() -> Row:
                 ),
                 PER_SECOND,
                 Query(figures.handshakes(ALL), "Handshakes"),
+                size=(6, 3),
             ),
             figure(
                 "CPU/handshake",
@@ -70,32 +72,7 @@ def _summary() -> Row:
                 ),
                 SECONDS,
                 Query(figures.handshake_cost(ALL), "CPU per handshake"),
-            ),
-            figure(
-                "Resumed",
-                Text(
-                    "Share of completed server handshakes that resumed a session.",
-                    "Above 50% if clients return.",
-                    "Check refused sessions on the Service dashboard: the cache may be disabled, too small"
-                    " or not shared.",
-                    NO_HANDSHAKE,
-                ),
-                SHARE,
-                Query(figures.resumed_share(ALL), "Resumed"),
-                limits=thresholds.RESUMED,
-            ),
-            figure(
-                "Failed",
-                Text(
-                    "Share of server handshakes that ended with an error or a fatal alert. Handshakes"
-                    " abandoned by the peer are not included.",
-                    "Below 1%.",
-                    "Failures by alert on the Service dashboard show which side refused what.",
-                    "No server handshake in this time range, failed or not.",
-                ),
-                SHARE,
-                Query(figures.failed_share(ALL), "Failed"),
-                limits=thresholds.FAILED,
+                size=(6, 3),
             ),
             figure(
                 "Hosts up",
@@ -110,6 +87,65 @@ def _summary() -> Row:
                 decimals=0,
                 named=True,
                 limits=thresholds.NONE_DOWN,
+                size=(6, 3),
+            ),
+            figure(
+                "Resumed",
+                Text(
+                    "Share of completed server handshakes that resumed a session.",
+                    "Above 50% if clients return.",
+                    "Check refused sessions on the Service dashboard: the cache may be disabled, too small"
+                    " or not shared.",
+                    NO_HANDSHAKE,
+                ),
+                SHARE,
+                Query(figures.resumed_share(ALL), "Resumed"),
+                limits=thresholds.RESUMED,
+                size=(6, 3),
+            ),
+            figure(
+                "Least resumed",
+                Text(
+                    "The service with the smallest share of resumed handshakes, of the 10 that spend most on"
+                    " handshakes.",
+                    "Its clients return rarely: monitoring, scanners, a mobile app that starts afresh.",
+                    "Open it from the table below: refused sessions show whether its cache works.",
+                    NO_HANDSHAKE,
+                ),
+                SHARE,
+                Query(figures.worst(figures.resumed_share, ALL, "bottomk"), "{{service_name}}"),
+                limits=thresholds.RESUMED,
+                size=(6, 3),
+                of_one=True,
+            ),
+            figure(
+                "Failed",
+                Text(
+                    "Share of server handshakes that ended with an error or a fatal alert. Handshakes"
+                    " abandoned by the peer are not included.",
+                    "Below 1%.",
+                    "Failures by alert on the Service dashboard show which side refused what.",
+                    "No server handshake in this time range, failed or not.",
+                ),
+                SHARE,
+                Query(figures.failed_share(ALL), "Failed"),
+                limits=thresholds.FAILED,
+                size=(6, 3),
+            ),
+            figure(
+                "Most failures",
+                Text(
+                    "The service with the largest share of failed handshakes, of the 10 that spend most on"
+                    " handshakes.",
+                    "Below 1%.",
+                    "Open it from the table below: failures by alert show which side refused what.",
+                    NO_HANDSHAKE,
+                ),
+                SHARE,
+                Query(figures.worst(figures.failed_share, ALL), "{{service_name}}"),
+                limits=thresholds.FAILED,
+                size=(6, 3),
+                of_one=True,
             ),
         ],
     )
@@ -134,6 +170,7 @@ def _courses() -> Row:
                 ),
                 NUMBER,
                 Query(figures.by_activity(ALL), "{{activity}}"),
+                whole=Query(figures.cpu(ALL), "all"),
                 stacked=True,
                 axis="cores",
                 colours=colours.ACTIVITIES,
@@ -228,7 +265,7 @@ def _table() -> Row:
                 ),
                 {"cluster": "Cluster", "instance": "Host", "service_name": "Service"},
                 Column("Cores", with_tls(figures.cpu(ALL, *PLACE))),
-                Column("Handshake", handshakes, SHARE, thresholds.HANDSHAKE_SHARE),
+                Column("Handshake", handshakes, SHARE, thresholds.HANDSHAKE_SHARE, gauge=True, width=150),
                 Column("Encryption", encryption, SHARE),
                 Column("TCP", connections, SHARE),
                 Column("Handshakes", figures.handshakes(ALL, *PLACE), PER_SECOND),

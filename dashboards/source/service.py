@@ -122,6 +122,7 @@ def _cpu() -> Row:
                 ),
                 NUMBER,
                 Query(figures.by_activity(ONE), "{{activity}}"),
+                whole=Query(figures.cpu(ONE), "all"),
                 stacked=True,
                 axis="cores",
                 colours=colours.ACTIVITIES,

@@ -18,7 +18,7 @@ Link = dict[str, Any]
 @dataclass(frozen=True)
 class Column:
     """A figure. `words` are shown instead of its values, each with its colour; a hidden one is there
-    for its labels or to sort by."""
+    for its labels or to sort by; `gauge` draws a share as a bar beside its value."""
 
     name: str
     expression: str
@@ -27,6 +27,7 @@ class Column:
     words: Optional[dict[int, tuple[str, str]]] = None
     decimals: Optional[int] = None
     hidden: bool = False
+    gauge: bool = False
     width: int = 0
 
     @property
@@ -117,6 +118,10 @@ def _style(column: Column, sorted_by: bool) -> list[DynamicConfigValue]:
         style.append(DynamicConfigValue("thresholds", {"mode": "absolute", "steps": steps}))
         style.append(DynamicConfigValue("color", {"mode": "thresholds"}))
         style.append(DynamicConfigValue("custom.cellOptions", {"type": "color-text"}))
+    if column.gauge:
+        style += [DynamicConfigValue("min", 0), DynamicConfigValue("max", 1)]
+        cell = {"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}
+        style.append(DynamicConfigValue("custom.cellOptions", cell))
     return style
 
 
