@@ -58,7 +58,7 @@ test-long test-deploy: export CARGO_PROFILE_DISTRIBUTION_CODEGEN_UNITS = 256
 .PHONY: test-long
 test-long: test-build deny check-aarch64 packages ## Run the rest: statistics, endurance, scenarios, all kernels, packages, chart, aarch64 (root)
 	@$(SETUP) test chart aarch64
-	@deploy/packages/tools.sh chart
+	@deploy/packages/tools.sh chart prometheus
 	@.ci/tests e2e-long scenarios kernels-long packages chart grafana aarch64
 
 # The tests and target/ci/tlsprof, the binary that they run, in one build.
@@ -121,10 +121,10 @@ test-chart: ## Check the Helm chart and the container file (no root)
 	@.ci/tests chart
 
 .PHONY: test-deploy
-test-deploy: deny check-aarch64 packages ## Test deployment: licences, aarch64, the packages for x86-64, the chart (root)
+test-deploy: deny check-aarch64 packages ## Test deployment: licences, aarch64, the packages for x86-64, the chart, a Grafana at hand (root)
 	@$(SETUP) chart aarch64
 	@deploy/packages/tools.sh chart
-	@.ci/tests packages chart aarch64
+	@.ci/tests packages chart grafana aarch64
 
 .PHONY: test-aarch64
 test-aarch64: check-aarch64 ## Boot a kernel for aarch64 in QEMU and profile there (no root; fetches it once)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * When a process accepts a connection: from ESTABLISHED until then it waited in the
- * accept queue. No tracepoint tells, so it is the end of the kernel's function that
- * takes connections out of the queue, or of the system call where all of these are
- * seen anyway (sockets.bpf.c). Without either it is not known: the first read comes
- * after it, and may come much later.
+ * When a process accepts a connection: it waited in the accept queue from ESTABLISHED
+ * until then. The kernel has no tracepoint for this. The hook is the return of the
+ * function that takes connections off the queue, or the end of the system call where
+ * raw_syscalls is in use (sockets.bpf.c). Without either the wait is unknown: the first
+ * read may come much later than accept.
  */
 #include "include/connections.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * Samples of what the CPUs do: a clock on each interrupts whatever runs there.
+ * CPU samples: a perf clock on each CPU interrupts whatever runs there.
  *
- * Alike samples are counted in one entry, which the agent takes away about once a
- * second. Machine code and kernel stacks are copied when they are first seen: so
- * nothing has to be looked up later in a process that may be gone, or has compiled
- * its code itself.
+ * Identical samples share one entry with a count, which the agent reads and deletes
+ * about once a second. Machine code and kernel stacks are copied with the first of
+ * them, because the process may have ended, or replaced code that it compiled itself,
+ * before the agent looks.
  */
 #include "include/maps.h"
 #include "include/sample.h"

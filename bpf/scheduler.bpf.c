@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * Scheduler switches of threads that are at work on a handshake: takes time off
- * the CPU out of the clock and says what it was spent on.
+ * Scheduler switches of threads that are at work on a handshake: subtracts off-CPU
+ * time from the handshake's CPU clock and records what the thread waited for.
  *
  * The tracepoint fires on every switch of the host, so its usual path is one look at
  * the thread that leaves, one per-CPU read and one global read.
@@ -30,7 +30,7 @@ static __always_inline struct pt_regs *saved_registers(struct task_struct *task)
 }
 
 /* The file that a thread reads or writes. The number was valid when the call began; tables
- * of files do not shrink. Of a file that another thread has closed meanwhile nothing is told. */
+ * of files do not shrink. Nothing is recorded if another thread has closed the file. */
 static __always_inline void read_file(struct task_struct *task, __u32 number,
 				      struct waited_file *told)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * Socket calls: three ways for the kernel to tell of them, of which the agent attaches
- * the first that it lets in. All run in the thread that called, after the data has
- * moved, and lead to handle_call().
+ * Hooks on socket calls, of three kinds: the agent attaches the first that the kernel
+ * allows. All run in the calling thread after the data has moved, and call
+ * handle_call().
  *
  * tracepoint: sock_recv_length and sock_send_length, calls on all sockets (Linux 6.3,
  * kernel commit 6e6eda44b939).

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * What comes before TLS: gone through here and never copied out. What is not TLS, nor
- * leads to it, is left alone at its first byte that says so.
+ * Bytes before TLS, such as STARTTLS commands: parsed here and never copied out. A
+ * connection that is neither TLS nor leads to it is not followed any further.
  */
 #ifndef TLSPROF_BEFORE_TLS_H
 #define TLSPROF_BEFORE_TLS_H
@@ -9,7 +9,7 @@
 #include "phases.h"
 #include "transfers.h"
 
-/* Looks that one call of a client takes at most. */
+/* Reads of a client's bytes per call, at most. */
 #define LOOKS_A_CALL (CLIENT_PRELUDE / LOOK)
 
 /* Reads the next bytes of the call to look at; returns how many, 0 where they cannot be

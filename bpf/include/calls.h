@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
  * Connection objects of TLS libraries: the calls on them, their handshakes, and the
- * connections that they work on. A socket call inside a call of the library tells its
+ * connections that they work on. A socket call inside a library call identifies the
  * connection; without one, see object.h.
  */
 #ifndef TLSPROF_CALLS_H
@@ -69,7 +69,7 @@ static __always_inline void release_exchange(__u64 connection, __u64 object)
 }
 
 /* The same as join_call() for a call that made no socket call and is over; `handshake`:
- * what it was part of, if of any. The last call says it best. */
+ * the one it belongs to, if any. The last call decides. */
 static __always_inline void join_over_memory(struct call *call,
 					     const struct tlsprof_handshake *handshake)
 {

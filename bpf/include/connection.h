@@ -80,7 +80,7 @@ static inline bool state_was_handled(const struct connection *connection, int ol
 	}
 }
 
-/* What the kernel says of a socket that changes its state. */
+/* A socket at a change of its state. */
 struct socket_end {
 	int error;           /* sk_err */
 	int linger2;         /* tcp_sock.linger2, negative: no waiting for the peer's FIN */
@@ -99,7 +99,7 @@ static inline bool in_states(int state, unsigned int states)
  * tcp_minisocks.c). A close with unread data also goes from FIN_WAIT2 to CLOSE,
  * but it sends a reset, before the socket is orphaned and without a FIN from
  * the peer. A bucket that the kernel has no room for (TcpExt
- * TCPTimeWaitOverflow) cannot be told from one that it made.
+ * TCPTimeWaitOverflow) looks the same as one that it created.
  */
 static inline bool makes_time_wait(int old, const struct socket_end *end)
 {
@@ -175,9 +175,9 @@ static inline __u8 first_closer(struct connection *connection, __u8 ended)
 }
 
 /*
- * A state on the way from ESTABLISHED to CLOSE. The first step says who closed, unless a
- * close_notify came before it: who sends that sends nothing more, and some wait for the
- * peer's FIN.
+ * A state on the way from ESTABLISHED to CLOSE. The first step shows who closed, unless a
+ * close_notify came before it: its sender sends nothing more, and may wait for the peer's
+ * FIN.
  */
 static inline void connection_step(struct connection *connection, int old, int new,
 				   const struct socket_end *end)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * The TLS handshake of one TCP connection, as the headers of its records tell
- * it. Of bodies only the level of an alert is looked at: the agent does the rest. Pure logic,
+ * The TLS handshake of one TCP connection, followed by the headers of its records. Of
+ * their bodies only the level of an alert is read: the agent parses the rest. Pure logic,
  * unit-tested natively in tests/bpf.
  */
 #ifndef TLSPROF_EXCHANGE_H
@@ -79,8 +79,8 @@ _Static_assert(sizeof(struct exchange) == sizeof(struct tlsprof_exchange),
 
 /*
  * What a server did since its client's last handshake bytes came together with a
- * request. It sends session tickets, or the answer, and the length of a record
- * does not tell which.
+ * request. It sends session tickets or the response, which the length of a record
+ * does not distinguish.
  */
 enum tail {
 	TAIL_NONE = 0,
@@ -199,8 +199,8 @@ static inline bool exchange_header(struct exchange *exchange, struct records *re
 }
 
 /*
- * An alert in clear has moved. Returns whether it means anything: some servers
- * tell a peer that has gone away that it has.
+ * An alert was sent in cleartext. Returns whether it matters: some servers still send
+ * one to a peer that has closed the connection.
  */
 static inline bool exchange_alert(struct exchange *exchange, __u8 level, __u8 direction)
 {
@@ -239,8 +239,8 @@ static inline bool exchange_copies(const struct exchange *exchange, const struct
 				    !has_seen(exchange, SEEN_SERVER_ENCRYPTED));
 }
 
-/* This is the first header after which a direction says nothing more in clear: whether
- * the agent cannot know that without it. */
+/* Whether this is the last cleartext header of a direction, and the agent cannot infer that
+ * from what it has. */
 static inline bool exchange_falls_silent(const struct exchange *exchange, __u8 direction)
 {
 	const __u16 told = SEEN_SERVER_ENCRYPTED | SEEN_CLIENT_CHANGE_CIPHER;

@@ -20,9 +20,9 @@ enum call_result {
 };
 
 /*
- * What a call's return says: 0 for "not over yet", else enum tlsprof_outcome.
- * SSL_do_handshake(3): 1 is success; everything else is either a retry or a
- * failure, and only the error queue tells which.
+ * Outcome of a handshake from a call's return value: 0 for "not over yet", else enum
+ * tlsprof_outcome. SSL_do_handshake(3): 1 is success; everything else is a retry or a
+ * failure, which only the error queue distinguishes.
  */
 static inline __u8 handshake_result(int returned, __u32 error_reason)
 {

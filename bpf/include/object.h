@@ -8,7 +8,7 @@
  * call works on the connection whose handshake bytes its thread has moved last, and one
  * object alone has the handshake of a connection: a server may make an object for a new
  * connection while its thread is still at work on another. A client's first call has
- * read nothing: its connection is the one that its thread says hello on next.
+ * read nothing: its connection is the next one on which its thread sends a ClientHello.
  */
 #ifndef TLSPROF_OBJECT_H
 #define TLSPROF_OBJECT_H
@@ -33,8 +33,8 @@ static inline bool exchange_take(struct exchange *exchange, __u64 object, __u8 r
 	return exchange->object == object;
 }
 
-/* A client says hello on a connection, outside of calls: it is that of the object that
- * made one last. */
+/* A client sends a ClientHello outside of library calls: the connection belongs to the
+ * object that made a ClientHello last. */
 static inline void exchange_hello(struct exchange *exchange, __u64 connection,
 				  struct tlsprof_handshake *handshake, __u64 object)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * Where the bytes of a socket call lie in the memory of the calling process: its
- * saved registers tell, as the kernel's hooks do not.
+ * Where the bytes of a socket call are in the memory of the calling process. The
+ * kernel's hooks do not pass that, so it comes from the thread's saved registers.
  */
 #ifndef TLSPROF_PAYLOAD_H
 #define TLSPROF_PAYLOAD_H

@@ -21,8 +21,8 @@
 #include "sampled.h"
 
 #define THREADS_IN_PHASE 16384
-/* A phase begins at most so long before its socket call. Making a connection
- * object and reading takes OpenSSL 20 to 60 us; more may be other work. */
+/* The longest lead of a phase before its socket call. OpenSSL needs 20 to 60 us to
+ * create a connection object and read; more may be other work. */
 #define LEAD_NS 100000
 #define GIVEN_UP 4096
 #define EXCHANGES 32768 /* the agent's configuration may change it */

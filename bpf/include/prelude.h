@@ -12,8 +12,8 @@
 #include "kernel.h"
 #include "contract.h"
 
-/* Bytes before TLS that are gone through. A client says little before it switches; of
- * a server only the greeting matters, but it lists what it can do. */
+/* Bytes before TLS that are parsed, at most. A client sends little before it switches to
+ * TLS. A server's greeting may list many capabilities. */
 #define CLIENT_PRELUDE 512
 #define SERVER_PRELUDE 4096
 
@@ -48,7 +48,7 @@ struct prelude {
 	__u8 reserved;
 };
 
-/* So many bytes tell a server's greeting. */
+/* Bytes that identify a server's greeting. */
 #define GREETING 5
 #define WORD 8
 
@@ -56,7 +56,7 @@ struct prelude {
 #define LETTERS(a, b, c, d) ((__u64)(a) << 24 | (__u64)(b) << 16 | (c) << 8 | (d))
 #define LETTERS8(a, b, c, d, e, f, g, h) (LETTERS(a, b, c, d) << 32 | LETTERS(e, f, g, h))
 
-/* What a server's first bytes say, as far as they go: the protocol, or NONE. */
+/* The protocol of a server's first bytes, or NONE. */
 static inline __u8 upgrade_of_greeting(__u64 bytes, __u8 count)
 {
 	if (count == 3 && bytes == LETTERS(0, '2', '2', '0'))

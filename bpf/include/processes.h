@@ -39,7 +39,7 @@ static __always_inline __u64 process_cpu(struct task_struct *task)
 
 /*
  * How often clock ticks found it in user and in system mode: by these the kernel divides
- * the CPU time that wait4(2) tells (cputime_adjust, kernel/sched/cputime.c). A thread that
+ * the CPU time that wait4(2) reports (cputime_adjust, kernel/sched/cputime.c). A thread that
  * is released in between may be missed or count twice: one share of many.
  */
 static __always_inline void read_ticks(struct tlsprof_process_event *event,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * Remote endpoints of connections that were opened from here, told apart without
- * keeping an address: by a hash with a key that the agent draws at its start. And
- * how many ports the kernel has to choose from for connections to one of them.
+ * Remote endpoints of outgoing connections, distinguished without keeping an address:
+ * by a hash with a random key that the agent draws at its start. And the number of
+ * ephemeral ports for connections to one endpoint.
  */
 #ifndef TLSPROF_REMOTE_H
 #define TLSPROF_REMOTE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * What the registers of an interrupted CPU tell, and which samples are alike. Pure
+ * What the registers of an interrupted CPU show, and which samples are identical. Pure
  * logic, unit-tested natively in tests/bpf.
  */
 #ifndef TLSPROF_SAMPLE_H

@@ -57,7 +57,7 @@ leave_work(const struct socket_call *call, struct timed *timed, const struct con
 	return leave_phase(timed, exchange, nothing, call->time);
 }
 
-/* As long as an alert, or up to TLS 1.2 as its header, which tells it from others. */
+/* Whether the length is that of an alert or, up to TLS 1.2, of its header alone. */
 static __always_inline bool may_begin_alert(const struct connection *connection, __u32 length)
 {
 	return length == connection->alert_length ||

@@ -8,7 +8,7 @@
 #include "files.h"
 #include "syscalls.h"
 
-/* The file of a read or write that a thread sleeps in; all 0 if it could not be told. */
+/* The file of a read or write that a thread sleeps in; all 0 if unknown. */
 struct waited_file {
 	__u16 mode;    /* i_mode */
 	__u32 device;  /* i_rdev, of character devices */
@@ -87,7 +87,7 @@ static inline __u8 wait_of_syscall(long nr)
 /*
  * `state` is the task's state when it is switched out, 0 (TASK_RUNNING) when
  * it was pre-empted. `in_iowait` wins over the system call. `file` is that of the
- * call, where asks_file() says that it decides.
+ * call, and matters only where asks_file() is true.
  */
 static inline __u8 wait_reason(long state, bool in_iowait, long syscall,
 			       const struct waited_file *file)

@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from . import figures, problems, thresholds
+from . import figures, thresholds
 from .frame import Row, build
 from .panels import BYTES, NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
 from .queries import HOSTS, Source, ranked, total
@@ -25,7 +25,6 @@ NO_SAMPLES = (
 
 
 def _summary() -> Row:
-    up, down = figures.up_and_down(AGENTS)
     cost = figures.target_cost_share(AGENTS)
     lost = figures.lost(AGENTS)
     degraded = total(AGENTS.value("tlsprof_agent_capability", f'state=~"{LACKING}"'))
@@ -33,18 +32,19 @@ def _summary() -> Row:
         "At a glance",
         [
             figure(
-                "Agents",
+                "Agents up",
                 Text(
-                    "Agents reached by the last scrape, and agents not reached.",
+                    "Agents that the last scrape reached, of those that are scraped.",
                     "None is down.",
                     "The table below names them; docs/alerts/TlsprofAgentDown.md.",
                     NO_AGENT,
                 ),
                 NUMBER,
-                Query(up, "up"),
-                Query(down, "down"),
+                Query(figures.agents_down(AGENTS), "{{up}} of {{all}}"),
                 decimals=0,
-            ).override_by_name("down", problems.RED_FROM_ONE),
+                named=True,
+                limits=thresholds.NONE_DOWN,
+            ),
             figure(
                 "Steps measured",
                 Text(
@@ -61,7 +61,8 @@ def _summary() -> Row:
             figure(
                 "Cost",
                 Text(
-                    "Estimated overhead as a share of the profiled services' CPU time, all hosts.",
+                    "Estimated overhead as a share of the profiled services' CPU time, all hosts. Right after an"
+                    " agent's start it can be far higher.",
                     "Below 1%.",
                     "docs/alerts/TlsprofOverBudget.md.",
                     NO_AGENT,
@@ -181,6 +182,7 @@ def _cost() -> Row:
                 ),
                 BYTES,
                 Query(total(AGENTS.value("tlsprof_agent_resident_memory_bytes"), *HOST), host),
+                limits=thresholds.MEMORY,
                 size=(8, 8),
             ),
             course(
@@ -249,6 +251,7 @@ def _losses() -> Row:
                 ),
                 SECONDS,
                 Query(scrape, "{{instance}}"),
+                limits=thresholds.SCRAPE,
                 size=(8, 8),
             ),
             course(
@@ -261,6 +264,7 @@ def _losses() -> Row:
                 ),
                 NUMBER,
                 Query(samples, "{{instance}}"),
+                limits=thresholds.SERIES,
                 size=(8, 8),
             ),
         ],
@@ -309,19 +313,23 @@ def _hosts() -> Row:
     states = ranked("tlsprof_agent_capability", AGENTS, "state", STATES, "instance", "capability")
     version = f"max by (cluster, instance, version) ({AGENTS.value('tlsprof_build_info')})"
     up = f"max by (cluster, instance) ({AGENTS.value('up')})"
+    seen = f"timestamp({AGENTS.value('tlsprof_build_info')})[$__range:15s]"
+    seen = f"max by (cluster, instance) (max_over_time({seen})) * 1000"
     return Row(
         "Hosts",
         [
             listing(
                 "Agents by host",
                 Text(
-                    "Agents that are or were scraped, with their version.",
+                    "Agents that are or were scraped in this time range: their version, and when the last scrape"
+                    " reached them.",
                     "One version, all up.",
                     "Old version: update it. Missing row: Prometheus does not scrape the host.",
                     NO_AGENT,
                 ),
                 {"cluster": "Cluster", "instance": "Host", "version": "Version"},
                 Column("State", up, words={0: ("down", "red"), 1: ("up", "green")}),
+                Column("Last seen", seen, "dateTimeFromNow", width=130),
                 Column("Known version", version, hidden=True),
                 sort="State",
                 descending=False,

@@ -2,8 +2,8 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from . import figures, thresholds
-from .figures import CLIENT, SERVER, TURNS
+from . import colours, figures, thresholds
+from .figures import CLIENT, SERVER
 from .frame import Row, build, services_variable
 from .panels import (
     BYTES_PER_SECOND,
@@ -14,9 +14,8 @@ from .panels import (
     Query,
     course,
     figure,
-    heat_map,
 )
-from .queries import Source, or_zero, ratio, total
+from .queries import Source, or_zero, ratio, reworded, total
 from .text import Text
 
 UID = "tlsprof-connections"
@@ -65,16 +64,20 @@ def _turns() -> Row:
                 limits=thresholds.TURNS,
                 logarithmic=True,
             ),
-            heat_map(
+            course(
                 "Distribution of requests per connection",
                 Text(
-                    "Number of connections by turns when they ended, as server.",
-                    "Spread out: clients decide when to close.",
-                    "A sharp line: a server limit ends connections. The line shows its value.",
+                    "Shares of the connections that ended, by their number of requests, as server.",
+                    "Hardly any with 1, the rest spread out: clients decide when to close.",
+                    "Many with 1 beside many with more: some clients do not use keep-alive, which a mean hides. Nearly"
+                    " all in one class: a server limit ends connections.",
                     NO_CONNECTION,
                 ),
-                NUMBER,
-                Query(ALL.heat_map(TURNS, SERVER), "{{le}}"),
+                SHARE,
+                *(Query(share, name) for name, share in figures.turns_shares(ALL).items()),
+                stacked=True,
+                most=1,
+                colours=colours.TURNS,
             ),
         ],
     )
@@ -86,8 +89,11 @@ def _life() -> Row:
         by_service = lambda source: total(source.rate(name, role), "service_name")
         return Query(figures.largest(by_service, ALL, "service_name"), "{{service_name}}")
 
-    closed = total(ALL.rate("tlsprof_connections_closed_total"), "role", "closed_by")
-    resets = total(ALL.rate("tlsprof_connections_reset_total"), "role", "closed_by")
+    def by_side(name: str) -> Query:
+        ended = total(ALL.rate(name), "role", "closed_by")
+        sides = reworded(ended, "closed_by", {"local": "service", "remote": "peer"})
+        return Query(sides, "{{role}}: {{closed_by}} first")
+
     lasted = "tlsprof_connection_duration_seconds"
     moved = total(ALL.rate("tlsprof_connection_bytes_total"), "role", "direction")
     return Row(
@@ -121,15 +127,16 @@ def _life() -> Row:
             course(
                 "Closed, by who closed first",
                 Text(
-                    "Connections closed per second. `local`: the service closed first, and usually keeps"
-                    " the TIME_WAIT socket.",
-                    "Mostly `remote` for servers: clients close when they are done.",
-                    "Servers with `local`: keep-alive limits or timeouts are low. `timeout`: peers"
+                    "Connections closed per second, by the role of the service and the side that closed first,"
+                    " which usually keeps the TIME_WAIT socket.",
+                    "As server, mostly the peer: clients close when they are done.",
+                    "As server, the service: keep-alive limits or timeouts are low. `timeout`: peers"
                     " disappeared.",
                     NO_TRAFFIC,
                 ),
                 PER_SECOND,
-                Query(closed, "{{role}}: {{closed_by}} closed first"),
+                by_side("tlsprof_connections_closed_total"),
+                colours=colours.SIDES,
                 size=(8, 8),
             ),
             course(
@@ -137,12 +144,13 @@ def _life() -> Row:
                 Text(
                     "Connections that ended with an RST per second, by the side that closed first.",
                     "Few. Load generators and clients that close with unread data cause some.",
-                    "Many from `local`: the server closes with unread requests, and clients may lose"
+                    "As server, many from the service: it closes with unread requests, and clients may lose"
                     " responses.",
                     NO_TRAFFIC,
                 ),
                 PER_SECOND,
-                Query(resets, "{{role}}: {{closed_by}} closed first"),
+                by_side("tlsprof_connections_reset_total"),
+                colours=colours.SIDES,
                 size=(8, 8),
             ),
             course(
@@ -180,8 +188,9 @@ def _time_wait() -> Row:
     each = ("service_name", "role")
     name = "tlsprof_time_wait_created_total"
     created = figures.largest(lambda source: total(source.rate(name), *each), ALL, *each)
-    standing = figures.largest(lambda source: total(source.value(TIME_WAIT), *each), ALL, *each)
-    ports = f"max by (instance, service_name) ({ALL.value(PORTS)})"
+    standing = figures.largest(lambda source: total(source.average(TIME_WAIT), *each), ALL, *each)
+    host = ("instance", "service_name")
+    ports = figures.largest(lambda source: f"max by ({', '.join(host)}) ({source.average(PORTS)})", ALL, *host)
     return Row(
         "TIME_WAIT and ephemeral ports",
         [
@@ -225,6 +234,7 @@ def _time_wait() -> Row:
                 SHARE,
                 Query(ports, "{{service_name}} on {{instance}}"),
                 limits=thresholds.EPHEMERAL_PORTS,
+                soft_max=0.6,
                 size=(8, 8),
             ),
         ],
@@ -232,9 +242,14 @@ def _time_wait() -> Row:
 
 
 def _queue() -> Row:
-    overflows = total(ALL.rate(OVERFLOWS), "service_name")
+    host = ("instance", "service_name")
+    overflows = figures.largest(lambda it: total(it.rate(OVERFLOWS), "service_name"), ALL, "service_name")
     # The kernel lets one more in than the limit says.
-    full = f"max by (instance, service_name) ({ALL.value(LENGTH)} / ({ALL.value(LIMIT)} + 1))"
+    fullest = lambda it: f"max by ({', '.join(host)}) ({it.average(LENGTH)} / ({it.average(LIMIT)} + 1))"
+    full = figures.largest(fullest, ALL, *host)
+    waits = figures.largest(
+        lambda it: it.quantile(0.99, ACCEPT_WAIT, by=["service_name"]), ALL, "service_name"
+    )
     return Row(
         "Accept queue",
         [
@@ -264,6 +279,7 @@ def _queue() -> Row:
                 SHARE,
                 Query(full, "{{service_name}} on {{instance}}"),
                 limits=thresholds.QUEUE,
+                soft_max=0.6,
                 size=(8, 8),
             ),
             course(
@@ -275,7 +291,7 @@ def _queue() -> Row:
                     NO_ACCEPT,
                 ),
                 SECONDS,
-                Query(ALL.quantile(0.99, ACCEPT_WAIT, by=["service_name"]), "{{service_name}}"),
+                Query(waits, "{{service_name}}"),
                 size=(8, 8),
             ),
         ],

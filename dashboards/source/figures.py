@@ -15,25 +15,49 @@ TURNS = "tlsprof_connection_turns"
 TARGET_COST = "tlsprof_agent_target_cost_seconds_total"
 LOST = "tlsprof_agent_events_lost_total"
 
+RECORDED_CPU = "service:tlsprof_cpu:rate5m"
+RECORDED_COMPLETED = "service_role_resumption:tlsprof_handshakes_completed:rate5m"
+RECORDED_COST = "service_role_resumption:tlsprof_handshake_cpu_seconds:mean5m"
+RECORDED_HANDSHAKES = "service_role:tlsprof_handshakes:rate5m"
+RECORDED_FAILED = "service_role:tlsprof_handshakes_failed:ratio_rate5m"
+
 SERVER = 'role="server"'
 CLIENT = 'role="client"'
 OF_PROCESSES = 'mode!="softirq"'
 """Of CPU time by activity: what the kernel accounts to the service. Softirqs are in no sum."""
 COMPLETED = 'outcome="completed"'
 RESUMED = 'resumption!~"none|unknown"'
+PARAMETERS = ("version", "cipher", "group", "signature", "outcome")
+"""Labels of handshakes that recorded series do not have."""
 FALSIFIES_COUNTS = 'reason!~"began_before_attach|hello_.*"'
 """Of losses: as the alert TlsprofLosesData has it."""
 
 
 def cpu(source: Source, *by: str) -> str:
     """CPU seconds a second, which is cores, as the kernel accounts them."""
-    return total(source.rate(SERVICE_CPU), *by)
+    cores = source.recorded_or(
+        lambda it: it.average(RECORDED_CPU),
+        lambda it: it.rate(SERVICE_CPU),
+        "mode",
+    )
+    return total(cores, *by)
+
+
+def handshake_cpu(source: Source, *by: str) -> str:
+    """Cores in handshakes of both roles, completed or not: the histogram's sum for those that completed,
+    and the others. It does not depend on the step probes."""
+    cores = source.recorded_or(
+        lambda it: f"{it.average('service:tlsprof_handshake_cpu:ratio_rate5m')} * {it.average(RECORDED_CPU)}",
+        lambda it: it.rate(OUTCOME_CPU),
+        "role",
+        "outcome",
+    )
+    return total(cores, *by)
 
 
 def handshake_share(source: Source, *by: str) -> str:
-    """Share of CPU time in handshakes of both roles, completed or not: the histogram's sum for
-    those that completed, and the others. It does not depend on the step probes."""
-    return ratio(total(source.rate(OUTCOME_CPU), *by), cpu(source, *by))
+    """Share of CPU time in handshakes."""
+    return ratio(handshake_cpu(source, *by), cpu(source, *by))
 
 
 def activity_share(source: Source, activities: str, *by: str) -> str:
@@ -58,19 +82,31 @@ def of_last_minute(hosts: Source, check: str, *by: str) -> str:
 
 def with_tls(expression: str, source: Source, *by: str) -> str:
     """Only what has made a TLS handshake: hundreds of programs on a host have none."""
-    return f"{expression} and on ({', '.join(by)}) {total(source.value(HANDSHAKES), *by)}"
+    made = source.recorded_or(
+        lambda it: it.average(RECORDED_HANDSHAKES),
+        lambda it: it.value(HANDSHAKES),
+        "resumption",
+        *PARAMETERS,
+    )
+    return f"{expression} and on ({', '.join(by)}) {total(made, *by)}"
 
 
 def of_the_busiest(expression: str, source: Source, most: int = 10) -> str:
     """Only services with the most CPU time in handshakes over the whole selected time: the same ones on
     each panel and at each point, and none with a handshake a minute, whose mean says nothing."""
-    spent = total(source.over_all().rate(OUTCOME_CPU), "service_name")
+    spent = handshake_cpu(source.over_all(), "service_name")
     return f"{expression} and on (service_name) topk({most}, {spent} > 0)"
+
+
+def worst(formula: Callable[..., str], source: Source, pick: str = "topk") -> str:
+    """The service with the largest value of those that spend most on handshakes, or with `bottomk` the
+    smallest."""
+    return f"{pick}(1, {of_the_busiest(formula(source, 'service_name'), source)})"
 
 
 def largest(formula: Callable[[Source], str], source: Source, *by: str, most: int = 10) -> str:
     """Only the largest over the whole selected time, the same ones at each point."""
-    return f"{formula(source)} and on ({', '.join(by)}) topk({most}, {formula(source.over_all())})"
+    return f"({formula(source)}) and on ({', '.join(by)}) topk({most}, {formula(source.over_all())})"
 
 
 def change(now: str, before: str) -> str:
@@ -81,20 +117,33 @@ def change(now: str, before: str) -> str:
 def handshakes(source: Source, *by: str, role: str = SERVER) -> str:
     """Completed handshakes a second. A proxy's own handshakes with what stands behind it are those
     of the role client."""
-    return total(source.rate(HANDSHAKES, role, COMPLETED), *by)
+    return total(_completed(source, role), *by)
+
+
+def _completed(source: Source, *matchers: str) -> str:
+    return source.recorded_or(
+        lambda it: it.average(RECORDED_COMPLETED, *matchers),
+        lambda it: it.rate(HANDSHAKES, COMPLETED, *matchers),
+        *PARAMETERS,
+    )
 
 
 def handshake_cost(source: Source, *by: str, role: str = SERVER) -> str:
     """Mean CPU seconds of a completed handshake."""
-    return ratio(
-        total(source.histogram_sum(HANDSHAKE_CPU, role), *by),
-        total(source.histogram_count(HANDSHAKE_CPU, role), *by),
+    spent = source.recorded_or(
+        lambda it: f"{it.average(RECORDED_COST, role)} * {it.average(RECORDED_COMPLETED, role)}",
+        lambda it: it.histogram_sum(HANDSHAKE_CPU, role),
     )
+    count = source.recorded_or(
+        lambda it: it.average(RECORDED_COMPLETED, role),
+        lambda it: it.histogram_count(HANDSHAKE_CPU, role),
+    )
+    return ratio(total(spent, *by), total(count, *by))
 
 
 def resumed_share(source: Source, *by: str, role: str = SERVER) -> str:
     """Share of the completed handshakes that took up an earlier session."""
-    resumed = total(source.rate(HANDSHAKES, role, COMPLETED, RESUMED), *by)
+    resumed = total(_completed(source, role, RESUMED), *by)
     everything = handshakes(source, *by, role=role)
     return ratio(f"({or_zero(resumed, everything)})", everything)
 
@@ -108,8 +157,19 @@ def refused_share(source: Source, *by: str) -> str:
 
 def failed_share(source: Source, *by: str) -> str:
     """Share of the handshakes of servers that an error or a fatal alert ended."""
-    failed = total(source.rate(HANDSHAKES, SERVER, 'outcome="failed"'), *by)
-    everything = total(source.rate(HANDSHAKES, SERVER), *by)
+    failed = source.recorded_or(
+        lambda it: f"{it.average(RECORDED_FAILED, SERVER)} * {it.average(RECORDED_HANDSHAKES, SERVER)}",
+        lambda it: it.rate(HANDSHAKES, SERVER, 'outcome="failed"'),
+        "resumption",
+        *PARAMETERS,
+    )
+    every = source.recorded_or(
+        lambda it: it.average(RECORDED_HANDSHAKES, SERVER),
+        lambda it: it.rate(HANDSHAKES, SERVER),
+        "resumption",
+        *PARAMETERS,
+    )
+    failed, everything = total(failed, *by), total(every, *by)
     return ratio(f"({or_zero(failed, everything)})", everything)
 
 
@@ -123,6 +183,33 @@ def turns(source: Source, *by: str) -> str:
     return ratio(requests(source, *by), total(source.histogram_count(TURNS, SERVER), *by))
 
 
+def turns_by_host(source: Source, *by: str) -> str:
+    """The same for each service of each host; `by` are their labels. Recorded means have no sum."""
+    each = source.recorded_or(
+        lambda it: it.average("service_role:tlsprof_connection_turns:mean5m", SERVER),
+        lambda it: ratio(it.histogram_sum(TURNS, SERVER), it.histogram_count(TURNS, SERVER)),
+    )
+    return f"max by ({', '.join(by)}) ({each})"
+
+
+TURN_CLASSES = {"1": (1, 1.2), "2 to 5": (5, 5.4), "6 to 20": (20, 20.75), "21 to 100": (100, 107.6)}
+"""Requests on a connection: the upper bounds of classes, of a classic bucket and in a native histogram, whose
+buckets end elsewhere: there, no whole number lies between both, up to 20."""
+
+
+def turns_shares(source: Source) -> dict[str, str]:
+    """Shares of the connections of servers that ended, by their number of requests."""
+    native, count = total(source.rate(TURNS, SERVER)), total(source.rate(f"{TURNS}_count", SERVER))
+    upto = []
+    for classic, bound in TURN_CLASSES.values():
+        # Prometheus writes 1 or 1.0, depending on its version and on the format of the scrape.
+        bucket = total(source.rate(f"{TURNS}_bucket", SERVER, f'le=~"{classic}(\\\\.0)?"'))
+        upto.append(f"(histogram_fraction(0, {bound:g}, {native}) >= 0 or {ratio(bucket, count)})")
+    less = ["0", *upto]
+    shares = {name: f"clamp_min({upto[at]} - {less[at]}, 0)" for at, name in enumerate(TURN_CLASSES)}
+    return {**shares, "more": f"clamp_min(1 - {upto[-1]}, 0)"}
+
+
 def cpu_per_request(source: Source, *by: str) -> str:
     """CPU seconds of the service for each request."""
     return ratio(cpu(source, *by), requests(source, *by))
@@ -133,10 +220,12 @@ def step_probes_duty(hosts: Source) -> str:
     return f"min({hosts.value('tlsprof_agent_step_probes_duty_ratio')})"
 
 
-def up_and_down(hosts: Source) -> tuple[str, str]:
-    """How many agents the last scrape reached, and how many it did not."""
+def agents_down(hosts: Source) -> str:
+    """How many agents the last scrape did not reach; the labels `up` and `all` say how many it did, and of how
+    many."""
     up = hosts.value("up")
-    return f"sum({up})", f"count({up}) - sum({up})"
+    counts = f'count_values("up", sum({up})) * on () group_left (all) count_values("all", count({up}))'
+    return f"{counts} * scalar(count({up}) - sum({up}))"
 
 
 def lost(hosts: Source, *by: str) -> str:

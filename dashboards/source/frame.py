@@ -1,23 +1,26 @@
 """What all dashboards share: variables, links, time, and rows of panels."""
 
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.models.dashboard import (
     Dashboard,
     DashboardCursorSync,
     DashboardLinkType,
+    VariableHide,
     VariableOption,
     VariableRefresh,
     VariableSort,
 )
 
+from .figures import RECORDED_CPU
 from .panels import DATA_SOURCE
 from .queries import HOSTS, Source
 
 AGENTS = "tlsprof_build_info"
 SERVICES = "tlsprof_service_cpu_seconds_total"
+SERVICE_TEXT = "Services known to the agents, by systemd unit, container or executable."
 ALL = VariableOption(selected=True, text="All", value="$__all")
 
 
@@ -76,8 +79,7 @@ def busiest_service_variable() -> dashboard.QueryVariable:
     rate = Source(HOSTS).over_all().rate("tlsprof_handshakes_total", 'role="server"')
     ranked = f"sort_desc(sum by (service_name) ({rate}))"
     return (
-        _service()
-        .query({"query": f"query_result({ranked})", "refId": "Variable-service_name", "qryType": 3})
+        result_variable("service_name", "Service", SERVICE_TEXT, ranked)
         .regex('/service_name="([^"]+)"/')
         .sort(VariableSort.DISABLED)
         .multi(True)
@@ -87,8 +89,27 @@ def busiest_service_variable() -> dashboard.QueryVariable:
 
 
 def _service() -> dashboard.QueryVariable:
-    text = "Services known to the agents, by systemd unit, container or executable."
-    return _variable("service_name", "Service", SERVICES, ", ".join(HOSTS), text)
+    return _variable("service_name", "Service", SERVICES, ", ".join(HOSTS), SERVICE_TEXT)
+
+
+def unrecorded_variable() -> dashboard.QueryVariable:
+    """Hosts whose figures Prometheus does not record: of the others, raw series are not read."""
+    agents = f"count by (instance) ({Source(HOSTS).value(AGENTS)})"
+    recorded = f"count by (instance) ({Source(HOSTS).value(RECORDED_CPU)})"
+    missing = f"{agents} unless on (instance) {recorded}"
+    made = result_variable("unrecorded", "Not recorded", "Hosts without recorded series.", missing)
+    return (
+        _several(made, all_value=None)
+        .regex('/instance="([^"]+)"/')
+        .hide(VariableHide.HIDE_VARIABLE)
+    )
+
+
+def result_variable(name: str, label: str, description: str, expression: str) -> dashboard.QueryVariable:
+    """The result of an expression as text, out of which a regular expression takes the values."""
+    query = {"query": f"query_result({expression})", "refId": f"Variable-{name}", "qryType": 3}
+    made = dashboard.QueryVariable(name).label(label).description(description).datasource(DATA_SOURCE)
+    return made.query(query).refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
 
 
 def to_all_dashboards() -> dashboard.DashboardLink:
@@ -106,7 +127,7 @@ def build(
     description: str,
     rows: list[Row],
     *variables: Any,
-    annotations: Optional[list[Any]] = None,
+    annotations: Sequence[Any] = (),
     start: str = "now-1h",
 ) -> Dashboard:
     """A dashboard; panels are numbered in reading order."""
@@ -121,7 +142,7 @@ def build(
         .tooltip(DashboardCursorSync.CROSSHAIR)
         .variables([*_host_variables(), *variables])
         .links([to_all_dashboards()])
-        .annotations(annotations or [])
+        .annotations(list(annotations))
         .version(1)
     )
     number = 0

@@ -1,60 +1,44 @@
-"""Load test: the selected time beside an earlier one of the same length."""
+"""Load test: one load test beside an earlier one."""
 
 from typing import Any, Callable, Optional
 
-from grafana_foundation_sdk.builders import common, dashboard
+from grafana_foundation_sdk.builders import common
 from grafana_foundation_sdk.models import common as kinds
-from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue, VariableOption
+from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
 
-from . import colours, figures, thresholds
+from . import figures, load_tests, thresholds
 from .frame import Row, build, busiest_service_variable
-from .panels import DATA_SOURCE, NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
-from .queries import HOSTS, Source, each_of, total
-from .tables import Column, listing
+from .panels import NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
+from .queries import Source, each_of, total
+from .tables import Column, link_to_time, listing
 from .text import Text
 from .thresholds import Limits
 
 UID = "tlsprof-load-test"
-BEFORE = "$before"
 NOW = Source()
-THEN = NOW.before(BEFORE)
-WHOLE = Source(window="$__range")
-WHOLE_THEN = WHOLE.before(BEFORE)
+AFTER = Source(window="$after")
+BEFORE = Source(window="$before")
 
-NO_LOAD = "No request was answered in this time range: requests are counted when their connection ends."
+NO_LOAD = "No request was answered in this time: requests are counted when their connection ends."
 NO_HANDSHAKE = "No handshake was completed in this time range."
-OFFSETS = ["1m", "5m", "10m", "15m", "30m", "1h", "2h", "6h", "12h", "1d", "7d"]
-
-
-def _before_variable() -> dashboard.CustomVariable:
-    return (
-        dashboard.CustomVariable("before")
-        .label("Compare with")
-        .description(
-            "Offset of the earlier window that the selected one is compared with: one of these, or any"
-            " other that you type, such as 5m4s."
-        )
-        .values(", ".join(OFFSETS))
-        .current(VariableOption(selected=True, text="1h", value="1h"))
-        .options([VariableOption(selected=name == "1h", text=name, value=name) for name in OFFSETS])
-    )
-
+NO_TEST = "`tlsprof report -- COMMAND` has run no load test on these hosts in the selected time."
+NO_CPU = "The selected services used no CPU time."
 
 Formula = Callable[..., str]
 
 
 def _both(title: str, text: Text, unit: str, formula: Formula, better: Optional[Limits]) -> Any:
-    """A figure over the whole window, now and before, and the change between them; `better` says which
+    """A figure over the whole of both load tests, and the change between them; `better` says which
     direction is, if any."""
-    now, before = formula(WHOLE), formula(WHOLE_THEN)
+    after, before = formula(AFTER), formula(BEFORE)
     shown = [
-        Query(now, "now"),
+        Query(after, "after"),
         Query(before, "before"),
-        Query(figures.change(now, before), "change"),
+        Query(figures.change(after, before), "change"),
     ]
-    made = figure(title, text, unit, *shown, limits=better, size=(6, 5), over_range=True)
+    made = figure(title, text, unit, *shown, limits=better, size=(6, 4), over_range=True)
     # The colours are those of the change: the figures themselves have none.
-    for name in ("now", "before"):
+    for name in ("after", "before"):
         plain = DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "text"})
         made = made.override_by_name(name, [plain])
     if not better:
@@ -62,48 +46,24 @@ def _both(title: str, text: Text, unit: str, formula: Formula, better: Optional[
         made = made.override_by_name("change", [neutral])
     percent = [DynamicConfigValue("unit", SHARE), DynamicConfigValue("decimals", 1)]
     return made.override_by_name("change", percent).orientation(kinds.VizOrientation.VERTICAL).text(
-        common.VizTextDisplayOptions().value_size(20.0).title_size(13.0)
+        common.VizTextDisplayOptions().value_size(16.0).title_size(12.0)
     )
 
 
-def _totals() -> Row:
+def _answer() -> Row:
     return Row(
-        "Did it help? The whole window, now and $before before",
+        "Did it help? After: ${after:text}. Before: ${before:text}",
         [
             _both(
                 "CPU/request",
                 Text(
                     "CPU time of the selected services per request: the main result of a load test.",
                     "Lower than before.",
-                    "Select only the services under test, and a window that contains only the load.",
+                    "Select only the services under test, and two load tests that differ in one setting.",
                     NO_LOAD,
                 ),
                 SECONDS,
                 figures.cpu_per_request,
-                thresholds.CHANGE,
-            ),
-            _both(
-                "Requests",
-                Text(
-                    "Requests answered per second (turns of connections that ended).",
-                    "Higher than before, at the same CPU.",
-                    "Compare CPU per request, not requests, if the load generator set the pace.",
-                    NO_LOAD,
-                ),
-                PER_SECOND,
-                figures.requests,
-                thresholds.GAIN,
-            ),
-            _both(
-                "Handshake share",
-                Text(
-                    "Share of CPU time in handshakes.",
-                    "Lower than before, if handshakes are what you changed.",
-                    "Unchanged although CPU per request fell: the change helped elsewhere.",
-                    NO_LOAD,
-                ),
-                SHARE,
-                figures.handshake_share,
                 thresholds.CHANGE,
             ),
             _both(
@@ -119,6 +79,39 @@ def _totals() -> Row:
                 figures.handshake_cost,
                 thresholds.CHANGE,
             ),
+            _both(
+                "Handshake share",
+                Text(
+                    "Share of CPU time in handshakes.",
+                    "Lower than before, if handshakes are what you changed.",
+                    "Unchanged although CPU per request fell: the change helped elsewhere.",
+                    NO_LOAD,
+                ),
+                SHARE,
+                figures.handshake_share,
+                thresholds.CHANGE,
+            ),
+            _both(
+                "Requests",
+                Text(
+                    "Throughput: requests answered per second (turns of connections that ended).",
+                    "Higher than before, at the same CPU.",
+                    "Compare CPU per request, not requests, if the load generator set the pace.",
+                    NO_LOAD,
+                ),
+                PER_SECOND,
+                figures.requests,
+                thresholds.GAIN,
+            ),
+        ],
+    )
+
+
+def _same_load() -> Row:
+    return Row(
+        "Was it the same load?",
+        collapsed=True,
+        panels=[
             _both(
                 "Handshakes",
                 Text(
@@ -171,61 +164,61 @@ def _totals() -> Row:
     )
 
 
-def _pair(title: str, text: Text, unit: str, formula: Formula, axis: str = "") -> Any:
-    queries = [Query(formula(NOW), "now"), Query(formula(THEN), "before")]
-    made = course(title, text, unit, *queries, axis=axis, colours=colours.BEFORE_AND_NOW)
-    dashes = DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [6, 4]})
-    return made.override_by_name("before", [dashes])
+def _line(title: str, text: Text, unit: str, expression: str, axis: str = "") -> Any:
+    return course(title, text, unit, Query(expression, title), axis=axis, size=(12, 7))
 
 
 def _courses() -> Row:
+    # Requests count when connections end: a moment with hardly any has all the CPU time and no request.
+    per_request = f"{figures.cpu_per_request(NOW)} and {figures.requests(NOW)} > 1"
     return Row(
-        "Course, now over $before before",
+        "Course of the selected time; load tests are the purple marks",
         [
-            _pair(
-                "Requests over time",
-                Text(
-                    "Requests answered per second, both windows superimposed.",
-                    "Both flat, after the same start.",
-                    "Windows that are not aligned: choose the time so that both begin with the load.",
-                    NO_LOAD,
-                ),
-                PER_SECOND,
-                figures.requests,
-            ),
-            _pair(
+            _line(
                 "CPU per request over time",
                 Text(
-                    "CPU time for each request, in both windows.",
-                    "Two flat lines, with a gap larger than their variation.",
-                    "Lines that cross: no difference beyond noise. `tlsprof compare` gives the confidence.",
+                    "CPU time for each request of the selected services.",
+                    "Flat within a load test, with a step between them larger than the variation within.",
+                    "No step beyond the variation: no difference beyond noise. `tlsprof compare` gives the"
+                    " confidence.",
                     NO_LOAD,
                 ),
                 SECONDS,
-                figures.cpu_per_request,
+                per_request,
             ),
-            _pair(
-                "CPU over time",
-                Text(
-                    "CPU time of the selected services in cores, in both windows.",
-                    "Below the number of cores: on an overloaded host you measure the queue.",
-                    "At the limit: lower the load, or compare CPU per request only.",
-                    "The selected services used no CPU time.",
-                ),
-                NUMBER,
-                figures.cpu,
-                axis="cores",
-            ),
-            _pair(
+            _line(
                 "CPU in handshakes over time",
                 Text(
-                    "Share of CPU time in handshakes, in both windows.",
-                    "Lower than before.",
+                    "Share of CPU time in handshakes.",
+                    "Lower after the change.",
                     "See CPU per request for whether it pays.",
-                    "The selected services used no CPU time.",
+                    NO_CPU,
                 ),
                 SHARE,
-                figures.handshake_share,
+                figures.handshake_share(NOW),
+            ),
+            _line(
+                "Requests over time",
+                Text(
+                    "Requests answered per second.",
+                    "Flat within a load test.",
+                    "A ramp or a hole: the load generator or the host was busy with something else.",
+                    NO_LOAD,
+                ),
+                PER_SECOND,
+                figures.requests(NOW),
+            ),
+            _line(
+                "CPU over time",
+                Text(
+                    "CPU time of the selected services in cores.",
+                    "Below the number of cores: on an overloaded host you measure the queue.",
+                    "At the limit: lower the load, or compare CPU per request only.",
+                    NO_CPU,
+                ),
+                NUMBER,
+                figures.cpu(NOW),
+                axis="cores",
             ),
         ],
     )
@@ -238,23 +231,26 @@ def _by_service() -> Row:
         ("CPU/handshake", figures.handshake_cost, SECONDS, thresholds.CHANGE),
         ("Requests", figures.requests, PER_SECOND, thresholds.GAIN),
     ):
-        now, before = formula(WHOLE, "service_name"), formula(WHOLE_THEN, "service_name")
-        columns.append(Column(name, now, unit))
-        columns.append(Column(f"{name} before", before, unit))
-        columns.append(Column(f"{name} change", figures.change(now, before), SHARE, better, decimals=1))
+        after, before = formula(AFTER, "service_name"), formula(BEFORE, "service_name")
+        columns.append(Column(name, after, unit))
+        # Room for all columns: of the others, the change says it.
+        if formula is figures.cpu_per_request:
+            columns.append(Column(f"{name} before", before, unit))
+        change = figures.change(after, before)
+        columns.append(Column(f"{name} change", change, SHARE, better, decimals=1))
 
     def by_activity(source: Source) -> str:
         spent = source.rate(figures.ACTIVITY_CPU, figures.OF_PROCESSES)
         return each_of(total(spent, "activity"), figures.requests(source))
 
-    now, before = by_activity(WHOLE), by_activity(WHOLE_THEN)
+    after, before = by_activity(AFTER), by_activity(BEFORE)
     return Row(
         "By service and activity",
         [
             listing(
-                "Services, now and before",
+                "Services, after and before",
                 Text(
-                    "The whole window for each service, next to the earlier window.",
+                    "The whole of one load test for each service, next to the other.",
                     "CPU per request lower than before.",
                     "A load generator on the same host is also a service: its row shows whether it was the"
                     " bottleneck.",
@@ -264,7 +260,7 @@ def _by_service() -> Row:
                 *columns,
                 widths={"Service": 180},
                 sort="CPU/request change",
-                size=(24, 7),
+                size=(24, 6),
             ),
             listing(
                 "CPU per request by activity",
@@ -275,50 +271,30 @@ def _by_service() -> Row:
                     "This agent does not export tlsprof_cpu_seconds_total, or no request was answered.",
                 ),
                 {"activity": "Activity"},
-                Column("now", now, SECONDS),
+                Column("after", after, SECONDS),
                 Column("before", before, SECONDS),
-                Column("change", figures.change(now, before), SHARE, thresholds.CHANGE, decimals=1),
-                sort="now",
-                size=(14, 8),
+                Column("change", figures.change(after, before), SHARE, thresholds.CHANGE, decimals=1),
+                sort="after",
+                size=(12, 8),
             ),
-            _tests(),
+            listing(
+                "Load tests",
+                Text(
+                    "Load tests of the selected time, by `tlsprof report -- COMMAND`, to 15 s. A click selects the"
+                    " time of one.",
+                    "The two that you compare are there, and as long as you think.",
+                    "Choose them as After and Before. One is missing: select a time that begins before it.",
+                    NO_TEST,
+                ),
+                {"instance": "Host", "seconds": "Seconds", "ended": "Ended", "began": "Began by its host"},
+                Column("Began", load_tests.listed(), "dateTimeAsIso", width=155),
+                widths={"Seconds": 115},
+                links={"Host": [link_to_time("Select its time", UID, "Began", "Ended")]},
+                sort="Began",
+                hidden=("Ended", "Began by its host"),
+                size=(12, 8),
+            ),
         ],
-    )
-
-
-def _tests() -> Any:
-    """Load tests of the selected time, and links that compare with them."""
-    hosts = Source(HOSTS)
-    started = f"max by (instance) ({hosts.value('tlsprof_report_start_time_seconds')})"
-    ago = f"time() - {started}"
-    return listing(
-        "Last load test by host",
-        Text(
-            "When `tlsprof report -- COMMAND` last began on a host, and how long ago that is.",
-            "The one that you compare with is the one that you mean.",
-            "Select its time above; type the distance between two tests as `Compare with`.",
-            "No load test has run since the agents started.",
-        ),
-        {"instance": "Host"},
-        Column("Began", f"1000 * {started}", "dateTimeAsIso"),
-        Column("Ago", ago, "dtdurations"),
-        sort="Began",
-        size=(10, 8),
-    )
-
-
-def _load_tests() -> dashboard.AnnotationQuery:
-    """While `tlsprof report` ran a load-test command."""
-    # Grafana evaluates annotations of Prometheus once a minute: a minute back, none is missed.
-    running = f"max_over_time({Source(HOSTS).value('tlsprof_report_running')}[1m])"
-    return (
-        dashboard.AnnotationQuery()
-        .name("Load tests")
-        .datasource(DATA_SOURCE)
-        .enable(True)
-        .hide(False)
-        .icon_color("purple")
-        .expr(f"{running} == 1")
     )
 
 
@@ -327,10 +303,11 @@ def make() -> Dashboard:
     return build(
         UID,
         "Load test",
-        "Compare a load test with an earlier one: select its time range, and the offset of the earlier one.",
-        [_totals(), _courses(), _by_service()],
+        "Compare a load test with an earlier one: both are chosen from those of the selected time.",
+        [_answer(), _same_load(), _courses(), _by_service()],
         busiest_service_variable(),
-        _before_variable(),
-        annotations=[_load_tests()],
-        start="now-15m",
+        load_tests.after_variable(),
+        load_tests.before_variable(),
+        annotations=[load_tests.marks(True), load_tests.restarts(True)],
+        start="now-3h",
     )

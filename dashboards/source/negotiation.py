@@ -6,15 +6,19 @@ from . import colours, figures
 from .colours import Colours
 from .figures import COMPLETED, HANDSHAKES, SERVER
 from .frame import Row
-from .panels import PER_SECOND, SHARE, Query, course
-from .queries import Source, or_none, total
+from .panels import LEGEND_WIDTH, PER_SECOND, SHARE, Query, course
+from .queries import Source, each_of, or_none, total
 from .text import Text
 
 ONE = Source()
 NO_HANDSHAKE = "The service completed no TLS handshake in this time range."
 
 
-def _mix(title: str, label: str, good: str, remedy: str, fixed: Optional[Colours] = None) -> Any:
+NAME_WIDTHS = {"cipher": 420.0}
+"""Pixels of a legend with the longest names, TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256."""
+
+
+def _mix(title: str, label: str, good: str, remedy: str, fixed: Optional[Colours] = None, width: int = 12) -> Any:
     query = total(ONE.rate(HANDSHAKES, SERVER, COMPLETED), label)
     shows = f"Completed handshakes per second as server, by {title.lower()}."
     return course(
@@ -23,8 +27,9 @@ def _mix(title: str, label: str, good: str, remedy: str, fixed: Optional[Colours
         PER_SECOND,
         Query(query, f"{{{{{label}}}}}"),
         stacked=True,
-        size=(12, 7),
+        size=(width, 7),
         colours=fixed,
+        legend_width=NAME_WIDTHS.get(label, LEGEND_WIDTH),
     )
 
 
@@ -75,6 +80,7 @@ def resumption() -> Row:
                 "psk (TLS 1.3), ticket or session_id make most of them.",
                 "Much `none` from returning clients: see the attempts in the next panel.",
                 colours.RESUMPTION,
+                width=8,
             ),
             course(
                 "Attempts to resume",
@@ -89,7 +95,7 @@ def resumption() -> Row:
                 Query(attempts, "{{attempt}}"),
                 stacked=True,
                 colours=colours.ATTEMPTS,
-                size=(12, 7),
+                size=(8, 7),
             ),
             course(
                 "Refused sessions",
@@ -103,7 +109,62 @@ def resumption() -> Row:
                 ),
                 SHARE,
                 Query(figures.refused_share(ONE), "refused"),
-                size=(12, 7),
+                size=(8, 7),
+            ),
+        ],
+    )
+
+
+def offers() -> Row:
+    hellos = total(ONE.rate("tlsprof_hellos_total", SERVER))
+
+    def offered(name: str, label: str) -> Query:
+        share = each_of(total(ONE.rate(name, SERVER), label), hellos)
+        return Query(share, f"{{{{{label}}}}}")
+
+    nothing = "No ClientHello was read in this time range."
+    return Row(
+        "What clients offer",
+        collapsed=True,
+        panels=[
+            course(
+                "Offered groups",
+                Text(
+                    "Share of the ClientHellos that offer a key exchange group.",
+                    "x25519 in nearly all.",
+                    "A group that most offer can be preferred without loss: compare with those negotiated.",
+                    nothing,
+                ),
+                SHARE,
+                offered("tlsprof_offered_groups_total", "group"),
+                size=(8, 8),
+            ),
+            course(
+                "Offered versions",
+                Text(
+                    "Share of the ClientHellos that offer a version.",
+                    "TLS1.3 in nearly all.",
+                    "An old version that none offers can be turned off.",
+                    nothing,
+                ),
+                SHARE,
+                offered("tlsprof_offered_versions_total", "version"),
+                size=(8, 8),
+                colours=colours.VERSIONS,
+            ),
+            course(
+                "Features of ClientHellos",
+                Text(
+                    "Share of the ClientHellos with a server name (SNI), a post-quantum group or early data, and of the"
+                    " handshakes with a HelloRetryRequest.",
+                    "server_name in nearly all, hello_retry_request in none.",
+                    "hello_retry_request: the server wants a group that clients do not guess, a round trip more. Prefer"
+                    " x25519.",
+                    nothing,
+                ),
+                SHARE,
+                offered("tlsprof_hello_features_total", "feature"),
+                size=(8, 8),
             ),
         ],
     )

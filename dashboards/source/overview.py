@@ -5,7 +5,8 @@ from typing import Any
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from . import colours, figures, problems, thresholds
-from .frame import Row, build, services_variable
+from .frame import Row, build, services_variable, unrecorded_variable
+from .load_tests import NOTES
 from .panels import NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
 from .queries import HOSTS, Source, or_zero, total
 from .tables import Column, link_to, listing
@@ -13,7 +14,8 @@ from .text import Text
 
 UID = "tlsprof-overview"
 PLACE = ("cluster", "instance", "service_name")
-ALL = Source()
+ALL = Source(recorded=True)
+"""The first look is at many services: over recorded figures."""
 AGENTS = Source(HOSTS)
 
 NO_HANDSHAKE = (
@@ -29,7 +31,6 @@ NO_SERVICE = (
 
 
 def _summary() -> Row:
-    up, down = figures.up_and_down(AGENTS)
     return Row(
         "At a glance",
         [
@@ -46,6 +47,7 @@ def _summary() -> Row:
                 SHARE,
                 Query(figures.handshake_share(ALL), "Handshake share"),
                 limits=thresholds.HANDSHAKE_SHARE,
+                size=(6, 3),
             ),
             figure(
                 "Handshakes",
@@ -58,6 +60,7 @@ def _summary() -> Row:
                 ),
                 PER_SECOND,
                 Query(figures.handshakes(ALL), "Handshakes"),
+                size=(6, 3),
             ),
             figure(
                 "CPU/handshake",
@@ -69,6 +72,22 @@ def _summary() -> Row:
                 ),
                 SECONDS,
                 Query(figures.handshake_cost(ALL), "CPU per handshake"),
+                size=(6, 3),
+            ),
+            figure(
+                "Hosts up",
+                Text(
+                    "Agents that the last scrape reached, of those that are scraped.",
+                    "None is down.",
+                    "Agent health lists agents that cannot be scraped.",
+                    "No agent is scraped: see docs/fleet.md for the scrape job.",
+                ),
+                NUMBER,
+                Query(figures.agents_down(AGENTS), "{{up}} of {{all}}"),
+                decimals=0,
+                named=True,
+                limits=thresholds.NONE_DOWN,
+                size=(6, 3),
             ),
             figure(
                 "Resumed",
@@ -82,6 +101,22 @@ def _summary() -> Row:
                 SHARE,
                 Query(figures.resumed_share(ALL), "Resumed"),
                 limits=thresholds.RESUMED,
+                size=(6, 3),
+            ),
+            figure(
+                "Least resumed",
+                Text(
+                    "The service with the smallest share of resumed handshakes, of the 10 that spend most on"
+                    " handshakes.",
+                    "Its clients return rarely: monitoring, scanners, a mobile app that starts afresh.",
+                    "Open it from the table below: refused sessions show whether its cache works.",
+                    NO_HANDSHAKE,
+                ),
+                SHARE,
+                Query(figures.worst(figures.resumed_share, ALL, "bottomk"), "{{service_name}}"),
+                limits=thresholds.RESUMED,
+                size=(6, 3),
+                of_one=True,
             ),
             figure(
                 "Failed",
@@ -95,20 +130,23 @@ def _summary() -> Row:
                 SHARE,
                 Query(figures.failed_share(ALL), "Failed"),
                 limits=thresholds.FAILED,
+                size=(6, 3),
             ),
             figure(
-                "Hosts",
+                "Most failures",
                 Text(
-                    "Agents reached by the last scrape, and agents not reached.",
-                    "None is down.",
-                    "Agent health lists agents that cannot be scraped.",
-                    "No agent is scraped: see docs/fleet.md for the scrape job.",
+                    "The service with the largest share of failed handshakes, of the 10 that spend most on"
+                    " handshakes.",
+                    "Below 1%.",
+                    "Open it from the table below: failures by alert show which side refused what.",
+                    NO_HANDSHAKE,
                 ),
-                NUMBER,
-                Query(up, "up"),
-                Query(down, "down"),
-                decimals=0,
-            ).override_by_name("down", problems.RED_FROM_ONE),
+                SHARE,
+                Query(figures.worst(figures.failed_share, ALL), "{{service_name}}"),
+                limits=thresholds.FAILED,
+                size=(6, 3),
+                of_one=True,
+            ),
         ],
     )
 
@@ -132,9 +170,27 @@ def _courses() -> Row:
                 ),
                 NUMBER,
                 Query(figures.by_activity(ALL), "{{activity}}"),
+                whole=Query(figures.cpu(ALL), "all"),
                 stacked=True,
                 axis="cores",
                 colours=colours.ACTIVITIES,
+            ),
+            course(
+                "CPU by service",
+                Text(
+                    "CPU time of each service in cores, over all selected hosts; the 10 that use most, with or"
+                    " without TLS.",
+                    "The services that the hosts are for.",
+                    "A service without TLS that uses most: look there first, handshakes cannot be the cause.",
+                    NO_SERVICE,
+                ),
+                NUMBER,
+                Query(
+                    figures.largest(lambda it: figures.cpu(it, "service_name"), ALL, "service_name"),
+                    "{{service_name}}",
+                ),
+                stacked=True,
+                axis="cores",
             ),
             course(
                 "CPU in handshakes by service",
@@ -148,6 +204,7 @@ def _courses() -> Row:
                 SHARE,
                 of_the_busiest(figures.handshake_share),
                 limits=thresholds.HANDSHAKE_SHARE,
+                size=(8, 8),
             ),
             course(
                 "Handshakes by service",
@@ -161,6 +218,7 @@ def _courses() -> Row:
                 ),
                 PER_SECOND,
                 of_the_busiest(figures.handshakes),
+                size=(8, 8),
             ),
             course(
                 "CPU per handshake by service",
@@ -174,6 +232,7 @@ def _courses() -> Row:
                 ),
                 SECONDS,
                 of_the_busiest(figures.handshake_cost),
+                size=(8, 8),
             ),
         ],
     )
@@ -205,19 +264,19 @@ def _table() -> Row:
                     NO_SERVICE,
                 ),
                 {"cluster": "Cluster", "instance": "Host", "service_name": "Service"},
-                Column("CPU cores", with_tls(figures.cpu(ALL, *PLACE))),
-                Column("Handshake share", handshakes, SHARE, thresholds.HANDSHAKE_SHARE),
+                Column("Cores", with_tls(figures.cpu(ALL, *PLACE))),
+                Column("Handshake", handshakes, SHARE, thresholds.HANDSHAKE_SHARE, gauge=True, width=150),
                 Column("Encryption", encryption, SHARE),
                 Column("TCP", connections, SHARE),
                 Column("Handshakes", figures.handshakes(ALL, *PLACE), PER_SECOND),
                 Column("CPU/handshake", figures.handshake_cost(ALL, *PLACE), SECONDS),
                 Column("Resumed", figures.resumed_share(ALL, *PLACE), SHARE, thresholds.RESUMED),
                 Column("Failed", figures.failed_share(ALL, *PLACE), SHARE, thresholds.FAILED),
-                Column("Req/conn", figures.turns(ALL, *PLACE), NUMBER, thresholds.TURNS),
+                Column("Req/conn", figures.turns_by_host(ALL, *PLACE), NUMBER, thresholds.TURNS),
                 Column("TIME_WAIT", time_wait),
                 links=to_service,
-                widths={"Host": 160},
-                sort="CPU cores",
+                widths={"Host": 150},
+                sort="Cores",
             ),
         ],
     )
@@ -269,4 +328,6 @@ def make() -> Dashboard:
         "The cost of TLS across hosts and services, and which service to look at first.",
         [_summary(), problems.row(ALL), _courses(), _table(), _agents()],
         services_variable(),
+        unrecorded_variable(),
+        annotations=NOTES,
     )

@@ -32,6 +32,12 @@ LEGEND_BESIDE = 10
 
 HEADLINE_SIZE = 28.0
 
+WHOLE_LINE = [
+    DynamicConfigValue("custom.stacking", {"mode": "none", "group": "whole"}),
+    DynamicConfigValue("custom.fillOpacity", 0),
+    DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "text"}),
+]
+
 Builder = Any
 """A panel builder of the SDK; their classes have no base of their own."""
 
@@ -82,39 +88,46 @@ def figure(
     size: tuple[int, int] = (8, 3),
     over_range: bool = False,
     decimals: Optional[int] = None,
+    named: bool = False,
+    of_one: bool = False,
 ) -> Builder:
     """The latest value in large, with its course behind; with `over_range` one value of the whole
-    selected time. No data is a dash: a sentence would be a line of a few pixels."""
+    selected time; with `named` the legend instead of the value, with `of_one` beside it. No data is a dash: a sentence would be a
+    line of a few pixels."""
     made = panel(stat.Panel(), title, text, unit, size, limits).no_value("–")
+    alone = over_range or named or of_one
     for number, query in enumerate(queries):
-        made = made.with_target(target(query, number, lambda it: it.instant() if over_range else it.range()))
+        shape = lambda it: it.instant() if alone else it.range()
+        made = made.with_target(target(query, number, shape))
     if decimals is not None:
         made = made.decimals(decimals)
     several = len(queries) > 1
+    shown = kinds.BigValueTextMode.NAME if named else kinds.BigValueTextMode.VALUE
     made = (
         made.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False))
-        .graph_mode(kinds.BigValueGraphMode.NONE if over_range or several else kinds.BigValueGraphMode.AREA)
+        .graph_mode(kinds.BigValueGraphMode.NONE if alone or several else kinds.BigValueGraphMode.AREA)
         .color_mode(kinds.BigValueColorMode.VALUE)
         .justify_mode(kinds.BigValueJustifyMode.AUTO)
         .orientation(kinds.VizOrientation.AUTO)
-        .text_mode(kinds.BigValueTextMode.VALUE_AND_NAME if several else kinds.BigValueTextMode.VALUE)
+        .text_mode(kinds.BigValueTextMode.VALUE_AND_NAME if several or of_one else shown)
         .wide_layout(True)
     )
     if not several:
-        made = made.text(common.VizTextDisplayOptions().value_size(HEADLINE_SIZE))
+        sizes = common.VizTextDisplayOptions().value_size(HEADLINE_SIZE)
+        made = made.text(sizes.title_size(HEADLINE_SIZE) if named else sizes)
     if limits:
         return made.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.THRESHOLDS))
     return made.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color("blue"))
 
 
-def _legend(queries: tuple[Query, ...], width: int) -> common.VizLegendOptions:
+def _legend(queries: tuple[Query, ...], width: int, pixels: float) -> common.VizLegendOptions:
     """At the right, largest first, where there are many series and room for it; else a line below, and
     none for a single series."""
     legend = common.VizLegendOptions().calcs([])
     many = any(query.many for query in queries)
     if many and width >= LEGEND_BESIDE:
         legend = legend.display_mode(kinds.LegendDisplayMode.TABLE).calcs(["lastNotNull", "max"])
-        legend = legend.placement(kinds.LegendPlacement.RIGHT).width(LEGEND_WIDTH)
+        legend = legend.placement(kinds.LegendPlacement.RIGHT).width(pixels)
         return legend.sort_by("Max").sort_desc(True).show_legend(True)
     legend = legend.display_mode(kinds.LegendDisplayMode.LIST).placement(kinds.LegendPlacement.BOTTOM)
     return legend.show_legend(many or len(queries) > 1)
@@ -133,13 +146,18 @@ def course(
     soft_max: Optional[float] = None,
     colours: Optional[Colours] = None,
     logarithmic: bool = False,
+    whole: Optional[Query] = None,
+    legend_width: float = LEGEND_WIDTH,
 ) -> Builder:
-    """Lines over time, or areas stacked to their total."""
+    """Lines over time, or areas stacked to their total; `whole` is a line above the areas."""
     made = panel(timeseries.Panel(), title, text, unit, size, limits)
+    if whole:
+        queries += (whole,)
+        made = made.override_by_name(whole.legend, WHOLE_LINE)
     for number, query in enumerate(queries):
         made = made.with_target(target(query, number, lambda it: it.range()))
     made = (
-        made.legend(_legend(queries, size[0]))
+        made.legend(_legend(queries, size[0], legend_width))
         .tooltip(
             common.VizTooltipOptions().mode(kinds.TooltipDisplayMode.MULTI).sort(kinds.SortOrder.DESCENDING)
         )

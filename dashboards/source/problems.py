@@ -1,28 +1,18 @@
 """What wants attention: findings of the agents, and alerts that fire."""
 
-from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
-
 from .frame import Row
-from .queries import HOSTS, Source, ranked
+from .queries import HOSTS, Source, labelled, ranked
 from .tables import Column, link_to, link_to_page, listing
 from .text import Text
 
 SEVERITIES = {1: ("high", "red"), 2: ("medium", "orange"), 3: ("low", "yellow"), 4: ("info", "blue")}
 WARNINGS = {1: ("critical", "red"), 2: ("warning", "orange"), 3: ("info", "blue")}
 
-RED_FROM_ONE = [
-    DynamicConfigValue(
-        "thresholds",
-        {"mode": "absolute", "steps": [{"value": None, "color": "green"}, {"value": 1, "color": "red"}]},
-    ),
-    DynamicConfigValue("color", {"mode": "thresholds"}),
-]
-
-
 def row(services: Source) -> Row:
     """Findings of the selected services, and alerts on them and their hosts."""
     labels = ("service_name", "role", "finding")
     hosts = f"count by ({', '.join(labels)}) ({services.value('tlsprof_finding')})"
+    severity = ranked("tlsprof_finding", services, "severity", SEVERITIES, *labels)
     to_service = link_to("Service dashboard", "tlsprof-service", service_name="Service")
     firing = Source((*HOSTS, 'alertname=~"Tlsprof.*"', 'alertstate="firing"'))
     return Row(
@@ -38,19 +28,14 @@ def row(services: Source) -> Row:
                     " report` on the host predicts the saving.",
                     "No finding. One needs 100 handshakes or connections in the last minutes.",
                 ),
-                {"service_name": "Service", "role": "Role", "finding": "Finding"},
-                Column(
-                    "Severity",
-                    ranked("tlsprof_finding", services, "severity", SEVERITIES, *labels),
-                    words=SEVERITIES,
-                ),
-                Column("Hosts", hosts),
+                {"service_name": "Service", "role": "Role", "finding": "Finding", "hosts": "Hosts"},
+                Column("Severity", labelled(f"({severity})", "hosts", hosts, *labels), words=SEVERITIES),
                 links={"Finding": [link_to_page("Evidence and remedy", "findings")], "Service": [to_service]},
-                widths={"Role": 90},
+                widths={"Role": 80, "Service": 150, "Hosts": 90},
                 sort="Severity",
                 descending=False,
                 first=["Severity"],
-                size=(14, 7),
+                size=(15, 7),
             ),
             listing(
                 "Firing alerts",
@@ -71,7 +56,7 @@ def row(services: Source) -> Row:
                 sort="Severity",
                 descending=False,
                 first=["Severity"],
-                size=(10, 7),
+                size=(9, 7),
             ),
         ],
     )

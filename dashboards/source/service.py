@@ -2,12 +2,13 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
 
-from . import colours, figures, negotiation, problems, thresholds
+from . import colours, figures, negotiation, problems, sources, thresholds
 from .figures import CLIENT, HANDSHAKE_CPU, HANDSHAKES, SERVER
 from .frame import Row, build, busiest_service_variable
+from .load_tests import NOTES
 from .negotiation import NO_HANDSHAKE
 from .panels import CORES, NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure, heat_map
-from .queries import HOSTS, Source, each_of, ratio, total
+from .queries import HOSTS, Source, each_of, total
 from .text import Text
 
 UID = "tlsprof-service"
@@ -121,6 +122,7 @@ def _cpu() -> Row:
                 ),
                 NUMBER,
                 Query(figures.by_activity(ONE), "{{activity}}"),
+                whole=Query(figures.cpu(ONE), "all"),
                 stacked=True,
                 axis="cores",
                 colours=colours.ACTIVITIES,
@@ -173,6 +175,7 @@ def _cost() -> Row:
         total(ONE.rate("tlsprof_handshake_wait_seconds_total"), "reason"), total(ONE.rate(HANDSHAKES))
     )
     duty = figures.step_probes_duty(Source(HOSTS))
+    by_host = figures.largest(lambda it: figures.handshake_cost(it, "instance"), ONE, "instance")
     return Row(
         "Cost of handshakes",
         [
@@ -237,7 +240,7 @@ def _cost() -> Row:
                 size=(5, 8),
             ),
             course(
-                "Off-CPU time in handshakes",
+                "Off-CPU time",
                 Text(
                     "Mean waiting time of a handshake by reason, as server or as client. `between_calls`:"
                     " waiting for the peer, in a non-blocking program.",
@@ -248,9 +251,10 @@ def _cost() -> Row:
                 ),
                 SECONDS,
                 Query(waits, "{{reason}}"),
+                size=(6, 8),
             ),
             course(
-                "Wall time of handshakes",
+                "Wall time",
                 Text(
                     "Time from the first call into the TLS library to the end of the handshake, as server.",
                     "One round trip to the client for TLS 1.3, two before.",
@@ -261,6 +265,33 @@ def _cost() -> Row:
                 SECONDS,
                 Query(ONE.quantile(0.5, DURATION, SERVER), "median"),
                 Query(ONE.quantile(0.99, DURATION, SERVER), "99%"),
+                size=(6, 8),
+            ),
+            course(
+                "CPU per handshake by host",
+                Text(
+                    "Mean CPU time per completed handshake, as server, on each host; the 10 hosts where it is most.",
+                    "The same on all hosts of one kind.",
+                    "One host above the others: another certificate, an older library, a slower CPU or a busy"
+                    " neighbour.",
+                    NO_HANDSHAKE,
+                ),
+                SECONDS,
+                Query(by_host, "{{instance}}"),
+                size=(12, 7),
+            ),
+            course(
+                "Requests and connections",
+                Text(
+                    "Requests answered and connections opened by clients, per second.",
+                    "Many requests on each connection.",
+                    "Lines near each other: connections serve one request each, see Connections and TIME_WAIT.",
+                    "No connection of the service was opened or ended in this time.",
+                ),
+                PER_SECOND,
+                Query(figures.requests(ONE), "requests"),
+                Query(total(ONE.rate("tlsprof_connections_opened_total", SERVER)), "connections"),
+                size=(12, 7),
             ),
         ],
     )
@@ -313,103 +344,6 @@ def _as_client() -> Row:
     )
 
 
-def by_host(check: str) -> str:
-    """A check of the service's CPU account: the largest, where a host has several series."""
-    return f"max by (cluster, instance) ({ONE.value(check)})"
-
-
-def _trust() -> Row:
-    agreement = ratio(
-        total(ONE.rate("tlsprof_agreement_cpu_seconds_total", 'source="socket"')),
-        total(ONE.rate("tlsprof_agreement_cpu_seconds_total", 'source="library"')),
-    )
-    by_source = total(ONE.rate("tlsprof_handshakes_by_source_total"), "source")
-    offloaded = total(ONE.rate("tlsprof_handshakes_offloaded_total"))
-    unclassified = ratio(
-        total(ONE.rate("tlsprof_cpu_samples_unclassified_total")),
-        total(ONE.rate("tlsprof_cpu_samples_total")),
-    )
-    return Row(
-        "Sources of these figures",
-        collapsed=True,
-        panels=[
-            course(
-                "Handshakes by source",
-                Text(
-                    "Handshakes per second by source: probes in the TLS library, or socket calls."
-                    " `offloaded`: a different thread answered than the one that read, and other threads"
-                    " may have worked in between, so their CPU time is a lower bound.",
-                    "library, which also measures steps; socket if the library has no symbols.",
-                    "`tlsprof list` shows why a service is not probed. With offloaded handshakes, CPU in"
-                    " handshakes may be too low.",
-                    NO_HANDSHAKE,
-                ),
-                PER_SECOND,
-                Query(by_source, "{{source}}"),
-                Query(offloaded, "offloaded"),
-                size=(12, 7),
-            ),
-            course(
-                "Agreement of the sources",
-                Text(
-                    "CPU time of the same handshakes from socket calls, relative to library probes.",
-                    "0.9 to 1.1.",
-                    "Far from 1: the service reads from other sockets during a handshake, or hands it to"
-                    " other threads. In that case trust the library.",
-                    "No handshake was measured by both sources: the service has no probed library, or made"
-                    " no handshake.",
-                ),
-                SHARE,
-                Query(agreement, "socket / library"),
-                size=(12, 7),
-            ),
-            course(
-                "CPU time without a sample",
-                Text(
-                    "Deviation of the sum of activities from the kernel's accounting in the last minute, by"
-                    " host.",
-                    "Below 5%. More if the service uses hardly any CPU, until the next sample.",
-                    "If large, do not rely on shares by activity. `tlsprof doctor` shows whether sampling"
-                    " works.",
-                    NO_SAMPLES,
-                ),
-                SHARE,
-                Query(by_host("tlsprof_cpu_reconciliation_error_ratio"), "{{instance}}"),
-                limits=thresholds.RECONCILIATION,
-                size=(8, 7),
-            ),
-            course(
-                "Sampled",
-                Text(
-                    "CPU time covered by samples in the last minute, as a share of the kernel's accounting,"
-                    " by host.",
-                    "Around 100%; the scatter with n samples is 1 / sqrt(n).",
-                    "Below: samples are lost. Above: processes are so short that the kernel does not"
-                    " account all of their time; shares are right, but sums too low.",
-                    NO_SAMPLES,
-                ),
-                SHARE,
-                Query(by_host("tlsprof_cpu_sampled_ratio"), "{{instance}}"),
-                size=(8, 7),
-            ),
-            course(
-                "Unclassified samples",
-                Text(
-                    "Share of samples in kernel functions that tlsprof does not know. They count as"
-                    " application.",
-                    "Below 5%.",
-                    "Above: application includes kernel work that may belong elsewhere. Please report the"
-                    " kernel version.",
-                    NO_SAMPLES,
-                ),
-                SHARE,
-                Query(unclassified, "unclassified"),
-                size=(8, 7),
-            ),
-        ],
-    )
-
-
 def make() -> Dashboard:
     """Why one service's handshakes cost what they cost."""
     rows = [
@@ -421,7 +355,8 @@ def make() -> Dashboard:
         negotiation.resumption(),
         _as_client(),
         negotiation.failures(),
-        _trust(),
+        negotiation.offers(),
+        sources.row(),
     ]
     return build(
         UID,
@@ -429,4 +364,5 @@ def make() -> Dashboard:
         "One service, or several: CPU by activity, cost of handshakes, and negotiated parameters.",
         rows,
         busiest_service_variable(),
+        annotations=NOTES,
     )

@@ -18,7 +18,7 @@ Link = dict[str, Any]
 @dataclass(frozen=True)
 class Column:
     """A figure. `words` are shown instead of its values, each with its colour; a hidden one is there
-    for its labels or to sort by."""
+    for its labels or to sort by; `gauge` draws a share as a bar beside its value."""
 
     name: str
     expression: str
@@ -27,12 +27,16 @@ class Column:
     words: Optional[dict[int, tuple[str, str]]] = None
     decimals: Optional[int] = None
     hidden: bool = False
+    gauge: bool = False
+    width: int = 0
 
     @property
-    def width(self) -> int:
-        """In pixels: neither its head nor a word in it is cut; labels share the rest."""
+    def pixels(self) -> int:
+        """Wide enough that neither its head nor a word in it is cut; labels share the rest."""
+        if self.width:
+            return self.width
         words = [text for text, _ in (self.words or {}).values()]
-        return max(80, *(9 * len(text) + 30 for text in (self.name, *words)))
+        return max(76, *(8 * len(text) + 24 for text in (self.name, *words)))
 
 
 EMPTY_CELLS = [
@@ -55,10 +59,12 @@ def listing(
     sort: str = "",
     descending: bool = True,
     first: Sequence[str] = (),
+    hidden: Sequence[str] = (),
     size: tuple[int, int] = (24, 9),
 ) -> Builder:
     """`labels` says under which name a label is shown, `links` where a click on it leads, `sort` by which
-    column rows are sorted at first, `first` which columns come before the labels."""
+    column rows are sorted at first, `first` which columns come before the labels, `hidden` which labels are there
+    for links or to keep rows apart. With several columns, a table without rows has heads instead of a text."""
     made = panel(table.Panel(), title, text, NUMBER, size, None)
     made = made.override_by_regexp("/.*/", EMPTY_CELLS)
     renamed, excluded = dict(labels), {"Time": True}
@@ -68,9 +74,11 @@ def listing(
         # With one query alone the field has no letter.
         field = f"Value #{chr(ord('A') + number)}" if len(columns) > 1 else "Value"
         renamed[field] = column.name
-        made = made.override_by_name(column.name, _style(column))
+        made = made.override_by_name(column.name, _style(column, column.name == sort))
     for name in labels.values():
         found = [DynamicConfigValue("custom.filterable", True)]
+        if name in hidden:
+            found.append(DynamicConfigValue("custom.hidden", True))
         if links and name in links:
             found.append(DynamicConfigValue("links", links[name]))
         if widths and name in widths:
@@ -89,11 +97,15 @@ def listing(
     )
 
 
-def _style(column: Column) -> list[DynamicConfigValue]:
+SORT_ARROW = 20
+"""Pixels."""
+
+
+def _style(column: Column, sorted_by: bool) -> list[DynamicConfigValue]:
     style = [DynamicConfigValue("unit", column.unit)]
     if column.hidden:
         style.append(DynamicConfigValue("custom.hidden", True))
-    style.append(DynamicConfigValue("custom.width", column.width))
+    style.append(DynamicConfigValue("custom.width", column.pixels + SORT_ARROW * sorted_by))
     if column.decimals is not None:
         style.append(DynamicConfigValue("decimals", column.decimals))
     if column.words:
@@ -106,6 +118,10 @@ def _style(column: Column) -> list[DynamicConfigValue]:
         style.append(DynamicConfigValue("thresholds", {"mode": "absolute", "steps": steps}))
         style.append(DynamicConfigValue("color", {"mode": "thresholds"}))
         style.append(DynamicConfigValue("custom.cellOptions", {"type": "color-text"}))
+    if column.gauge:
+        style += [DynamicConfigValue("min", 0), DynamicConfigValue("max", 1)]
+        cell = {"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}
+        style.append(DynamicConfigValue("custom.cellOptions", cell))
     return style
 
 
@@ -115,6 +131,13 @@ def link_to(title: str, uid: str, **variables: str) -> Link:
     query = ["${__url_time_range}", *(f"${{{name}:queryparam}}" for name in kept)]
     query += [f"var-{name}=${{__data.fields.{field}}}" for name, field in variables.items()]
     return {"title": title, "url": f"/d/{uid}?{'&'.join(query)}", "targetBlank": False}
+
+
+def link_to_time(title: str, uid: str, begin: str, end: str) -> Link:
+    """A link that selects a row's time, of columns in milliseconds since 1970, and keeps the variables."""
+    kept = "&".join(f"${{{name}:queryparam}}" for name in ("datasource", "cluster", "job", "instance"))
+    times = f"from=${{__data.fields.{begin}.numeric}}&to=${{__data.fields.{end}.numeric}}"
+    return {"title": title, "url": f"/d/{uid}?{times}&{kept}", "targetBlank": False}
 
 
 def link_to_page(title: str, folder: str) -> Link:

@@ -68,6 +68,7 @@ TARGET_COST = Limits(
     "has then taken its step probes off and is still above.",
 )
 LOSSES = Limits(0.001, None, "Orange when anything at all is lost: figures that depend on it are too low.")
+NONE_DOWN = Limits(1, 1, "Red from the first one that is down.")
 ANY = Limits(1, None, "Orange from the first one on.")
 OVERFLOWS = Limits(
     0.001, None, "Orange from the first one on: a client that the kernel turned away waits a second or more."
@@ -79,6 +80,23 @@ RECONCILIATION = Limits(
 )
 AGENT_CPU = Limits(
     0.05, 0.2, "Orange from 5% and red from 20% of one core: an agent that costs this much wants a look."
+)
+SCRAPE = Limits(
+    0.5,
+    5,
+    "Orange from 0.5 s, several times what the largest hosts need. Red from 5 s: at 10 s, the default "
+    "scrape_timeout, Prometheus gives up.",
+)
+MEMORY = Limits(
+    128 << 20,
+    384 << 20,
+    "Orange from 128 MiB, more than twice of what 500 server processes need. Red from 384 MiB: at 512 MiB "
+    "(MemoryMax of the packages) the kernel ends the agent.",
+)
+SERIES = Limits(
+    20_000,
+    None,
+    "Orange from 20,000: more than 50 TLS servers have. limits.services and limits.label_sets bound it.",
 )
 CHANGE = Limits(
     -0.02,

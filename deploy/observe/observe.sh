@@ -52,6 +52,9 @@ start_prometheus() {
 	cp "$repository"/dashboards/rules/*.rules.yml "$dir/rules/"
 	sed -e "s|127\.0\.0\.1:9843|127.0.0.1:$agent_port|" -e "s|_interval: 15s|_interval: $scrape_interval|" \
 		"$here/../prometheus/prometheus.yml" >"$dir/prometheus.yml"
+	# Before 3.8 this key was unknown, and the feature flag below did the same.
+	promtool check config --syntax-only "$dir/prometheus.yml" >"$dir/promtool.log" 2>&1 ||
+		sed -i '/scrape_native_histograms/d' "$dir/prometheus.yml"
 	prometheus --config.file="$dir/prometheus.yml" --storage.tsdb.path="$dir/tsdb" --log.level=warn \
 		--web.listen-address="127.0.0.1:$prometheus_port" --enable-feature=native-histograms \
 		</dev/null >"$dir/prometheus.log" 2>&1 &

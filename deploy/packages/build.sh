@@ -111,6 +111,7 @@ make_tarball() {
 	cp -r dashboards/{README.md,rules,grafana} "$stage/dashboards"
 	cp deploy/packages/tlsprof.toml "$stage/examples"
 	cp deploy/domino/tlsprof.toml "$stage/examples/domino.toml"
+	cp deploy/prometheus/prometheus.yml "$stage/examples"
 	cp LICENSE-APACHE LICENSE-MIT "$common"/doc/{THIRD-PARTY,rust-library.html} "$stage/licences"
 	# The C library that is linked in.
 	cp target/tools/python/lib/python3*/site-packages/ziglang/lib/libc/musl/COPYRIGHT "$stage/licences/musl"

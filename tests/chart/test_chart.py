@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
+from harness.dashboards import GRAFANA, RULES
 from harness.paths import ROOT
 
 CHART = ROOT / "deploy/helm/tlsprof"
@@ -26,7 +27,18 @@ KUBERNETES = ("1.25", "1.29", "1.30", "1.34")
 EVERYTHING = {
     "config": '[agent]\nbudget = 0.02\n[profile]\nlibrary = "off"\n',
     "metrics": {"port": 9999, "webConfigSecret": "tlsprof-web"},
-    "podMonitor": {"enabled": True, "scheme": "https", "tlsConfig": {"insecureSkipVerify": True}},
+    "podMonitor": {
+        "enabled": True,
+        "scheme": "https",
+        "tlsConfig": {"insecureSkipVerify": True},
+        "nativeHistograms": True,
+    },
+    "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
+    "dashboards": {
+        "enabled": True,
+        "namespace": "grafana",
+        "annotations": {"grafana_folder": "tlsprof"},
+    },
     "hostNetwork": True,
     "otherNetworks": True,
     "replacedLibraries": True,
@@ -45,16 +57,32 @@ def run(*command: object, text: str = "") -> subprocess.CompletedProcess:
     return subprocess.run(words, input=text, capture_output=True, text=True)
 
 
-def render(values: dict[str, Any], version: str = KUBERNETES[-1]) -> subprocess.CompletedProcess:
-    helm = [TOOLS / "bin/helm", "template", "test", CHART, "--namespace=observing", "--values=-"]
+def render(
+    values: dict[str, Any], version: str = KUBERNETES[-1], release: str = "test"
+) -> subprocess.CompletedProcess:
+    helm = [TOOLS / "bin/helm", "template", release, CHART, "--namespace=observing", "--values=-"]
     return run(*helm, f"--kube-version={version}.0", text=yaml.safe_dump(values))
 
 
-def objects(values: dict[str, Any], version: str = KUBERNETES[-1]) -> dict[str, dict[str, Any]]:
-    """What is rendered, by kind."""
+SIDECAR = "grafana_dashboard"
+"""The label by which the sidecar of Grafana's chart finds dashboards, as that chart has it by default."""
+
+
+def rendered_objects(values: dict[str, Any], version: str = KUBERNETES[-1]) -> list[dict[str, Any]]:
     done = render(values, version)
     assert done.returncode == 0, done.stderr
-    return {one["kind"]: one for one in yaml.safe_load_all(done.stdout) if one}
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def objects(values: dict[str, Any], version: str = KUBERNETES[-1]) -> dict[str, dict[str, Any]]:
+    """What is rendered, by kind; without the dashboards."""
+    every = rendered_objects(values, version)
+    return {one["kind"]: one for one in every if SIDECAR not in one["metadata"]["labels"]}
+
+
+def dashboards(values: dict[str, Any]) -> list[dict[str, Any]]:
+    """ConfigMaps that the sidecar of Grafana finds."""
+    return [one for one in rendered_objects(values) if one["metadata"]["labels"].get(SIDECAR) == "1"]
 
 
 def container(values: dict[str, Any], version: str = KUBERNETES[-1]) -> dict[str, Any]:
@@ -69,7 +97,7 @@ def problems(rendered: str, version: str) -> list[str]:
     definitions = json.loads((folder / "_definitions.json").read_text())
     found = []
     for one in yaml.safe_load_all(rendered):
-        if one["kind"] == "PodMonitor":
+        if one["apiVersion"].startswith("monitoring.coreos.com/"):
             continue
         # apps/v1 -> apps-v1, v1 -> v1; the domain of a group is left out.
         group = re.sub(r"^([^./]*)(\.[^/]*)?/", r"\1-", one["apiVersion"])
@@ -91,7 +119,7 @@ def test_helm_lint(values):
 @pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
 def test_objects_are_as_kubernetes_has_them(values, version):
     rendered = render(values, version).stdout
-    assert rendered.count("\nkind: ") == (4 if values else 3)
+    assert rendered.count("\nkind: ") == (5 + len(list(GRAFANA.glob("*.json"))) if values else 3)
     assert not problems(rendered, version)
 
 
@@ -165,6 +193,41 @@ def test_job_has_the_name_that_dashboards_know():
     assert {"targetLabel": "job", "replacement": "tlsprof"} in endpoint["relabelings"]
     ports = container(EVERYTHING)["ports"]
     assert {"name": endpoint["port"], "containerPort": 9999} in ports
+
+
+def test_native_histograms_are_asked_for_where_the_operator_knows_them():
+    """As in `scrape_native_histograms` of a job."""
+    assert objects(EVERYTHING)["PodMonitor"]["spec"]["scrapeNativeHistograms"] is True
+    assert "scrapeNativeHistograms" not in objects({"podMonitor": {"enabled": True}})["PodMonitor"]["spec"]
+
+
+def test_the_rules_are_those_of_the_tree():
+    rule = objects(EVERYTHING)["PrometheusRule"]
+    files = [yaml.safe_load(path.read_text()) for path in sorted(RULES.glob("*.rules.yml"))]
+    assert rule["spec"]["groups"] == [group for file in files for group in file["groups"]]
+    assert rule["metadata"]["labels"]["release"] == "prometheus"
+
+
+def test_the_dashboards_are_those_of_the_tree():
+    found = dashboards(EVERYTHING)
+    texts = {name: text for one in found for name, text in one["data"].items()}
+    wanted = {path.name: json.loads(path.read_text()) for path in GRAFANA.glob("*.json")}
+    assert {name: json.loads(text) for name, text in texts.items()} == wanted
+    assert len({one["metadata"]["name"] for one in found}) == len(wanted)
+    assert {one["metadata"]["namespace"] for one in found} == {"grafana"}
+    assert {one["metadata"]["annotations"]["grafana_folder"] for one in found} == {"tlsprof"}
+
+
+def test_dashboards_go_where_the_release_is():
+    found = dashboards({"dashboards": {"enabled": True}})
+    assert {one["metadata"]["namespace"] for one in found} == {"observing"}
+
+
+def test_names_fit_whatever_the_release_is_called():
+    """As labels they have 63 characters at most."""
+    done = render({"dashboards": {"enabled": True}}, release="a" * 53)
+    names = [one["metadata"]["name"] for one in yaml.safe_load_all(done.stdout) if one]
+    assert names and max(map(len, names)) <= 63
 
 
 @pytest.mark.parametrize("wrong", [{"hostNetwrok": True}, {"metrics": {"port": "x"}}])

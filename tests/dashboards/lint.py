@@ -145,7 +145,8 @@ def _override(override: dict[str, Any]) -> Iterator[str]:
         for link in entry["value"] if entry["id"] == "links" else []:
             if link["url"].startswith(DOCUMENTS):
                 continue
-            if "${__url_time_range}" not in link["url"] or "${datasource:queryparam}" not in link["url"]:
+            time = "${__url_time_range}" in link["url"] or "from=${__data.fields." in link["url"]
+            if not time or "${datasource:queryparam}" not in link["url"]:
                 yield f"link {link['title']} loses time or variables"
 
 
@@ -170,11 +171,11 @@ def _target(target: dict[str, Any], services: bool) -> Iterator[str]:
                 absent.append("service_name")
         if absent:
             yield f"{name} without {', '.join(absent)}"
-    bare = re.findall(r"\b(?:tlsprof_\w+|up)\b(?!\{)", _STRING.sub('""', expression))
+    bare = re.findall(r"(?<![\w:])(?:tlsprof_\w+|up)\b(?![\w:{])", _STRING.sub('""', expression))
     if bare:
         yield f"{bare} without matchers"
     for window in re.findall(r"\[([^\]]*)\]", expression):
-        if window not in ("$__rate_interval", "$__range"):
+        if window not in ("$__rate_interval", "$__range", "$__range:15s"):
             yield f"a window of {window}, whatever the zoom"
     # At the end of the range it is computed once, not for each point.
     if "$__range" in expression.replace("[$__range] @ end()", "") and not target.get("instant"):

@@ -13,7 +13,8 @@ _RECORDED = re.compile(r"\w:\w")
 _SELECTOR = re.compile(r"([a-zA-Z_:][\w:]*)\s*\{([^{}]*)\}")
 _MATCHER = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")
 _GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^()]*)\)")
-_REPLACED = re.compile(r'label_replace\(.*?, "(\w+)", "[^"]*", "\w*", "[^"]*"\)')
+_MADE = re.compile(r'[,(] ?"(\w+)", ')
+"""Labels that an expression makes: by label_replace, label_join and count_values."""
 _STRING = re.compile(r'"[^"]*"')
 
 
@@ -47,5 +48,5 @@ def unknown_names(expression: str) -> Iterator[str]:
         yield from (f"unknown label {label} of {name}" for label in sorted(unknown))
     for labels in _GROUPING.findall(bare):
         named = {label.strip() for label in labels.split(",")} - {""}
-        unknown = named - every - {*_REPLACED.findall(expression)}
+        unknown = named - every - {*_MADE.findall(expression)}
         yield from (f"unknown label {label} in ({labels})" for label in sorted(unknown))

@@ -4,10 +4,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from harness.dashboards import GRAFANA, RULES, boards
+from harness.observatory import TODAY
 from harness.paths import ROOT
-from harness.processes import run
+from harness.processes import Argument, run
 
 DEPLOY = ROOT / "deploy"
 PROVISIONING = DEPLOY / "grafana" / "provisioning"
@@ -18,14 +20,47 @@ def load(path: Path) -> Any:
     return yaml.safe_load(path.read_text())
 
 
-def test_prometheus_takes_its_configuration(tmp_path):
+NATIVE = "scrape_native_histograms"
+"""A key of the job that Prometheus knows from 3.8 on."""
+
+
+@pytest.fixture
+def configuration(tmp_path) -> Path:
+    """That of the tree, with its rules."""
     shutil.copy(DEPLOY / "prometheus" / "prometheus.yml", tmp_path)
     (tmp_path / "rules").mkdir()
     for path in RULES.glob("*.rules.yml"):
         shutil.copy(path, tmp_path / "rules")
-    done = run(["promtool", "check", "config", tmp_path / "prometheus.yml"])
+    return tmp_path / "prometheus.yml"
+
+
+def is_taken(promtool: Argument, configuration: Path) -> None:
+    done = run([promtool, "check", "config", configuration])
     assert done.child.returncode == 0, done.describe()
     assert done.stdout.count("rules found") == len(list(RULES.glob("*.rules.yml")))
+
+
+def test_an_older_prometheus_takes_its_configuration_without_one_key(configuration):
+    """Of the file as it is, it refuses that key and nothing else."""
+    done = run(["promtool", "check", "config", configuration])
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if "not found in type" in line]
+    assert [line for line in lines if NATIVE not in line] == []
+    assert (done.child.returncode == 0) != bool(lines)
+    text = configuration.read_text()
+    assert f"    {NATIVE}: true\n" in text
+    configuration.write_text(text.replace(f"    {NATIVE}: true\n", ""))
+    is_taken("promtool", configuration)
+
+
+@pytest.mark.skipif(not TODAY.exists(), reason="no Prometheus of today: deploy/packages/tools.sh prometheus")
+def test_prometheus_of_today_takes_its_configuration(configuration):
+    is_taken(TODAY.parent / "promtool", configuration)
+
+
+def test_compose_has_a_prometheus_that_knows_the_key():
+    image = load(COMPOSE)["services"]["prometheus"]["image"]
+    major, minor, _ = image.rpartition(":v")[2].split(".")
+    assert (int(major), int(minor)) >= (3, 8)
 
 
 def test_the_job_is_the_one_that_alerts_are_for():

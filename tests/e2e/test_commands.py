@@ -91,6 +91,27 @@ def test_doctor_sends_a_user_without_privileges_to_root():
     assert told["ready"] is False
 
 
+IN_OTHER_PIDS = ["unshare", "--pid", "--fork", "--mount-proc"]
+
+
+def test_doctor_is_not_ready_in_another_pid_namespace():
+    done = run([*IN_OTHER_PIDS, TLSPROF, "doctor"])
+    assert done.child.returncode == 1, done.describe()
+    verdict = " ".join(done.stdout.split("\n\n")[0].split())
+    assert verdict.startswith("Not ready: tlsprof runs in a PID namespace of its own"), verdict
+    assert "docker --pid=host" in verdict and "hostPID: true" in verdict
+    told = json.loads(run([*IN_OTHER_PIDS, TLSPROF, "doctor", "--format", "json"]).stdout)
+    assert (told["ready"], told["verdict"]) == (False, verdict)
+
+
+def test_a_report_from_another_pid_namespace_warns():
+    done = run([*IN_OTHER_PIDS, TLSPROF, "report", "--duration", "1s", "--format", "json"])
+    (note,) = [one for one in json.loads(done.stdout)["notes"] if "PID namespace" in one]
+    assert "Run it in the host's PID namespace" in note
+    assert "WARN tlsprof runs in a PID namespace of its own" in done.stderr, done.describe()
+    assert "PID namespace of its own" in run([*IN_OTHER_PIDS, TLSPROF, "list"]).stderr
+
+
 def test_one_service_can_be_chosen_by_name_pid_or_port(rsa, tmp_path):
     load = Load(full=20)
     with servers.selftimed("epoll", rsa) as server:

@@ -1,6 +1,8 @@
 """The agent of a host exports when a load test runs that `tlsprof report` profiles."""
 
+import math
 import os
+import re
 import signal
 import time
 import urllib.parse
@@ -8,8 +10,8 @@ from typing import Iterator
 
 import pytest
 from harness import metrics
-from harness.dashboards import boards
-from harness.observatory import observatory
+from harness.dashboards import boards, filled
+from harness.observatory import Observatory, observatory
 from harness.paths import TLSPROF
 from harness.processes import Process
 from harness.profiler import Agent, Profiling, start_agent
@@ -72,7 +74,7 @@ GRAFANA_STEP = 60
 
 
 def test_prometheus_has_start_and_end_and_the_dashboard_its_annotation(agent, tmp_path):
-    (annotation,) = boards()["tlsprof-load-test"]["annotations"]["list"]
+    annotation = boards()["tlsprof-load-test"]["annotations"]["list"][0]
     expression = annotation["expr"]
     for variable in ("cluster", "job", "instance"):
         expression = expression.replace(f"${variable}", ".*")
@@ -92,3 +94,47 @@ def test_prometheus_has_start_and_end_and_the_dashboard_its_annotation(agent, tm
         # However short the test was, Grafana evaluates the query once while it gives a result.
         assert prometheus.query(expression, number(BEGAN) + GRAFANA_STEP)
         assert prometheus.query(expression, ended + GRAFANA_STEP) == []
+
+
+def _choices(prometheus: Observatory, variable: str, at: float, after: str = "") -> dict[str, str]:
+    """What the dashboard lets one choose: the range of each text."""
+    every = boards()["tlsprof-load-test"]["templating"]["list"]
+    (found,) = [one for one in every if one["name"] == variable]
+    values = {"cluster": ".*", "job": ".*", "instance": ".*", "__range": "10m", "after": after}
+    expression = filled(re.fullmatch(r"query_result\((.*)\)", found["query"]["query"])[1], values)
+    rows = prometheus.query(expression, at)
+    # As Grafana writes a row, which its regular expression reads.
+    texts = [",".join(f'{name}="{value}"' for name, value in sorted(row.labels.items())) for row in rows]
+    pattern = re.compile(found["regex"].strip("/").replace("(?<", "(?P<"))
+    return {match["text"]: match["value"] for match in map(pattern.search, texts)}
+
+
+def test_load_tests_can_be_chosen(agent, tmp_path):
+    """By the time at which they ran, with a range of PromQL that holds them."""
+    target = urllib.parse.urlsplit(agent.url).netloc
+    with observatory(tmp_path / "prometheus", target, True) as prometheus:
+        number = lambda metric: prometheus.number(metric, prometheus.last_scrape())
+        wait_until(lambda: prometheus.query(RUNNING, prometheus.last_scrape()), "a scrape")
+        begins = []
+        for name in ("first", "second"):
+            (tmp_path / name).mkdir()
+            with Profiling(tmp_path / name):
+                wait_until(lambda: number(RUNNING) == 1, "the load test")
+                begins.append(number(BEGAN))
+                # The list looks each 15 s.
+                looked = 15 * math.ceil(time.time() / 15)
+                wait_until(lambda: prometheus.last_scrape() > looked, "a look at it", 30.0)
+            wait_until(lambda: number(RUNNING) == 0, "its end")
+        at = prometheus.last_scrape()
+        found = _choices(prometheus, "after", at)
+        runs = {text: when for text, when in found.items() if not text.startswith("(")}
+        assert len(runs) == 2 and found["(the selected time)"] == "[10m]"
+        for (text, when), began in zip(sorted(runs.items(), key=lambda run: run[1].split("@")[1]), begins):
+            seconds, end = map(int, re.fullmatch(r"\[(\d+)s\] @ (\d+)", when).groups())
+            assert end - seconds <= began + 15 and began < end
+            assert text.startswith(time.strftime("%Y-%m-%d %H:", time.gmtime(end - 15)))
+            assert prometheus.query(f"rate(tlsprof_agent_cpu_seconds_total{when})", at)
+        chosen = max(runs.values(), key=lambda when: when.split("@")[1])
+        earlier = _choices(prometheus, "before", at, chosen)
+        assert set(earlier.values()) & set(runs.values()) == set(runs.values()) - {chosen}
+        assert earlier["(an hour before)"] == "[10m] offset 1h"

@@ -1,16 +1,21 @@
 """`make observe`: what it prints is there, and nothing is left when it is told to go."""
 
+import json
 import os
 import signal
 import tempfile
+import time
 import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator
 
 import pytest
 
+from harness.grafana import PACKAGED, grafana_home
 from harness.network import free_port
-from harness.observatory import Observatory
+from harness.observatory import TODAY, Observatory
 from harness.paths import ROOT
 from harness.processes import Process, children, wait_gone
 from harness.waiting import wait_until
@@ -30,39 +35,100 @@ def open_folder() -> Iterator[Path]:
         yield folder
 
 
-def test_observe_watches_and_leaves_nothing(open_folder):
+DEBIANS, OF_TODAY = "Debian's Prometheus", "Prometheus of today"
+PROMETHEUS = [
+    DEBIANS,
+    pytest.param(
+        OF_TODAY,
+        marks=[
+            pytest.mark.long,
+            pytest.mark.skipif(
+                not TODAY.exists(), reason="no Prometheus of today: deploy/packages/tools.sh prometheus"
+            ),
+        ],
+    ),
+]
+NATIVE = "histogram_count(tlsprof_connection_duration_seconds)"
+"""Of native histograms alone."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """`make observe` at work: where things are, and what it has started."""
+
+    process: Process
+    agent: str
+    prometheus: Observatory
+    line: str
+    """What it prints of Grafana."""
+
+    started: list[int]
+
+
+@contextmanager
+def observing(folder: Path, **more: str) -> Iterator[Observed]:
     agent, prometheus, grafana = free_port(), free_port(), free_port()
-    ports = {
+    environment = {
         "OBSERVE_AGENT_PORT": str(agent),
         "OBSERVE_PROMETHEUS_PORT": str(prometheus),
         "OBSERVE_GRAFANA_PORT": str(grafana),
-    }
-    environment = {
-        **ports,
         "OBSERVE_LOAD": "1",
-        "TMPDIR": str(open_folder),
+        "TMPDIR": str(folder),
         "TLSPROF": os.environ.get("TLSPROF", ""),
+        **more,
     }
     with Process([OBSERVE], env={name: value for name, value in environment.items() if value}) as process:
-        process.wait_for_line("Grafana", ATTACH_SECONDS)
-        with urllib.request.urlopen(f"http://127.0.0.1:{agent}/metrics", timeout=10) as answer:
-            assert answer.status == 200
-        observatory = Observatory(f"http://127.0.0.1:{prometheus}")
+        line = process.wait_for_line("Grafana", ATTACH_SECONDS)
+        found = Observatory(f"http://127.0.0.1:{prometheus}")
+        yield Observed(process, f"http://127.0.0.1:{agent}", found, line, children(process.pid))
 
-        def scraped() -> bool:
-            assert process.alive(), process.describe()
-            return observatory.last_scrape() > 0
 
-        wait_until(scraped, "a scrape of the agent", 30.0)
-        rules = {rule["name"] for rule in observatory.rules()}
-        assert {"TlsprofAgentDown", "TlsprofHandshakeFailures", "service:tlsprof_cpu:rate5m"} <= rules
-        started = children(process.pid)
-        assert len(started) >= 4
-        process.send(signal.SIGINT)
-        assert process.wait(30.0) == 0, process.describe()
-    for pid in started:
+def ends(observed: Observed, signal_number: int, status: int, folder: Path) -> None:
+    """Told to go, it leaves nothing."""
+    observed.process.send(signal_number)
+    assert observed.process.wait(30.0) == status, observed.process.describe()
+    for pid in observed.started:
         wait_gone(pid)
-    assert list(open_folder.glob("tlsprof-observe.*")) == []
+    assert list(folder.glob("tlsprof-observe.*")) == []
+
+
+@pytest.mark.parametrize("kind", PROMETHEUS)
+def test_observe_watches_and_leaves_nothing(open_folder, kind):
+    path = f"{TODAY.parent}:{os.environ['PATH']}" if kind == OF_TODAY else os.environ["PATH"]
+    with observing(open_folder, PATH=path) as observed:
+        with urllib.request.urlopen(f"{observed.agent}/metrics", timeout=10) as answer:
+            assert answer.status == 200
+
+        def has_native_histograms() -> bool:
+            assert observed.process.alive(), observed.process.describe()
+            return bool(observed.prometheus.query(NATIVE, time.time()))
+
+        wait_until(has_native_histograms, "a native histogram", 60.0)
+        rules = {rule["name"] for rule in observed.prometheus.rules()}
+        assert {"TlsprofAgentDown", "TlsprofHandshakeFailures", "service:tlsprof_cpu:rate5m"} <= rules
+        assert len(observed.started) >= 4
+        ends(observed, signal.SIGINT, 0, open_folder)
+
+
+@pytest.mark.skipif(grafana_home() is None, reason="no Grafana: GRAFANA_HOME names none, and no package is there")
+def test_observe_shows_the_last_minutes_in_grafana(open_folder):
+    """Ended by a signal that no terminal sends to its whole group: Grafana goes, too."""
+    with observing(open_folder, GRAFANA_HOME=str(grafana_home())) as observed:
+        address = observed.line.split()[1]
+        home, _, query = address.partition("/d/tlsprof-overview?")
+        assert query == "from=now-15m"
+        with urllib.request.urlopen(f"{home}/api/dashboards/uid/tlsprof-overview", timeout=20) as answer:
+            assert json.load(answer)["dashboard"]["title"] == "tlsprof / Overview"
+        programs = {Path(f"/proc/{pid}/exe").resolve().name for pid in observed.started}
+        assert {"grafana", "prometheus"} <= programs
+        ends(observed, signal.SIGTERM, 143, open_folder)
+
+
+@pytest.mark.skipif(PACKAGED.exists(), reason="Grafana is installed")
+def test_observe_says_that_grafana_is_missing(open_folder):
+    with observing(open_folder, GRAFANA_HOME=str(open_folder)) as observed:
+        assert "not installed" in observed.line and "GRAFANA_HOME" in observed.line
+        ends(observed, signal.SIGINT, 0, open_folder)
 
 
 def test_observe_says_what_ended(tmp_path):

@@ -162,7 +162,8 @@ def test_a_report_gives_up_what_it_does_not_need_and_its_command_is_the_callers(
         report.wait_for_line("ready", ATTACH_SECONDS)
         home = pwd.getpwuid(NOBODY).pw_dir
         assert report.stdout.split() == [str(NOBODY), str(NOBODY), home, "CapEff:", "0" * 16, "ready"]
-        assert "the command runs as nobody" in report.stderr
+        # Another thread reads it.
+        wait_until(lambda: "the command runs as nobody" in report.stderr, "the line on who runs it")
         kept = OF_REPORTS | OF_COMMANDS | of_files
         main = Path(f"/proc/{report.pid}/task/{report.pid}")
         wait_until(lambda: capability_sets(main)["Prm"] == kept, "the end of the start")

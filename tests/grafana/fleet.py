@@ -18,16 +18,21 @@ JOB = "tlsprof"
 MINUTE = 60
 CPU_BUCKETS = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01)
 WALL_BUCKETS = (0.001, 0.005, 0.025, 0.1, 0.5)
-TURN_BUCKETS = (1, 2, 5, 10, 50, 100)
+TURN_BUCKETS = (1, 2, 3, 5, 10, 20, 50, 100, 200)
 
 Labels = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Host:
+    """`load_tests` are their begins and ends, in seconds before now; after the first, CPU per request falls.
+    `recorded`: there are the series of the recording rules that dashboards read."""
+
     name: str
     services: tuple["Service", ...]
     up: bool = True
+    load_tests: tuple[tuple[int, int], ...] = ()
+    recorded: bool = True
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,10 @@ class Series:
     labels: Labels
     start: float
     slope: float
+
+    @property
+    def is_cpu(self) -> bool:
+        return "service_name" in self.labels and self.name.endswith(("cpu_seconds_total", "cpu_seconds_sum"))
 
 
 def _counter(name: str, labels: Labels, slope: float) -> Series:
@@ -127,6 +136,12 @@ def _handshakes(service: Service, own: Labels, role: str, rate: float) -> Iterat
         yield _counter("tlsprof_handshake_step_cpu_seconds_total", labels, rate * service.full * share)
     yield _counter("tlsprof_handshakes_by_source_total", {**ours, "source": "library"}, rate)
     yield _counter("tlsprof_hellos_total", ours, rate)
+    for group, share in (("secp384r1", 0.3), ("x25519", 1.0)):
+        yield _counter("tlsprof_offered_groups_total", {**ours, "group": group}, rate * share)
+    for version, share in (("TLS1.3", 0.97), ("TLS1.2", 1.0)):
+        yield _counter("tlsprof_offered_versions_total", {**ours, "version": version}, rate * share)
+    for feature, share in (("server_name", 0.99), ("post_quantum", 0.4)):
+        yield _counter("tlsprof_hello_features_total", {**ours, "feature": feature}, rate * share)
     for attempt, share in (("accepted", service.resumed), ("refused", 0.03), ("not_offered", 0.4)):
         labels = {**ours, "means": "psk", "attempt": attempt}
         yield _counter("tlsprof_resumption_attempts_total", labels, rate * share)
@@ -152,7 +167,7 @@ def _connections(service: Service, own: Labels) -> Iterator[Series]:
     for direction, size in (("received", 900), ("sent", 14000)):
         labels = {**ours, "direction": direction}
         yield _counter("tlsprof_connection_bytes_total", labels, rate * size)
-    yield from _histogram("tlsprof_connection_turns", ours, rate, 4.0, TURN_BUCKETS)
+    yield from _histogram("tlsprof_connection_turns", ours, rate, 6.0, TURN_BUCKETS)
     yield from _histogram("tlsprof_connection_duration_seconds", ours, rate, 0.4, WALL_BUCKETS)
     yield _counter("tlsprof_time_wait_created_total", ours, rate * 0.3)
     yield _gauge("tlsprof_time_wait_sockets", ours, rate * 18)
@@ -161,6 +176,27 @@ def _connections(service: Service, own: Labels) -> Iterator[Series]:
     yield _gauge("tlsprof_accept_queue_limit", own, 511)
     yield _counter("tlsprof_listen_overflows_total", own, 0.0)
     yield from _histogram("tlsprof_accept_wait_seconds", own, rate, 0.0008, (0.0001, 0.001, 0.01))
+
+
+def _recorded(service: Service, own: Labels) -> Iterator[Series]:
+    """What the rules would make of it, but for the change after a load test."""
+    yield _gauge("service:tlsprof_cpu:rate5m", own, service.cores)
+    spent = min(0.9 * service.cores, service.rate * service.full)
+    yield _gauge("service:tlsprof_handshake_cpu:ratio_rate5m", own, spent / service.cores)
+    for role, rate in (("server", service.rate), ("client", service.client_rate)):
+        ours = {**own, "role": role}
+        if not rate:
+            continue
+        yield _gauge("service_role:tlsprof_handshakes:rate5m", ours, rate)
+        yield _gauge("service_role:tlsprof_handshakes_failed:ratio_rate5m", ours, 0.01)
+        for kind, share, cost in (("none", 1 - service.resumed, 1.0), ("psk", service.resumed, 0.3)):
+            each = {**ours, "resumption": kind}
+            name = "service_role_resumption:tlsprof_handshakes_completed:rate5m"
+            yield _gauge(name, each, rate * share)
+            name = "service_role_resumption:tlsprof_handshake_cpu_seconds:mean5m"
+            yield _gauge(name, each, service.full * cost)
+        if role == "server":
+            yield _gauge("service_role:tlsprof_connection_turns:mean5m", ours, 6.0)
 
 
 def _of_service(service: Service, host: Labels) -> Iterator[Series]:
@@ -199,16 +235,37 @@ def _of_agent(host: Host, labels: Labels) -> Iterator[Series]:
     yield _counter("tlsprof_agent_events_lost_total", {**labels, "reason": "event_ring_full"}, 0.0)
 
 
+DOWN = {"alertname": "TlsprofAgentDown", "severity": "warning"}
+"""The alert on a host that is down; the rules need longer for it than tests take."""
+
+
 def series(host: Host) -> Iterator[Series]:
     """All series of a host, with the labels that a scrape adds."""
     labels = {"job": JOB, "instance": host.name}
     yield _gauge("up", labels, float(host.up))
     yield _gauge("scrape_duration_seconds", labels, 0.02)
+    if not host.up:
+        yield _gauge("ALERTS", {**labels, **DOWN, "alertstate": "firing"}, 1)
     if host.up:
         yield from _of_agent(host, labels)
         for service in host.services:
             yield from _of_service(service, labels)
+            if host.recorded:
+                yield from _recorded(service, {**labels, "service_name": service.name})
         yield _gauge("scrape_samples_scraped", labels, 400)
+
+
+CHEAPER = 0.7
+"""How much CPU time the same takes after the first load test, as a share."""
+
+
+def _of_load_tests(tests: Sequence[tuple[int, int]], labels: Labels, now: int, at: int) -> Iterator[str]:
+    """What the agent says of load tests at a time."""
+    begun = [now - begin for begin, _ in tests if now - begin <= at]
+    running = any(now - begin <= at < now - end for begin, end in tests)
+    yield _line(_gauge("tlsprof_report_running", labels, 0), at, float(running))
+    if begun:
+        yield _line(_gauge("tlsprof_report_start_time_seconds", labels, 0), at, float(max(begun)))
 
 
 def _line(one: Series, at: int, value: float) -> str:
@@ -216,16 +273,25 @@ def _line(one: Series, at: int, value: float) -> str:
     return f"{one.name}{{{labels}}} {value:.6f} {at}\n"
 
 
-def write(hosts: Sequence[Host], begin: int, end: int, interval: int, output: TextIO) -> int:
-    """Writes OpenMetrics text for `promtool tsdb create-blocks-from openmetrics`; returns how many series.
-    Times are in seconds since 1970."""
+def write(hosts: Sequence[Host], now: int, minutes: int, interval: int, output: TextIO) -> int:
+    """Writes OpenMetrics text for `promtool tsdb create-blocks-from openmetrics`, of so many minutes before and
+    after now, in seconds since 1970; returns how many series."""
     chance = random.Random(1)
+    begin, end = now - minutes * MINUTE, now + minutes * MINUTE
+    changed = now - max((ended for host in hosts for _, ended in host.load_tests), default=0)
     every = sorted((one for host in hosts for one in series(host)), key=lambda one: one.name)
     for one in every:
         value = one.start + one.slope * 1000
         for at in range(begin, end + 1, interval):
             output.write(_line(one, at, value))
-            value += one.slope * interval * chance.uniform(0.9, 1.1)
+            share = CHEAPER if one.is_cpu and changed < at and changed != now else 1.0
+            value += one.slope * interval * chance.uniform(0.9, 1.1) * share
+    for name in ("tlsprof_report_running", "tlsprof_report_start_time_seconds"):
+        for host in hosts:
+            labels = {"job": JOB, "instance": host.name}
+            for at in range(begin, end + 1, interval):
+                lines = _of_load_tests(host.load_tests, labels, now, at)
+                output.writelines(line for line in lines if line.startswith(name))
     output.write("# EOF\n")
     return len(every)
 
@@ -249,6 +315,7 @@ SMALL = (
             Service("postgresql", 0, cores=0.05),
             Service("backup", 0, cores=0.002, client_rate=0.02),
         ),
+        load_tests=((25 * MINUTE, 20 * MINUTE), (10 * MINUTE, 5 * MINUTE)),
     ),
     Host(
         "web-2:9843",
@@ -256,6 +323,7 @@ SMALL = (
             Service("edge-nginx", 95, 0.3, 0.35, 0.0024, "secp384r1", client_rate=12, finding=SLOW),
             Service("node", 40, 0.5, 0.2, 0.002, finding=("costly-certificate", "low")),
         ),
+        recorded=False,
     ),
     Host("web-3:9843", (), up=False),
 )
@@ -284,6 +352,6 @@ def in_prometheus(
     now = int(time.time())
     text = folder / "fleet.om"
     with open(text, "w") as output:
-        write(hosts, now - minutes * MINUTE, now + minutes * MINUTE, interval, output)
+        write(hosts, now, minutes, interval, output)
     with archive(folder / "prometheus", text) as found:
         yield found

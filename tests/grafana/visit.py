@@ -4,13 +4,25 @@ import json
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Iterator
 
 SECONDS = 1000.0
 """In the browser's unit."""
 TALL = 5200
 """Pixels: Grafana draws only panels that are in view."""
-WINDOW = {"from": "now-30m", "to": "now", "var-before": "15m"}
+WINDOW = {"from": "now-1h", "to": "now"}
+
+
+CHOSEN = r"() => /[?&]var-/.test(location.search) && !/[?&]var-\w+=(&|$)/.test(location.search)"
+"""Every variable has a value."""
+DRAWN = """() => {
+    const panels = [...document.querySelectorAll('[data-testid^="data-testid Panel header"]')];
+    const words = one => one?.innerText.trim();
+    return panels.length > 0 && !document.querySelector('[aria-label="Panel loading bar"]') && panels.every(
+        panel => panel.querySelector('canvas') || words(panel) !== words(panel.querySelector('h2')));
+}"""
+"""Every panel has something under its title: a drawing, or words."""
 
 
 @dataclass
@@ -19,7 +31,12 @@ class Visit:
 
     page: Any
     complaints: list[str] = field(default_factory=list)
-    queries: int = 0
+    expressions: list[str] = field(default_factory=list)
+    """Of the queries that it made."""
+
+    @property
+    def queries(self) -> int:
+        return len(self.expressions)
 
     def titles(self) -> list[str]:
         return self.page.locator('[data-testid^="data-testid Panel header"]').evaluate_all(
@@ -40,9 +57,18 @@ class Visit:
     def settled(self) -> None:
         """Waits until nothing is being loaded."""
         self.page.wait_for_load_state("networkidle", timeout=120 * SECONDS)
-        self.page.wait_for_function(
-            "() => !document.querySelector('[aria-label=\"Panel loading bar\"]')", timeout=60 * SECONDS
+        self.page.wait_for_function(CHOSEN, timeout=60 * SECONDS)
+        self.page.wait_for_load_state("networkidle", timeout=120 * SECONDS)
+        self.page.wait_for_function(DRAWN, timeout=60 * SECONDS)
+
+    def picture(self, path: Path) -> None:
+        """Of what there is, without the rest of the window."""
+        low = self.page.evaluate(
+            """() => Math.max(...[...document.querySelectorAll('[data-testid^="data-testid Panel header"]')]
+                .map(panel => panel.getBoundingClientRect().bottom))"""
         )
+        width = self.page.viewport_size["width"]
+        self.page.screenshot(path=path, clip={"x": 0, "y": 0, "width": width, "height": low + 20})
 
     def open_rows(self) -> None:
         """Opens the rows that are collapsed."""
@@ -57,6 +83,7 @@ def visit(browser: Any, url: str, theme: str = "light", width: int = 1600) -> It
     context = browser.new_context(viewport={"width": width, "height": TALL})
     with context:
         opened = Visit(context.new_page())
+        opened.page.set_default_timeout(120 * SECONDS)
 
         def said(message: Any) -> None:
             if message.type == "error":
@@ -66,7 +93,8 @@ def visit(browser: Any, url: str, theme: str = "light", width: int = 1600) -> It
             if response.status >= 400:
                 opened.complaints.append(f"{response.status} {response.url}")
             if "/api/ds/query" in response.url:
-                opened.queries += len(json.loads(response.request.post_data)["queries"])
+                made = json.loads(response.request.post_data)["queries"]
+                opened.expressions += [query["expr"] for query in made]
 
         opened.page.on("console", said)
         opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))

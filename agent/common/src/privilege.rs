@@ -156,16 +156,6 @@ fn needed() -> CapabilitySet {
         .fold(CapabilitySet::empty(), |all, one| all | one.capability)
 }
 
-/// Gives up what the program has no use for, for good. To be called before it starts other
-/// threads.
-///
-/// # Errors
-///
-/// When the kernel refuses: nothing is known that makes it.
-pub fn keep_needed() -> Result<()> {
-    keep(needed() | AT_START, needed())
-}
-
 /// Keeps `now`; what this process starts can have `later`.
 fn keep(now: CapabilitySet, later: CapabilitySet) -> Result<()> {
     set_no_new_privs(true)?;
@@ -179,9 +169,11 @@ fn keep(now: CapabilitySet, later: CapabilitySet) -> Result<()> {
     clear_ambient_capability_set()
 }
 
-/// What a report keeps besides, until its end.
+/// What is kept besides what is used as long as the program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
+    /// What only the start uses. Programs that this one starts get it in no case.
+    pub to_start: bool,
     /// Being somebody else: libraries are calibrated as nobody.
     pub to_calibrate: bool,
     /// Files where this user may write, but root without privileges may not.
@@ -190,14 +182,15 @@ pub struct Kept {
     pub to_end_commands: bool,
 }
 
-/// Gives up, for good, what the program has no use for once it profiles. For this thread and those
-/// that it starts from now on; those that it has started see to themselves.
+/// Gives up everything else, for good, for this thread and those that it starts from now on. To be
+/// called before there are others, or where those see to themselves; again, with less, after the start.
 ///
 /// # Errors
 ///
-/// As for [`keep_needed`].
+/// When the kernel refuses: nothing is known that makes it.
 pub fn keep_only(kept: Kept) -> Result<()> {
     let more = [
+        (kept.to_start, AT_START),
         (
             kept.to_calibrate,
             CapabilitySet::SETUID | CapabilitySet::SETGID,
@@ -207,23 +200,14 @@ pub fn keep_only(kept: Kept) -> Result<()> {
     ];
     let more = more.into_iter().filter(|(wanted, _)| *wanted);
     let all = more.fold(needed(), |all, (_, one)| all | one);
-    keep(all, all)
-}
-
-/// Gives up what only the start needs.
-///
-/// # Errors
-///
-/// As for [`keep_needed`].
-pub fn started() -> Result<()> {
-    limit(needed())
+    keep(all, all - AT_START)
 }
 
 /// Gives up all for this thread, and for those that it starts.
 ///
 /// # Errors
 ///
-/// As for [`keep_needed`].
+/// As for [`keep_only`].
 pub fn give_up_all() -> Result<()> {
     limit(CapabilitySet::empty())?;
     clear_ambient_capability_set()
@@ -327,8 +311,13 @@ mod tests {
     fn what_is_needed_is_kept_and_nothing_else() {
         let (before, after) = in_a_thread(|| {
             let before = capabilities(None).unwrap();
-            keep_needed().unwrap();
-            started().unwrap();
+            let to_start = true;
+            keep_only(Kept {
+                to_start,
+                ..Kept::default()
+            })
+            .unwrap();
+            keep_only(Kept::default()).unwrap();
             (before, capabilities(None).unwrap())
         });
         assert_eq!(after.permitted, before.permitted & needed());
@@ -342,6 +331,7 @@ mod tests {
             (Kept::default(), CapabilitySet::empty()),
             (
                 Kept {
+                    to_start: false,
                     to_calibrate: true,
                     to_write_files: true,
                     to_end_commands: true,

@@ -1,6 +1,7 @@
 //! The machine.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::Error;
@@ -8,6 +9,14 @@ use super::Error;
 /// CPUs that are online, in the kernel's list format. Not the same as
 /// `available_parallelism`, which is what this process may use.
 const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
+
+/// Inode of the host's own PID namespace: PROC_PID_INIT_INO in the kernel's include/linux/proc_ns.h.
+const HOST_PIDS: u64 = 0xEFFF_FFFC;
+
+/// What does not work in a PID namespace other than the host's, and what to do.
+const OTHER_PIDS: &str = "tlsprof runs in a PID namespace of its own, such as a container's, but the \
+    kernel reports process IDs of the host: `--port` and `--service` find no handshakes, CPU samples \
+    have no service. Run it in the host's PID namespace: docker --pid=host, in Kubernetes hostPID: true";
 
 /// The machine, as reports show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +42,13 @@ impl Host {
             cpus: cpus_online(Path::new(CPUS_ONLINE))?,
         })
     }
+}
+
+/// Why what the kernel reports cannot be matched with processes here, and what to do, without a
+/// full stop; None in the host's PID namespace, and where the kernel does not say.
+pub fn other_pid_namespace() -> Option<&'static str> {
+    let own = fs::metadata("/proc/self/ns/pid").ok()?.ino();
+    (own != HOST_PIDS).then_some(OTHER_PIDS)
 }
 
 /// Whether the CPU that asks has instructions for AES.

@@ -100,14 +100,14 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// Judges what was found. `privileges`: what to do about missing privileges without which
-    /// nothing works, if any are.
+    /// Judges what was found. `obstacle`: what to do first about something that is no capability,
+    /// such as missing privileges, if there is anything.
     pub fn new(
         host: Vec<HostFact>,
         capabilities: Vec<Capability>,
-        privileges: Option<String>,
+        obstacle: Option<String>,
     ) -> Self {
-        let obstacle = privileges.or_else(|| obstacle(&capabilities));
+        let obstacle = obstacle.or_else(|| missing(&capabilities));
         Self {
             ready: obstacle.is_none(),
             verdict: obstacle.map_or_else(
@@ -121,7 +121,7 @@ impl Diagnosis {
 }
 
 /// Why no profile can start, or none would have handshakes.
-fn obstacle(capabilities: &[Capability]) -> Option<String> {
+fn missing(capabilities: &[Capability]) -> Option<String> {
     let found = |name| capabilities.iter().find(|one| one.name == name);
     let broken = |name| found(name).filter(|one| matches!(one.state, State::Unavailable(_)));
     // A session does not start without these two.

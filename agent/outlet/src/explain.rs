@@ -3,6 +3,7 @@
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::document::{Cell, Table, Tone, text};
 use super::terminal::{Paint, Style, wrap};
 
 /// Longer lines are hard to read.
@@ -10,14 +11,13 @@ const WIDEST: usize = 100;
 
 /// A line for each finding: its name and what is wrong.
 pub fn index<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>, style: Style) -> String {
-    let rows: Vec<(&str, &str)> = rows.collect();
-    let widest = rows.iter().map(|(name, _)| name.width()).max();
-    let widest = widest.unwrap_or_default();
-    let lines = rows.iter().map(|(name, summary)| {
-        let room = " ".repeat(widest - name.width());
-        format!("{}{room}  {summary}\n", style.paint(Paint::Bold, name))
-    });
-    lines.collect()
+    let mut table = Table::new("").words("").words("");
+    for (name, summary) in rows {
+        table.row([Cell::from(name).tone(Tone::Strong), summary.into()]);
+    }
+    // A shortened line would say less than one that the terminal breaks.
+    let width = usize::MAX;
+    text::table(&table, 0, Style { width, ..style })
 }
 
 /// A page.

@@ -1,5 +1,6 @@
 //! Makes a report from the ledger and from what only the caller knows.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -77,7 +78,8 @@ fn openssl_version(library: &TlsLibrary) -> Option<(u32, u32)> {
     (library.kind == "OpenSSL").then_some(version)
 }
 
-/// Makes the report: services with the dearest handshakes first.
+/// Makes the report: services with the most expensive handshakes first, then those with the most
+/// CPU time.
 pub fn build(facts: Facts, ledger: &Ledger) -> Report {
     let mut known = facts.services;
     for (name, _) in ledger.services() {
@@ -91,19 +93,7 @@ pub fn build(facts: Facts, ledger: &Ledger) -> Report {
             service(name, facts, account.unwrap_or(&none), ledger.now())
         })
         .collect();
-    services.sort_by(|a, b| {
-        // Servers before their clients: the question is about a server.
-        let by_server = b.server_cpu_seconds().total_cmp(&a.server_cpu_seconds());
-        let by_cost = b
-            .handshake_cpu_seconds()
-            .total_cmp(&a.handshake_cpu_seconds());
-        let by_connections = b.connection_count().cmp(&a.connection_count());
-        let by_name = || a.service_name.cmp(&b.service_name);
-        by_server
-            .then(by_cost)
-            .then(by_connections)
-            .then_with(by_name)
-    });
+    services.sort_by(by_cost);
     requests::book(&mut services, facts.requests);
     let mut losses = facts.losses;
     losses.retain(|loss| loss.count > 0);
@@ -121,6 +111,24 @@ pub fn build(facts: Facts, ledger: &Ledger) -> Report {
         notes: facts.notes,
         sampling: cpu::sampling(ledger),
     }
+}
+
+/// Servers before their clients: the question is about a server.
+fn by_cost(a: &Service, b: &Service) -> Ordering {
+    let cost = |one: &Service| {
+        [
+            one.server_cpu_seconds(),
+            one.handshake_cpu_seconds(),
+            one.cpu_seconds.total(),
+        ]
+    };
+    let costs = cost(b).into_iter().zip(cost(a));
+    let unequal = |(b, a): (f64, f64)| b.total_cmp(&a);
+    let by_name = || a.service_name.cmp(&b.service_name);
+    costs
+        .map(unequal)
+        .fold(Ordering::Equal, Ordering::then)
+        .then_with(by_name)
 }
 
 impl HandshakeGroup {
@@ -329,6 +337,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
     use super::super::sample;
+    use super::*;
 
     #[test]
     fn the_parts_of_a_report_add_up() {
@@ -345,12 +354,29 @@ mod tests {
     }
 
     #[test]
-    fn the_dearest_service_comes_first_and_silent_ones_are_kept() {
+    fn services_without_handshakes_are_listed_by_cpu_time() {
+        let mut ledger = Ledger::default();
+        for (name, milliseconds) in [("a", 5), ("b", 0), ("c", 7)] {
+            ledger.add_cpu(name, Duration::from_millis(milliseconds), Duration::ZERO);
+        }
+        let names = |report: &Report| -> Vec<String> {
+            let services = report.services.iter();
+            services.map(|one| one.service_name.clone()).collect()
+        };
+        let facts = Facts {
+            services: BTreeMap::new(),
+            ..sample::facts()
+        };
+        assert_eq!(names(&build(facts, &ledger)), ["c", "a", "b"]);
+    }
+
+    #[test]
+    fn the_most_expensive_service_comes_first_and_silent_ones_are_kept() {
         let report = sample::report();
         assert_eq!(report.services[0].service_name, "nginx.service");
         let silent = report.services.last().unwrap();
         assert_eq!(silent.service_name, "sshd.service");
-        assert_eq!(silent.source, super::model::Source::None);
+        assert_eq!(silent.source, model::Source::None);
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub struct Report {
     /// What is wrong and what a change would save, gravest first.
     #[serde(default)]
     pub findings: Vec<Finding>,
-    /// Services, dearest handshakes first.
+    /// Services, most expensive handshakes first, then most CPU time.
     pub services: Vec<Service>,
     /// Data that was lost, by reason; empty when nothing was.
     pub losses: Vec<Loss>,

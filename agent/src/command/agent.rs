@@ -11,12 +11,12 @@ use anyhow::{Context as _, Result};
 use super::monitor::{Monitor, about, locked};
 use super::notices::Notices;
 use super::reload::Reload;
-use super::setup::{PRIVILEGES, new_ledger, session_options, stop_flag};
+use super::setup::{PRIVILEGES, STARTING, new_ledger, session_options, stop_flag};
 use super::{doctor, own, service_manager};
 use crate::cli::AgentOptions;
 use crate::config::Config;
 use crate::session::Session;
-use tlsprof_common::privilege;
+use tlsprof_common::privilege::{self, Kept};
 use tlsprof_discover::selection::Selection;
 use tlsprof_outlet::doctor::Capability;
 use tlsprof_outlet::http::{Access, Server, Shown};
@@ -37,7 +37,7 @@ pub(super) fn run(
     let stop = stop_flag()?;
     let mut reload = Reload::new(load, config.clone())?;
     // Before there are other threads, which have what their parent has.
-    privilege::keep_needed().context(PRIVILEGES)?;
+    privilege::keep_only(STARTING).context(PRIVILEGES)?;
     let selection = if options.services.is_empty() {
         Selection::All
     } else {
@@ -55,7 +55,7 @@ pub(super) fn run(
     let server = serve(options, config, &shown)?;
     let capabilities = doctor::diagnose(config).capabilities;
     let session = Session::start(&session_options, ledger)?;
-    privilege::started().context(PRIVILEGES)?;
+    privilege::keep_only(Kept::default()).context(PRIVILEGES)?;
     notices.say(format_args!("profiling {}", session.coverage()));
     notices.say(format_args!("listening on {}", server.url()));
     notices.say(format_args!("live page on {}", server.page()));
@@ -106,7 +106,7 @@ fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {
     AgentStatus {
         cpu: Duration::from_secs_f64(cost.cpu_seconds),
         resident_memory_bytes: cost.memory_bytes,
-        process: own::status(),
+        process: Some(own::status),
         bpf_run: Duration::from_secs_f64(cost.bpf_run_seconds),
         bpf_runs: cost.bpf_runs,
         probe_hits: cost.probe_hits,

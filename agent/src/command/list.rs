@@ -13,7 +13,7 @@ use tlsprof_attach::registry::{self, Image, Registry, State};
 use tlsprof_common::causes::one_line;
 use tlsprof_common::privilege;
 use tlsprof_discover::ProcRoot;
-use tlsprof_discover::host::Host;
+use tlsprof_discover::host::{Host, other_pid_namespace};
 use tlsprof_discover::ports::ListeningPorts;
 use tlsprof_discover::table::{ProcessTable, ServiceView};
 use tlsprof_outlet::list::{self, LibraryState, ListedLibrary, ListedService};
@@ -50,8 +50,9 @@ pub(super) fn run(options: ListOptions) -> Result<ExitCode> {
         .lock()
         .write_all(text.as_bytes())
         .context("cannot write to standard output")?;
-    if let Some(explanation) = privilege::explanation() {
-        eprintln!("tlsprof: {explanation}");
+    let problem = privilege::explanation().or_else(|| other_pid_namespace().map(str::to_owned));
+    if let Some(problem) = problem {
+        eprintln!("tlsprof: {problem}");
     }
     Ok(ExitCode::SUCCESS)
 }

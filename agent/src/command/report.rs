@@ -126,6 +126,7 @@ fn run_load(
         client_closes: None,
     };
     let kept = Kept {
+        to_start: false,
         to_calibrate: true,
         to_write_files: options.output.is_some() || options.cpu_breakdown.is_some(),
         to_end_commands: false,

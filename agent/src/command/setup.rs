@@ -9,12 +9,21 @@ use anyhow::{Context as _, Result};
 use crate::cli::Target;
 use crate::config::{Config, LibraryProbes, StepProbes};
 use crate::session::{Duty, Options};
+use tlsprof_common::privilege::Kept;
 use tlsprof_discover::selection::Selection;
 use tlsprof_kernel::samples::Sampling;
 use tlsprof_ledger::{Ledger, SharedLedger};
 
 /// What cannot be done where the kernel lets nobody give up privileges.
 pub(super) const PRIVILEGES: &str = "cannot give up privileges";
+
+/// What is kept until the probes are attached.
+pub(super) const STARTING: Kept = Kept {
+    to_start: true,
+    to_calibrate: false,
+    to_write_files: false,
+    to_end_commands: false,
+};
 
 /// How long one turn of a session waits for evidence.
 pub(super) const TURN: Duration = Duration::from_millis(100);

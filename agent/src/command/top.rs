@@ -11,14 +11,14 @@ use std::{io, thread};
 use anyhow::{Context as _, Result, anyhow};
 use ratatui::crossterm::event::{self, Event};
 
-use super::log::Kept;
+use super::log;
 use super::monitor::{Monitor, about, locked};
 use super::notices::Notices;
-use super::setup::{PRIVILEGES, new_ledger, selection, session_options, stop_flag};
+use super::setup::{PRIVILEGES, STARTING, new_ledger, selection, session_options, stop_flag};
 use crate::cli::TopOptions;
 use crate::config::Config;
 use crate::session::Session;
-use tlsprof_common::privilege;
+use tlsprof_common::privilege::{self, Kept};
 use tlsprof_outlet::top::draw::draw;
 use tlsprof_outlet::top::draw::theme::Theme;
 use tlsprof_outlet::top::key::pressed;
@@ -37,7 +37,7 @@ const POINTS: usize = 300;
 pub(super) fn run(
     options: &TopOptions,
     config: &Config,
-    kept: &Kept,
+    logged: &log::Kept,
     notices: Notices,
 ) -> Result<ExitCode> {
     terminal::check()?;
@@ -45,12 +45,12 @@ pub(super) fn run(
     signal_hook::flag::register(signal_hook::consts::SIGHUP, stop.clone())
         .context("cannot handle signals")?;
     // Before there are other threads, which have what their parent has.
-    privilege::keep_needed().context(PRIVILEGES)?;
+    privilege::keep_only(STARTING).context(PRIVILEGES)?;
     notices.say("attaching...");
     let budget = Some(config.agent.budget);
     let session_options = session_options(config, selection(&options.target), budget);
     let session = Session::start(&session_options, new_ledger(config))?;
-    privilege::started().context(PRIVILEGES)?;
+    privilege::keep_only(Kept::default()).context(PRIVILEGES)?;
     notices.say(format_args!("profiling {}", session.coverage()));
     let bounds = Bounds {
         point: options.interval,
@@ -72,7 +72,7 @@ pub(super) fn run(
         let profiled = profile.join();
         shown.and(profiled.unwrap_or_else(|_| Err(anyhow!("the profile broke down"))))
     });
-    kept.print();
+    logged.print();
     ended.map(|()| ExitCode::SUCCESS)
 }
 

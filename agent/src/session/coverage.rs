@@ -1,5 +1,7 @@
 //! What a session profiles and how, in a line for its start.
 
+use std::path::Path;
+
 use super::Session;
 use tlsprof_attach::registry::{Image, State};
 use tlsprof_outlet::list::library_name;
@@ -34,6 +36,11 @@ impl Session {
         let services = self.targets.table.services();
         let sees_calls = self.loaded.connections.calls().is_ok();
         let mut covered: Vec<(Source, &str)> = Vec::new();
+        let up: Vec<&Path> = self
+            .targets
+            .table
+            .executables_up_from(std::process::id())
+            .collect();
         for service in &services {
             let listens = !ports.of(service.processes.iter().copied()).is_empty();
             let images: Vec<&Image> = self.targets.libraries_of(service).collect();
@@ -43,7 +50,9 @@ impl Session {
                 None if sees_calls && (listens || self.targets.are_named()) => Source::SocketCalls,
                 None => continue,
             };
-            covered.push((source, service.name.as_str()));
+            if self.targets.are_named() || !is_own(&source, service.executable, &up) {
+                covered.push((source, service.name.as_str()));
+            }
         }
         covered.sort();
         if covered.is_empty() && self.targets.are_named() {
@@ -51,6 +60,13 @@ impl Session {
         }
         in_words(&covered)
     }
+}
+
+/// Whether a service is tlsprof, which may run as an agent as well, or what has started it, such as
+/// sudo, which maps OpenSSL. `up`: executables of this process, its parent, and so on.
+fn is_own(source: &Source, executable: &Path, up: &[&Path]) -> bool {
+    let is_client = matches!(source, Source::Client(_));
+    up.first() == Some(&executable) || (is_client && up.contains(&executable))
 }
 
 /// Name and version of the library whose handshakes are probed.
@@ -110,6 +126,17 @@ mod tests {
         covered.sort();
         let names: Vec<&str> = covered.iter().map(|(_, name)| *name).collect();
         assert_eq!(names, ["nginx", "http", "curl"]);
+    }
+
+    #[test]
+    fn tlsprof_and_what_started_it_are_left_out_unless_it_listens() {
+        let up = ["/usr/bin/tlsprof", "/usr/bin/sudo", "/usr/sbin/sshd"].map(Path::new);
+        let client = Source::Client("OpenSSL 3.0.19".to_owned());
+        let own = |source: &Source, path: &str| is_own(source, Path::new(path), &up);
+        assert!(own(&Source::SocketCalls, "/usr/bin/tlsprof"));
+        assert!(own(&client, "/usr/bin/sudo"));
+        assert!(!own(&Source::SocketCalls, "/usr/sbin/sshd"));
+        assert!(!own(&client, "/usr/bin/curl"));
     }
 
     #[test]

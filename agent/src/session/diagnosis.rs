@@ -7,7 +7,7 @@ use super::queues;
 use tlsprof_common::causes::one_line;
 use tlsprof_common::privilege;
 use tlsprof_discover::ProcRoot;
-use tlsprof_discover::host::Host;
+use tlsprof_discover::host::{Host, other_pid_namespace};
 use tlsprof_discover::reach::reach;
 use tlsprof_evidence::activity::kernel_symbols::KernelFunctions;
 use tlsprof_kernel::cost::calibrate;
@@ -93,7 +93,8 @@ pub fn diagnose(options: &Options) -> Diagnosis {
         }),
     };
     let capabilities = of_programs(parts, btf).chain(of_system()).collect();
-    Diagnosis::new(host(btf), capabilities, missing_privileges())
+    let obstacle = missing_privileges().or_else(|| other_pid_namespace().map(str::to_owned));
+    Diagnosis::new(host(btf), capabilities, obstacle)
 }
 
 /// What to do about privileges without which nothing works.
@@ -340,6 +341,8 @@ fn host(btf: Option<&Path>) -> Vec<HostFact> {
         .to_owned(),
     );
     add("privileges", privilege::describe());
+    let pids = other_pid_namespace().map_or("the host's", |_| "not the host's");
+    add("PID namespace", pids.to_owned());
     let lockdown = Lockdown::read();
     let unknown = || "not in this kernel, or securityfs is not mounted".to_owned();
     add(

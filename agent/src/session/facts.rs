@@ -7,6 +7,7 @@ use super::Session;
 use tlsprof_attach::registry::{Image, State};
 use tlsprof_common::Loss;
 use tlsprof_common::units::percent;
+use tlsprof_discover::host::other_pid_namespace;
 use tlsprof_discover::ports::{ListeningPorts, udp_ports};
 use tlsprof_discover::table::ServiceView;
 use tlsprof_kernel::object::UprobeMode;
@@ -192,6 +193,7 @@ impl Session {
     /// What a reader must know to judge the figures.
     pub fn notes(&self, ports: &ListeningPorts) -> Vec<String> {
         let mut notes = Vec::new();
+        notes.extend(other_pid_namespace().map(|problem| format!("{problem}.")));
         notes.extend(self.ports.note(&self.targets));
         notes.extend(self.note_on_library());
         notes.extend(self.targets.note());

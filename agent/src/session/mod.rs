@@ -50,7 +50,7 @@ use survey::Start;
 use targets::Targets;
 use tlsprof_advise::{Finding, Setting, Thresholds};
 use tlsprof_discover::ProcRoot;
-use tlsprof_discover::host::Host;
+use tlsprof_discover::host::{Host, other_pid_namespace};
 use tlsprof_evidence::Evidence;
 use tlsprof_kernel::loaded::Loaded;
 use tlsprof_ledger::{Ledger, SharedLedger};
@@ -87,6 +87,9 @@ impl Session {
     pub fn start(options: &Options, ledger: SharedLedger) -> Result<Self> {
         let proc = ProcRoot::default();
         let host = Host::read()?;
+        if let Some(problem) = other_pid_namespace() {
+            tracing::warn!("{problem}");
+        }
         let start = Start::new(options, &proc, &host)?;
         let asking = match options.ask_certificates {
             true => Some(Asking::start(proc).context("cannot start a thread")?),

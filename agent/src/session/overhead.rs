@@ -8,6 +8,7 @@ use super::governor::{Decision, Duty, Governor, Rung, Spent};
 use super::options::Options;
 use super::windows::StepProbes;
 use tlsprof_attach::registry::Registry;
+use tlsprof_common::units::percent;
 use tlsprof_discover::host_time::HostTime;
 use tlsprof_kernel::cost::{RunMeter, TrapCost, hook_seconds, probe_seconds};
 use tlsprof_kernel::loaded::Loaded;
@@ -63,12 +64,16 @@ impl Budget {
         let decision = self.governor.judge(&spent);
         match decision {
             Decision::Keep => {}
-            Decision::Change(rung) => {
-                tracing::warn!(cost_ratio, "to keep within the budget, {}", in_words(rung))
-            }
+            Decision::Change(rung) => tracing::info!(
+                "{}: profiling cost {} of the services' CPU time",
+                in_words(rung),
+                percent(cost_ratio)
+            ),
             Decision::OverBudget => tracing::warn!(
-                cost_ratio,
-                "profiling costs more than the budget, though only what counts connections is left"
+                "profiling exceeds the budget: it costs {} of the services' CPU time, although only \
+                 what counts connections is left",
+                percent(cost_ratio)
+            ),
             ),
         }
         decision
@@ -77,18 +82,21 @@ impl Budget {
 
 /// What is measured on a rung.
 fn in_words(rung: Rung) -> String {
-    let percent = |duty: Duty| format!("{:.0}% of the time", duty.ratio() * 100.0);
     if rung.calls != Duty::ALWAYS {
         return format!(
-            "TLS libraries are not probed, and socket calls are seen for {}: handshakes are \
-             estimated from those of that time",
-            percent(rung.calls)
+            "TLS libraries are not probed now, and socket calls are seen {} of the time: handshakes \
+             are estimated from those of that time",
+            percent(rung.calls.ratio())
         );
     }
     if !rung.library {
-        return "TLS libraries are not probed: handshakes are measured on their sockets".to_owned();
+        return "TLS libraries are not probed now: handshakes are measured on their sockets"
+            .to_owned();
     }
-    format!("the step probes are attached for {}", percent(rung.steps))
+    format!(
+        "step probes now run {} of the time",
+        percent(rung.steps.ratio())
+    )
 }
 
 /// What profiling costs, and what is attached for it.

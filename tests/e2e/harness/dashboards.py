@@ -12,7 +12,7 @@ RULES = ROOT / "dashboards" / "rules"
 METRICS: dict[str, dict[str, Any]] = json.loads((ROOT / "dashboards" / "metrics.json").read_text())
 """Type and labels of every metric of the agent, by name."""
 
-_VARIABLE = re.compile(r"\$(\w+)")
+_VARIABLE = re.compile(r"\$([a-z_]\w*)")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,12 @@ class Query:
 
     def filled(self, values: dict[str, str]) -> str:
         """The expression with Grafana's variables replaced; every one of them must be known."""
-        return _VARIABLE.sub(lambda match: values[match.group(1)], self.expression)
+        return filled(self.expression, values)
+
+
+def filled(expression: str, values: dict[str, str]) -> str:
+    """The expression with Grafana's variables replaced; $1 and so on are of label_replace."""
+    return _VARIABLE.sub(lambda match: values[match.group(1)], expression)
 
 
 def boards() -> dict[str, dict[str, Any]]:

@@ -11,15 +11,19 @@ from typing import Any, Iterator, Sequence
 
 from .dashboards import RULES
 from .metrics import is_ready
-from .processes import Process, run
+from .paths import ROOT
+from .processes import Argument, Process, run
 from .servers import on_free_port
 from .waiting import wait_until
+
+TODAY = ROOT / "target" / "tools" / "prometheus" / "prometheus"
+"""A Prometheus of today, as deploy/packages/tools.sh builds it; Debian's is years older."""
 
 CONFIG = """
 global: {{ scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s }}
 rule_files: ["{rules}/*.rules.yml"]
 scrape_configs:
-  - job_name: tlsprof
+  - job_name: tlsprof{keys}
     static_configs: [{{ targets: ["{target}"], labels: {{ cluster: here }} }}]
 """
 
@@ -86,13 +90,17 @@ class Observatory:
 
 @contextmanager
 def observatory(
-    folder: Path, target: str, native: bool, more: Sequence[str] = ()
+    folder: Path, target: str, native: bool, more: Sequence[str] = (), today: bool = False
 ) -> Iterator[Observatory]:
     """Prometheus scraping `target` (host:port), with native histograms or with classic ones; `more`
-    are options of its own."""
+    are options of its own. Where native histograms are asked for changed with 3.8: `today` says which
+    Prometheus."""
     folder.mkdir()
-    options = [*more, *(["--enable-feature=native-histograms"] if native else [])]
-    with _prometheus(folder, CONFIG.format(target=target, rules=RULES), options) as found:
+    # The flag of old does nothing there.
+    options = [*more, *(["--enable-feature=native-histograms"] if native or today else [])]
+    keys = "\n    scrape_native_histograms: true" if native and today else ""
+    config = CONFIG.format(target=target, rules=RULES, keys=keys)
+    with _prometheus(folder, config, options, TODAY if today else "prometheus") as found:
         yield found
 
 
@@ -100,20 +108,22 @@ def observatory(
 def archive(folder: Path, text: Path) -> Iterator[Observatory]:
     """Prometheus with what is in a file of OpenMetrics text, and the rules of the tree; it scrapes nothing."""
     folder.mkdir()
-    done = run(["promtool", "tsdb", "create-blocks-from", "openmetrics", text, folder / "tsdb"])
+    done = run(["promtool", "tsdb", "create-blocks-from", "openmetrics", text, folder / "tsdb"], timeout=300)
     assert done.child.returncode == 0, done.describe()
     with _prometheus(folder, RULES_ALONE.format(rules=RULES), []) as found:
         yield found
 
 
 @contextmanager
-def _prometheus(folder: Path, configuration: str, options: Sequence[str]) -> Iterator[Observatory]:
+def _prometheus(
+    folder: Path, configuration: str, options: Sequence[str], program: Argument = "prometheus"
+) -> Iterator[Observatory]:
     config = folder / "prometheus.yml"
     config.write_text(configuration)
 
     def start(port: int) -> Process:
         return Process(
-            ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'tsdb'}"]
+            [program, f"--config.file={config}", f"--storage.tsdb.path={folder / 'tsdb'}"]
             + [f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn", *options]
         )
 

@@ -211,6 +211,15 @@ fn a_forked_process_is_known_at_once_even_if_gone() {
 }
 
 #[test]
+fn executables_up_from_a_process_end_with_the_first_one() {
+    let (_fake, table) = nginx();
+    let up: Vec<_> = table.executables_up_from(11).collect();
+    let nginx = Path::new("/usr/sbin/nginx");
+    assert_eq!(up, [nginx, nginx, Path::new("/sbin/init")]);
+    assert_eq!(table.executables_up_from(99).count(), 0);
+}
+
+#[test]
 fn a_fork_that_the_scan_knew_changes_nothing() {
     let (fake, mut table) = nginx();
     fake.run(12, 10, 70, "/usr/bin/other", &[]);

@@ -39,6 +39,16 @@ impl<S: ProcessSource> ProcessTable<S> {
         self.entries.get(&pid).map(|entry| &*entry.executable)
     }
 
+    /// Executables of a process, its parent, and so on, as they see them. The table may hold an
+    /// outdated parent, so that their number is bounded.
+    pub fn executables_up_from(&self, pid: Pid) -> impl Iterator<Item = &Path> {
+        const GENERATIONS: usize = 64;
+        let first = self.entries.get(&pid);
+        std::iter::successors(first, |entry| self.entries.get(&entry.parent))
+            .take(GENERATIONS)
+            .map(|entry| &*entry.executable)
+    }
+
     /// True if the process lives, or has ended lately, and is selected.
     pub fn is_selected(&self, pid: Pid) -> bool {
         self.entries.get(&pid).is_some_and(|entry| entry.selected)

@@ -161,7 +161,7 @@ fn table(table: &Table) -> Markup {
                 tbody { @for row in &table.rows { tr {
                     @for (at, (cell, column)) in row.iter().zip(&table.columns).enumerate() {
                         @if at == 0 {
-                            th scope="row" { (content(cell, column.kind)) }
+                            th scope="row" class=[classes(table, at)] { (content(cell, column.kind)) }
                         } @else {
                             td class=[classes(table, at)] {
                                 (content(cell, column.kind))

@@ -182,7 +182,8 @@ fn joined(facts: &[Fact]) -> String {
 
 const fn paint(tone: Tone) -> Option<Paint> {
     match tone {
-        Tone::Plain | Tone::Strong => None,
+        Tone::Plain => None,
+        Tone::Strong => Some(Paint::Bold),
         Tone::Soft => Some(Paint::Dim),
         Tone::Good => Some(Paint::Green),
         Tone::Look => Some(Paint::Yellow),

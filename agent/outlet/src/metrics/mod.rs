@@ -94,8 +94,9 @@ pub struct AgentStatus {
     pub cpu: Duration,
     /// Resident memory of the agent's process.
     pub resident_memory_bytes: u64,
-    /// What else the kernel says of that process; None where that cannot be read.
-    pub process: Option<ProcessStatus>,
+    /// Asks what else the kernel says of that process, once a scrape needs it; None where nobody
+    /// can ask.
+    pub process: Option<fn() -> Option<ProcessStatus>>,
     /// Time inside tlsprof's BPF programs.
     pub bpf_run: Duration,
     /// Runs of tlsprof's BPF programs.

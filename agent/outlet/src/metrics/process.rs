@@ -31,7 +31,7 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, status: &AgentStatus) 
     write(encoder, &PROCESS_CPU, one(status.cpu))?;
     let memory = status.resident_memory_bytes;
     write(encoder, &PROCESS_RESIDENT_MEMORY, one(memory))?;
-    let Some(process) = status.process else {
+    let Some(process) = status.process.and_then(|ask| ask()) else {
         return Ok(());
     };
     write(encoder, &PROCESS_START_TIME, one(process.start_time))?;

@@ -42,12 +42,14 @@ fn metrics() -> Metrics {
     }
     book_cpu(&ledger);
     metrics.set_agent(AgentStatus {
-        process: Some(ProcessStatus {
-            start_time: 1_700_000_000.5,
-            virtual_memory_bytes: 200_000_000,
-            open_fds: 60,
-            max_fds: Some(65_536),
-            threads: 5,
+        process: Some(|| {
+            Some(ProcessStatus {
+                start_time: 1_700_000_000.5,
+                virtual_memory_bytes: 200_000_000,
+                open_fds: 60,
+                max_fds: Some(65_536),
+                threads: 5,
+            })
         }),
         events_lost: vec![(Loss::EventRingFull, 0)],
         capabilities: vec![Capability {

@@ -4,6 +4,7 @@ mod accept_queue;
 mod activities;
 mod connections;
 mod costs;
+mod finding_lines;
 mod findings;
 mod headline;
 mod hellos;
@@ -24,6 +25,7 @@ use tlsprof_common::units::{count, counted, time};
 use tlsprof_report::model::{Report, Resumption, Role, Service};
 
 pub(super) use connections::connections;
+pub use finding_lines::FindingLines;
 pub(super) use findings::finding;
 pub(super) use service::handshakes;
 

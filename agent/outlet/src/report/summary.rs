@@ -1,10 +1,11 @@
 //! A report in a few lines: the answer, and a line for each finding and service.
 
+use super::finding_lines::FindingLines;
 use super::{headline, is_shown, losses, shares};
 use crate::document::{Block, Document, Table, text as plain};
 use crate::terminal::Style;
-use tlsprof_common::units::{count, percent, time};
-use tlsprof_report::model::{Finding, PredictionKind, Report};
+use tlsprof_common::units::{count, time};
+use tlsprof_report::model::Report;
 
 /// The summary as text, with a newline at the end.
 pub fn text(report: &Report, style: Style) -> String {
@@ -41,29 +42,13 @@ fn findings(report: &Report) -> Option<Block> {
             one.severity.label().to_owned(),
             one.id.clone(),
             one.service_name.clone(),
-            saving(one),
+            FindingLines::of(one).gain.unwrap_or_else(|| "-".to_owned()),
         ];
         table.row(cells.map(Into::into));
     }
     let more = "`tlsprof explain FINDING` says what each means, and what to change.";
     let blocks = vec![table.into(), Block::Text(more.to_owned())];
     Some(Block::section("Findings", blocks))
-}
-
-/// Of the service's CPU time, or of the time of each handshake.
-fn saving(finding: &Finding) -> String {
-    let prediction = &finding.prediction;
-    if let Some(latency) = prediction.latency_seconds {
-        return format!("{} each", time(latency.likely));
-    }
-    let Some(share) = prediction.cpu_ratio else {
-        return "-".to_owned();
-    };
-    match prediction.kind {
-        // An upper bound does not deserve decimals.
-        PredictionKind::AtMost => format!("at most {:.0}% of CPU", 100.0 * share.likely),
-        _ => format!("{} of CPU", percent(share.likely)),
-    }
 }
 
 fn services(report: &Report) -> Option<Block> {

@@ -215,7 +215,10 @@ impl Watch {
             run: self.about.run.clone(),
             elapsed_seconds: elapsed.as_secs_f64(),
             service: service_model(service.to_owned(), facts, account, accounts.now()),
-            findings: findings_model(&findings),
+            findings: findings_model(&findings)
+                .into_iter()
+                .map(Into::into)
+                .collect(),
         })
     }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tlsprof_report::model::{AgentCost, Finding, Host, Loss, Sampling, Service};
 
 use super::rates::Rates;
+use crate::report::FindingLines;
 
 /// The agent and its host, which stay as they are while it runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -122,5 +123,24 @@ pub struct Details {
     /// they are in the history.
     pub service: Service,
     /// What is wrong with it, gravest first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<FindingDetails>,
+}
+
+/// A finding, and how a person reads it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FindingDetails {
+    /// As in a report.
+    #[serde(flatten)]
+    pub finding: Finding,
+    /// In lines.
+    pub lines: FindingLines,
+}
+
+impl From<Finding> for FindingDetails {
+    fn from(finding: Finding) -> Self {
+        Self {
+            lines: FindingLines::of(&finding),
+            finding,
+        }
+    }
 }

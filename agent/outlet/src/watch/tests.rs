@@ -342,14 +342,14 @@ fn details_are_those_of_a_report_with_its_findings() {
     assert_eq!(state.services[0].findings as usize, details.findings.len());
     assert_eq!(
         state.services[0].severity.as_deref(),
-        Some(details.findings[0].severity.label())
+        Some(details.findings[0].finding.severity.label())
     );
     assert_eq!(state.findings.len(), details.findings.len());
     assert!(
         details
             .findings
             .iter()
-            .all(|one| one.remedy.server == "nginx")
+            .all(|one| one.finding.remedy.server == "nginx" && !one.lines.change.is_empty())
     );
     assert!(host.watch.details("nobody").is_none());
     let json = serde_json::to_string(&state).unwrap();

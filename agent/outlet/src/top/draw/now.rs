@@ -180,7 +180,7 @@ impl Page<'_> {
             each(rates.full_cpu_seconds),
             each(rates.resumed_cpu_seconds)
         );
-        lines.push(self.valued("  CPU of one", &text, Paint::Bold));
+        lines.push(self.valued("  CPU mean", &text, Paint::Bold));
         if let Some(share) = rates.resumed_ratio {
             let text = format!(
                 "{} of them, {} refused",

@@ -114,7 +114,7 @@ fn last_minutes(tab: Tab, details: &Details, width: usize, theme: Theme) -> Vec<
         Tab::Findings => {
             let findings = details.findings.iter().enumerate();
             findings
-                .map(|(at, one)| report::finding(at + 1, one))
+                .map(|(at, one)| report::finding(at + 1, &one.finding))
                 .collect()
         }
     };
