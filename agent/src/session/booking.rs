@@ -1,5 +1,6 @@
 //! Evidence to its service's account.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use std::vec::Drain;
@@ -12,7 +13,6 @@ use super::window::Window;
 use tlsprof_attach::registry::Registry;
 use tlsprof_common::{ConnectionId, Loss, Pid, ProcessEvent, Source};
 use tlsprof_discover::ProcRoot;
-use tlsprof_discover::service::ServiceName;
 use tlsprof_discover::table::ProcessTable;
 use tlsprof_evidence::Evidence;
 use tlsprof_evidence::decode::decode;
@@ -283,7 +283,7 @@ impl Books<'_> {
             if admitted {
                 self.find_owner(&mut evidence, see);
                 mark_foreign_issuers(self.table, &mut evidence);
-                self.book(&evidence, see);
+                self.book(evidence, see);
             }
         }
     }
@@ -297,34 +297,40 @@ impl Books<'_> {
             && let Some(opening) = self.cohorts.opening_of(connection)
         {
             connection.owner = Some(opening.owner.clone());
-            self.book(&Evidence::Opened(opening), see);
+            self.book(Evidence::Opened(opening), see);
         }
     }
 
     /// Books what happened to a process under its service, if that is selected.
-    fn book(&mut self, evidence: &Evidence, see: &mut impl FnMut(&str, &Evidence)) {
-        if let Evidence::Process(event) = evidence {
+    fn book(&mut self, mut evidence: Evidence, see: &mut impl FnMut(&str, &Evidence)) {
+        if let Evidence::Process(event) = &evidence {
             return book_process(self.table, self.ledger, event);
         }
-        let Some((process, comm)) = actor(evidence) else {
+        let Some((process, comm)) = actor(&evidence) else {
             if matches!(evidence, Evidence::Closed(_)) {
-                self.ledger.record_unprofiled(evidence);
+                self.ledger.record_unprofiled(&evidence);
                 self.ledger.record_ownerless();
             }
             return;
         };
         if is_ignored(self.table, process) {
-            return self.ledger.record_unprofiled(evidence);
+            return self.ledger.record_unprofiled(&evidence);
         }
         // A process that the table never saw ended while it was being filled: its name is the
         // best there is.
         let named = self.table.service_of(process);
-        let service = named.map_or(comm, ServiceName::as_str);
-        book(self.ledger, service, evidence, see);
-        match evidence {
-            Evidence::Handshake(handshake) => self.cohorts.handshake(service, handshake),
-            Evidence::Opened(opening) => self.cohorts.opened(service, opening, &mut |evidence| {
-                book(self.ledger, service, evidence, see);
+        let service = match named {
+            Some(named) => Cow::Borrowed(named.as_str()),
+            None => Cow::Owned(comm.to_owned()),
+        };
+        if let Evidence::Closed(connection) = &mut evidence {
+            self.cohorts.closed(&service, connection);
+        }
+        book(self.ledger, &service, &evidence, see);
+        match &evidence {
+            Evidence::Handshake(handshake) => self.cohorts.handshake(&service, handshake),
+            Evidence::Opened(opening) => self.cohorts.opened(&service, opening, &mut |evidence| {
+                book(self.ledger, &service, evidence, see);
             }),
             _ => {}
         }

@@ -7,15 +7,19 @@
 //! follow the connections, and mean times are those of the cohorts. Failures are not
 //! booked more than once: one in a cohort says little of how many there were.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 
-use tlsprof_common::{Connection, ConnectionId, Opening, Outcome, Owner, Role};
+use tlsprof_common::{
+    Carries, Connection, ConnectionId, Opening, Outcome, Owner, Resumption, Role,
+};
 use tlsprof_evidence::{Evidence, Handshake};
 
 /// Handshakes of a cohort that are kept, at most. The mean of so many is off by a
 /// sixteenth of the spread.
 const MOST_KEPT: usize = 256;
+/// Sums of fractions are off by less than that.
+const ROUNDING: f64 = 1e-6;
 
 /// What evidence of now belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +58,20 @@ struct Cohort {
     owed: f64,
     /// Such connections before any window.
     waiting: u64,
+    /// How TLS began on the connections that ended last.
+    begins: VecDeque<Begin>,
+    /// Connections with TLS that ended and were not followed, to be told how it began.
+    unknown: f64,
+}
+
+/// How TLS began on a connection.
+#[derive(Clone, Copy, Debug)]
+struct Begin {
+    cipher: &'static str,
+    resumption: Resumption,
+    /// Bytes of the handshake.
+    received: u64,
+    sent: u64,
 }
 
 impl Cohorts {
@@ -119,6 +137,23 @@ impl Cohorts {
         }
     }
 
+    /// Completes the end of a connection that was not followed: it carried TLS as others of the
+    /// service did.
+    pub(super) fn closed(&mut self, service: &str, connection: &mut Connection) {
+        let Some(whole) = connection.whole else {
+            return;
+        };
+        if self.mode == Mode::Whole {
+            return;
+        }
+        let cohort = self.of(service, whole.role);
+        match connection.carries {
+            Carries::Tls => cohort.keep(connection),
+            Carries::Plain if whole.turns.is_none() => cohort.complete(connection),
+            Carries::Plain | Carries::Handshake => {}
+        }
+    }
+
     /// Goes over to another mode, all evidence of the one before being taken. The
     /// handshakes of `cut` connections were not followed to their end. `book` gets what is to be
     /// booked for connections before any window, with its service.
@@ -170,6 +205,42 @@ impl Cohort {
         self.stand_for(waiting, book);
     }
 
+    fn keep(&mut self, connection: &Connection) {
+        let Connection {
+            bytes_received,
+            bytes_sent,
+            application_received,
+            application_sent,
+            ..
+        } = *connection;
+        if self.begins.len() >= MOST_KEPT {
+            self.begins.pop_front();
+        }
+        self.begins.push_back(Begin {
+            cipher: connection.cipher,
+            resumption: connection.resumption,
+            received: bytes_received.saturating_sub(application_received),
+            sent: bytes_sent.saturating_sub(application_sent),
+        });
+    }
+
+    fn complete(&mut self, connection: &mut Connection) {
+        let (Some(for_each), Some(begin)) = (self.for_each, self.begins.front().copied()) else {
+            return;
+        };
+        self.unknown += for_each;
+        if self.unknown < 1.0 - ROUNDING {
+            return;
+        }
+        self.unknown -= 1.0;
+        self.begins.rotate_left(1);
+        connection.carries = Carries::Tls;
+        connection.cipher = begin.cipher;
+        connection.resumption = begin.resumption;
+        connection.application_received = connection.bytes_received.saturating_sub(begin.received);
+        connection.application_sent = connection.bytes_sent.saturating_sub(begin.sent);
+    }
+
     /// Books what so many connections had that were not followed.
     #[allow(clippy::cast_precision_loss, reason = "counts of a second")]
     fn stand_for(&mut self, connections: u64, book: &mut impl FnMut(&Evidence)) {
@@ -178,8 +249,7 @@ impl Cohort {
             return;
         };
         self.owed += for_each * connections as f64;
-        // Sums of fractions are off by less than that.
-        while self.owed >= 1.0 - 1e-6 {
+        while self.owed >= 1.0 - ROUNDING {
             self.owed -= 1.0;
             if let Some(evidence) = self.known.get(self.next) {
                 book(evidence);

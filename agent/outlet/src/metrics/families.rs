@@ -251,7 +251,7 @@ AGENT_LIBRARY_PROBES_DUTY = Gauge "tlsprof_agent_library_probes_duty_ratio" []
     "0 if the overhead budget was exceeded even with few step probes: handshakes are measured on their sockets.";
 AGENT_SOCKET_CALLS_DUTY = Gauge "tlsprof_agent_socket_calls_duty_ratio" []
     "Share of time in which socket calls are seen."
-    "Below 1 if the overhead budget was exceeded without probes: handshakes are estimated, see [sampled handshakes](#sampled-handshakes).";
+    "Below 1 if the overhead budget was exceeded without probes: handshakes are estimated, see [sampled handshakes](accounting.md#sampled-handshakes).";
 AGENT_PROFILED_IMAGES = Gauge "tlsprof_agent_profiled_images" []
     "Executable files with probes attached.";
 AGENT_SERVICES = Gauge "tlsprof_agent_services" []

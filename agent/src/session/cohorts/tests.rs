@@ -198,3 +198,50 @@ fn a_connection_that_was_reset_is_of_the_service_on_its_port() {
     }
     assert_eq!(bench.cohorts.opening_of(&reset), None);
 }
+
+/// A connection that moved so many bytes in each direction.
+fn ended(carries: Carries, bytes: u64, handshake: u64) -> Connection {
+    let mut one = connection();
+    if let Some(whole) = &mut one.whole {
+        whole.turns = None;
+    }
+    Connection {
+        carries,
+        bytes_received: bytes,
+        bytes_sent: bytes,
+        application_received: bytes - handshake,
+        application_sent: bytes - handshake,
+        ..one
+    }
+}
+
+#[test]
+fn bytes_of_a_connection_that_was_not_followed_are_those_after_a_handshake() {
+    let mut bench = Bench::new(&[Mode::Between]);
+    bench.window(0..4, 100);
+    bench
+        .cohorts
+        .closed("nginx", &mut ended(Carries::Tls, 5000, 700));
+    let mut other = ended(Carries::Plain, 9000, 9000);
+    bench.cohorts.closed("nginx", &mut other);
+    assert_eq!(other.carries, Carries::Tls);
+    assert_eq!(other.application_received, 8300);
+    assert_eq!(other.application_sent, 8300);
+}
+
+#[test]
+fn connections_without_tls_stay_what_they_are() {
+    let mut bench = Bench::new(&[Mode::Window]);
+    bench.open(0..20, true);
+    bench.shake(0..10, 100);
+    bench.go_over(Mode::Between, &[]);
+    bench
+        .cohorts
+        .closed("nginx", &mut ended(Carries::Tls, 5000, 700));
+    let of_tls = (0..10).filter(|_| {
+        let mut other = ended(Carries::Plain, 9000, 9000);
+        bench.cohorts.closed("nginx", &mut other);
+        other.carries == Carries::Tls
+    });
+    assert_eq!(of_tls.count(), 5);
+}
