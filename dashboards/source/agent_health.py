@@ -329,12 +329,12 @@ def _hosts() -> Row:
                 ),
                 {"cluster": "Cluster", "instance": "Host", "version": "Version"},
                 Column("State", up, words={0: ("down", "red"), 1: ("up", "green")}),
-                Column("Last seen", seen, "dateTimeFromNow", width=130),
+                Column("Last seen", seen, "dateTimeFromNow", width=160),
                 Column("Known version", version, hidden=True),
                 sort="State",
                 descending=False,
                 first=["State"],
-                size=(10, 9),
+                size=(24, 7),
             ),
             listing(
                 "Capabilities",
@@ -349,7 +349,7 @@ def _hosts() -> Row:
                 sort="State",
                 descending=False,
                 first=["State"],
-                size=(14, 9),
+                size=(24, 7),
             ),
         ],
     )

@@ -67,10 +67,10 @@ def _turns() -> Row:
             course(
                 "Distribution of requests per connection",
                 Text(
-                    "Shares of the connections that ended, by their number of requests, as server.",
+                    "Closed server connections by number of requests, as shares of all that closed.",
                     "Hardly any with 1, the rest spread out: clients decide when to close.",
-                    "Many with 1 beside many with more: some clients do not use keep-alive, which a mean hides. Nearly"
-                    " all in one class: a server limit ends connections.",
+                    "Many with 1 beside many with more: some clients do not use keep-alive, which a mean hides. If nearly"
+                    " all are in one class, a server limit closes connections.",
                     NO_CONNECTION,
                 ),
                 SHARE,

@@ -92,8 +92,8 @@ def figure(
     of_one: bool = False,
 ) -> Builder:
     """The latest value in large, with its course behind; with `over_range` one value of the whole
-    selected time; with `named` the legend instead of the value, with `of_one` beside it. No data is a dash: a sentence would be a
-    line of a few pixels."""
+    selected time; with `named` the legend instead of the value, with `of_one` beside it. No data is a dash: a
+    sentence would be a line of a few pixels."""
     made = panel(stat.Panel(), title, text, unit, size, limits).no_value("–")
     alone = over_range or named or of_one
     for number, query in enumerate(queries):

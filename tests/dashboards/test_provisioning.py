@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from harness.dashboards import GRAFANA, RULES, boards
-from harness.observatory import TODAY
+from harness.observatory import NEEDS_TODAY, TODAY
 from harness.paths import ROOT
 from harness.processes import Argument, run
 
@@ -52,7 +52,7 @@ def test_an_older_prometheus_takes_its_configuration_without_one_key(configurati
     is_taken("promtool", configuration)
 
 
-@pytest.mark.skipif(not TODAY.exists(), reason="no Prometheus of today: deploy/packages/tools.sh prometheus")
+@NEEDS_TODAY
 def test_prometheus_of_today_takes_its_configuration(configuration):
     is_taken(TODAY.parent / "promtool", configuration)
 

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -14,6 +15,9 @@ from harness.paths import HOG, LOADGEN, PROGRAMS, SELFTIMED, SELFTIMED_GNUTLS, T
 
 # With it, reports run their command as that user, who cannot open the folders of these tests.
 os.environ.pop("SUDO_UID", None)
+# A shell ignores it in what it runs in the background, and what is ignored stays so in all that the
+# tests start: nothing that they interrupt would end.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LOCK = pytest.StashKey()
 LOCK_FILE = Path(tempfile.gettempdir()) / "tlsprof-e2e.lock"

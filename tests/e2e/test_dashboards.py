@@ -16,7 +16,7 @@ import pytest
 from harness import metrics, plain_nginx, web_servers
 from harness.dashboards import Query, boards, queries
 from harness.load import Load, Seen, run_load
-from harness.observatory import TODAY, Observatory, Series, observatory
+from harness.observatory import TODAY, Observatory, Series, observatory, of_today
 from harness.profiler import start_agent
 from harness.waiting import wait_until
 
@@ -29,21 +29,7 @@ KINDS = ("native", "classic")
 """Of histograms, each in a Prometheus of its own: Debian's."""
 KINDS_TODAY = tuple(f"{kind} today" for kind in KINDS)
 """The same in a Prometheus of today, where there is one."""
-ALL_KINDS = (
-    *KINDS,
-    *(
-        pytest.param(
-            kind,
-            marks=[
-                pytest.mark.long,
-                pytest.mark.skipif(
-                    not TODAY.exists(), reason="no Prometheus of today: deploy/packages/tools.sh prometheus"
-                ),
-            ],
-        )
-        for kind in KINDS_TODAY
-    ),
-)
+ALL_KINDS = (*KINDS, *map(of_today, KINDS_TODAY))
 HANDSHAKES = "tlsprof_handshakes_total"
 FINDING = "costly-certificate"
 SEVERITIES = ["high", "medium", "low", "info"]

@@ -15,7 +15,7 @@ import pytest
 
 from harness.grafana import PACKAGED, grafana_home
 from harness.network import free_port
-from harness.observatory import TODAY, Observatory
+from harness.observatory import TODAY, Observatory, of_today
 from harness.paths import ROOT
 from harness.processes import Process, children, wait_gone
 from harness.waiting import wait_until
@@ -36,18 +36,7 @@ def open_folder() -> Iterator[Path]:
 
 
 DEBIANS, OF_TODAY = "Debian's Prometheus", "Prometheus of today"
-PROMETHEUS = [
-    DEBIANS,
-    pytest.param(
-        OF_TODAY,
-        marks=[
-            pytest.mark.long,
-            pytest.mark.skipif(
-                not TODAY.exists(), reason="no Prometheus of today: deploy/packages/tools.sh prometheus"
-            ),
-        ],
-    ),
-]
+PROMETHEUS = [DEBIANS, of_today(OF_TODAY)]
 NATIVE = "histogram_count(tlsprof_connection_duration_seconds)"
 """Of native histograms alone."""
 
