@@ -40,6 +40,7 @@ pub fn handshake() -> Handshake {
         probe_hits: 20,
         error_reason: None,
         hello: None,
+        estimate: None,
     }
 }
 

@@ -7,6 +7,8 @@
 //! follow the connections, and mean times are those of the cohorts. Failures are not
 //! booked more than once: one in a cohort says little of how many there were.
 
+mod known;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 
@@ -15,9 +17,10 @@ use tlsprof_common::{
 };
 use tlsprof_evidence::{Evidence, Handshake};
 
-/// Handshakes of a cohort that are kept, at most. The mean of so many is off by a
-/// sixteenth of the spread.
-const MOST_KEPT: usize = 256;
+use known::{Known, Seen};
+
+/// Ends of connections that are kept, at most.
+const MOST_ENDS: usize = 256;
 /// Sums of fractions are off by less than that.
 const ROUNDING: f64 = 1e-6;
 
@@ -47,13 +50,9 @@ pub(super) struct Cohorts {
 struct Cohort {
     /// Of the window under way.
     followed: BTreeSet<ConnectionId>,
-    seen: Vec<Evidence>,
-    completed: u64,
+    seen: Seen,
     /// Of the last window with any connection.
-    known: Vec<Evidence>,
-    next: usize,
-    /// Handshakes for each of its connections.
-    for_each: Option<f64>,
+    known: Option<Known>,
     /// Handshakes of connections that were not followed, to be booked.
     owed: f64,
     /// Such connections before any window.
@@ -130,11 +129,7 @@ impl Cohorts {
         {
             return; // under way since before the window
         }
-        cohort.completed += 1;
-        if cohort.seen.len() < MOST_KEPT {
-            let evidence = Evidence::Handshake(Box::new(handshake.clone()));
-            cohort.seen.push(evidence);
-        }
+        cohort.seen.add(handshake);
     }
 
     /// Completes the end of a connection that was not followed: it carried TLS as others of the
@@ -182,25 +177,17 @@ impl Cohorts {
 
 impl Cohort {
     /// Ends a window. One in which nothing opened says nothing.
-    #[allow(clippy::cast_precision_loss, reason = "counts of a second")]
     fn end(&mut self, cut: &[ConnectionId], book: &mut impl FnMut(&Evidence)) {
         for connection in cut {
             self.followed.remove(connection);
         }
         let connections = mem::take(&mut self.followed).len();
-        let (seen, completed) = (mem::take(&mut self.seen), mem::take(&mut self.completed));
-        tracing::debug!(
-            connections,
-            completed,
-            waiting = self.waiting,
-            "a window has ended"
-        );
+        let seen = mem::take(&mut self.seen);
+        tracing::debug!(connections, waiting = self.waiting, "a window has ended");
         if connections == 0 {
             return;
         }
-        self.known = seen;
-        self.next = 0;
-        self.for_each = Some(completed as f64 / connections as f64);
+        self.known = Some(Known::new(seen, connections, self.known.as_ref()));
         let waiting = mem::take(&mut self.waiting);
         self.stand_for(waiting, book);
     }
@@ -213,7 +200,7 @@ impl Cohort {
             application_sent,
             ..
         } = *connection;
-        if self.begins.len() >= MOST_KEPT {
+        if self.begins.len() >= MOST_ENDS {
             self.begins.pop_front();
         }
         self.begins.push_back(Begin {
@@ -225,10 +212,10 @@ impl Cohort {
     }
 
     fn complete(&mut self, connection: &mut Connection) {
-        let (Some(for_each), Some(begin)) = (self.for_each, self.begins.front().copied()) else {
+        let (Some(known), Some(begin)) = (&self.known, self.begins.front().copied()) else {
             return;
         };
-        self.unknown += for_each;
+        self.unknown += known.share();
         if self.unknown < 1.0 - ROUNDING {
             return;
         }
@@ -242,19 +229,13 @@ impl Cohort {
     }
 
     /// Books what so many connections had that were not followed.
-    #[allow(clippy::cast_precision_loss, reason = "counts of a second")]
     fn stand_for(&mut self, connections: u64, book: &mut impl FnMut(&Evidence)) {
-        let Some(for_each) = self.for_each else {
+        let Some(known) = &mut self.known else {
             self.waiting += connections;
             return;
         };
-        self.owed += for_each * connections as f64;
-        while self.owed >= 1.0 - ROUNDING {
-            self.owed -= 1.0;
-            if let Some(evidence) = self.known.get(self.next) {
-                book(evidence);
-            }
-            self.next = (self.next + 1) % self.known.len().max(1);
+        for _ in 0..connections {
+            known.stand_for(&mut self.owed, book);
         }
     }
 }

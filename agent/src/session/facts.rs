@@ -13,6 +13,7 @@ use tlsprof_discover::table::ServiceView;
 use tlsprof_kernel::object::UprobeMode;
 use tlsprof_library::supported;
 use tlsprof_outlet::terminal::units::counted;
+use tlsprof_outlet::watch::Reduced;
 use tlsprof_report::ServiceFacts;
 use tlsprof_report::model::{self, AgentCost, Host, TlsLibrary};
 
@@ -78,6 +79,11 @@ impl Session {
     /// Share of the time in which socket calls are seen, as far as the kernel lets them be.
     pub fn calls_duty_ratio(&self) -> f64 {
         self.calls.ratio()
+    }
+
+    /// What is not measured now, to keep the budget.
+    pub fn reduced(&self) -> Option<Reduced> {
+        self.overhead.reduced()
     }
 
     /// The selected services that have a TLS library, handshakes or TCP

@@ -149,6 +149,11 @@ impl Governor {
         self.budget = budget;
     }
 
+    /// The rung of now.
+    pub const fn rung(&self) -> Rung {
+        LADDER[self.level]
+    }
+
     /// What an interval cost on the rung of now, as a share of CPU time: of the targets' where
     /// only these run into hooks, else of the host's.
     pub fn share(&self, spent: &Spent) -> f64 {

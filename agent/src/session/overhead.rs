@@ -13,6 +13,7 @@ use tlsprof_discover::host_time::HostTime;
 use tlsprof_kernel::cost::{RunMeter, TrapCost, hook_seconds, probe_seconds};
 use tlsprof_kernel::loaded::Loaded;
 use tlsprof_ledger::{Ledger, ServiceAccount};
+use tlsprof_outlet::watch::Reduced;
 use tlsprof_report::model::AgentCost;
 
 /// Sums since the beginning, in seconds.
@@ -64,38 +65,49 @@ impl Budget {
         let decision = self.governor.judge(&spent);
         match decision {
             Decision::Keep => {}
-            Decision::Change(rung) => tracing::info!(
-                "{}: profiling cost {} of the services' CPU time",
-                in_words(rung),
-                percent(cost_ratio)
-            ),
+            Decision::Change(rung) => {
+                let all = "All is measured again.".to_owned();
+                let text = reduced(rung).map_or(all, |reduced| reduced.text);
+                let cost = percent(cost_ratio);
+                tracing::info!("profiling cost {cost} of the services' CPU time. {text}");
+            }
             Decision::OverBudget => tracing::warn!(
                 "profiling exceeds the budget: it costs {} of the services' CPU time, although only \
                  what counts connections is left",
                 percent(cost_ratio)
-            ),
             ),
         }
         decision
     }
 }
 
-/// What is measured on a rung.
-fn in_words(rung: Rung) -> String {
-    if rung.calls != Duty::ALWAYS {
-        return format!(
-            "TLS libraries are not probed now, and socket calls are seen {} of the time: handshakes \
-             are estimated from those of that time",
-            percent(rung.calls.ratio())
-        );
-    }
-    if !rung.library {
-        return "TLS libraries are not probed now: handshakes are measured on their sockets"
-            .to_owned();
-    }
+/// What is not measured on a rung, in a sentence; None if all is.
+fn reduced(rung: Rung) -> Option<Reduced> {
+    let text = if rung.calls != Duty::ALWAYS {
+        format!(
+            "To keep the budget, only connections opened in {} are followed: their handshakes stand \
+             for the others, which are only counted.",
+            in_words(rung.calls)
+        )
+    } else if !rung.library {
+        "To keep the budget, TLS libraries are not probed: handshakes are measured on their \
+         sockets, without steps."
+            .to_owned()
+    } else if rung.steps != Duty::ALWAYS {
+        let windows = in_words(rung.steps);
+        format!("To keep the budget, steps of handshakes are measured in {windows} only.")
+    } else {
+        return None;
+    };
+    let estimates = rung.calls != Duty::ALWAYS;
+    Some(Reduced { text, estimates })
+}
+
+fn in_words(duty: Duty) -> String {
     format!(
-        "step probes now run {} of the time",
-        percent(rung.steps.ratio())
+        "{} s of every {} s",
+        duty.window.as_secs_f64(),
+        duty.period.as_secs_f64()
     )
 }
 
@@ -173,6 +185,12 @@ impl Overhead {
     /// Share of the time in which the public-key steps are probed.
     pub(super) fn step_duty_ratio(&self) -> f64 {
         self.step_probes.duty_ratio()
+    }
+
+    /// What is not measured now, to keep the budget.
+    pub(super) fn reduced(&self) -> Option<Reduced> {
+        let budget = self.budget.as_ref()?;
+        reduced(budget.governor.rung())
     }
 
     /// Whether TLS libraries are probed, as far as the budget goes.

@@ -99,6 +99,9 @@ HANDSHAKES_BY_SOURCE = Counter "tlsprof_handshakes_by_source" ["service_name" "r
 HANDSHAKES_OFFLOADED = Counter "tlsprof_handshakes_offloaded" ["service_name" "role"]
     "TLS handshakes answered by a different thread than the one that read the socket; other threads \
      may have worked on them, so their CPU time is a lower bound.";
+HANDSHAKES_ESTIMATED = Counter "tlsprof_handshakes_estimated" ["service_name" "role"]
+    "TLS handshakes that are estimated: of connections that were not followed, to keep the overhead budget."
+    "They are in all other figures of handshakes. See [sampled handshakes](accounting.md#sampled-handshakes).";
 AGREEMENT_HANDSHAKES = Counter "tlsprof_agreement_handshakes" ["service_name" "role"]
     "Completed TLS handshakes measured by both sources.";
 AGREEMENT_CPU = Counter "tlsprof_agreement_cpu_seconds" ["service_name" "role" "source"]

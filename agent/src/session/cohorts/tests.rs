@@ -1,7 +1,10 @@
+mod ranges;
+
 use std::ops::Range;
 use std::time::Duration;
 
 use super::*;
+use tlsprof_evidence::Estimate;
 use tlsprof_evidence::sample::{connection, handshake, opening};
 
 /// Cohorts, and the CPU times in microseconds of what they had booked.
@@ -9,12 +12,18 @@ use tlsprof_evidence::sample::{connection, handshake, opening};
 struct Bench {
     cohorts: Cohorts,
     booked: Vec<u128>,
+    estimates: Vec<Estimate>,
 }
 
-fn micros(evidence: &Evidence) -> u128 {
-    match evidence {
-        Evidence::Handshake(handshake) => handshake.cpu.as_micros(),
-        other => panic!("{other:?}"),
+impl Bench {
+    fn note(&mut self, evidence: &Evidence) {
+        match evidence {
+            Evidence::Handshake(handshake) => {
+                self.booked.push(handshake.cpu.as_micros());
+                self.estimates.extend(handshake.estimate);
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }
 
@@ -28,15 +37,16 @@ impl Bench {
     }
 
     fn open(&mut self, ids: Range<u64>, followed: bool) {
-        let Self { cohorts, booked } = self;
+        let mut cohorts = mem::take(&mut self.cohorts);
         for id in ids {
             let one = Opening {
                 id,
                 followed,
                 ..opening(Role::Server)
             };
-            cohorts.opened("nginx", &one, &mut |evidence| booked.push(micros(evidence)));
+            cohorts.opened("nginx", &one, &mut |evidence| self.note(evidence));
         }
+        self.cohorts = cohorts;
     }
 
     /// Handshakes of these connections, that took so many microseconds.
@@ -52,11 +62,12 @@ impl Bench {
     }
 
     fn go_over(&mut self, mode: Mode, cut: &[ConnectionId]) {
-        let Self { cohorts, booked } = self;
+        let mut cohorts = mem::take(&mut self.cohorts);
         cohorts.go_over(mode, cut, &mut |service, evidence| {
             assert_eq!(service, "nginx");
-            booked.push(micros(evidence));
+            self.note(evidence);
         });
+        self.cohorts = cohorts;
     }
 
     fn window(&mut self, ids: Range<u64>, cpu: u64) {
