@@ -55,7 +55,7 @@ def counted(agent: Agent, service: str) -> float:
 
 def test_a_reload_keeps_the_counters(rsa, tmp_path):
     config = tmp_path / "tlsprof.toml"
-    config.write_text("[findings]\nmin_handshakes = 1000000\n")
+    config.write_text("[agent]\nbudget = 1.0\n[findings]\nmin_handshakes = 1000000\n")
     service = name_of_copy(SELFTIMED, tmp_path)
     program = private_copy(str(SELFTIMED), tmp_path)
     with servers.selftimed("epoll", rsa, program=program) as server:

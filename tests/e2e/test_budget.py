@@ -17,6 +17,8 @@ LIBRARY = "tlsprof_agent_library_probes_duty_ratio"
 CALLS = "tlsprof_agent_socket_calls_duty_ratio"
 OURS = dict(service_name=SELFTIMED.name, role="server")
 LOAD = Load(tls="1.3", full=100, resume=300)
+ALIKE = Load(tls="1.3", full=150)
+"""Windows are few: what differs from one to the next is in the stated range, see the unit tests."""
 ROUNDS = 60
 """At most so many loads, each of a second or so; the budget is judged every two seconds."""
 
@@ -43,11 +45,11 @@ class Figures:
         return self.total(name, **OURS, **labels)
 
 
-def until(server, condition):
+def until(server, load, condition):
     """Loads the server until the condition holds. Returns what the client saw."""
     seen = Seen.nothing()
     for _ in range(ROUNDS):
-        seen += run_load(LOAD, server.port)
+        seen += run_load(load, server.port)
         if condition():
             return seen
     raise AssertionError(f"not after {ROUNDS} loads")
@@ -75,17 +77,19 @@ def test_probes_are_dropped_and_every_handshake_counts(tight, rsa):
 def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tight, rsa):
     said = Figures(tight)
     with servers.selftimed("epoll", rsa) as server:
-        seen = until(server, lambda: said.total(CALLS) < 0.02)
+        seen = until(server, ALIKE, lambda: said.total(CALLS) < 0.02)
         assert said.total(LIBRARY) == 0
         for _ in range(20):
-            seen += run_load(LOAD, server.port)
+            seen += run_load(ALIKE, server.port)
         wait_until(lambda: said.ours(OPENED) == seen.completed, "every connection")
         counted = said.ours(HANDSHAKES, outcome="completed")
+        full = said.ours(HANDSHAKES, outcome="completed", resumption="none")
+        estimated = said.ours("tlsprof_handshakes_estimated_total")
         cpu_seconds = said.ours("tlsprof_handshake_cpu_seconds_sum")
         measured = server.finish()
     assert measured.completed == seen.completed
-    # Of 256 handshakes, a quarter of them full: their mean is off by 4% of itself in a third of
-    # all cases, and by five times that in none of a million.
+    assert full == counted and 0 < estimated < counted
+    # Their mean is off by a percent or two, and a core runs at another speed than a second before.
     assert cpu_seconds == pytest.approx(measured.cpu_seconds, rel=0.2)
     # Each connection had one; those under way when the hooks came and went are at an edge.
     assert abs(counted - seen.completed) <= 0.01 * seen.completed

@@ -53,9 +53,9 @@ FREQUENCY = 397
 """Samples a second: some 3,000 over the load, so that the share by samples has a standard error of 1%."""
 
 VARIANTS = {
-    "off": '[profile]\nsteps = "off"\n',
+    "off": '[agent]\nbudget = 1.0\n[profile]\nsteps = "off"\n',
     "throttled": "[agent]\nbudget = 0.0001\n[profile]\n",
-    "default": "[profile]\n",
+    "exact": "[agent]\nbudget = 1.0\n[profile]\n",
 }
 
 
@@ -180,7 +180,7 @@ def scene(certificates, tmp_path_factory) -> Scene:
         with Profiling(folder, "--service", SERVICE) as profiling:
             by_variant = watch(agents, server.port)
             profiling.finish()
-        live = in_live_page(live_state(agents["default"], SERVICE)).share
+        live = in_live_page(live_state(agents["exact"], SERVICE)).share
         install(certificates["ecdsa"], own)
         reload_nginx(server)
         run(load(server.port, AFTER_RELOAD, path=""))

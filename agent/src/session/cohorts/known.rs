@@ -114,8 +114,13 @@ impl Known {
     /// After a window with so many connections, at least one.
     pub(super) fn new(seen: Seen, connections: usize, before: Option<&Self>) -> Self {
         let cpu = (!seen.kept.is_empty()).then(|| {
-            let before = before.and_then(|before| before.cpu);
-            Mean::of_times(&seen.kept).after(before)
+            let cpu = Mean::of_times(&seen.kept);
+            // One window says nothing of others: it may be off by as much as itself.
+            let unknown = Mean {
+                mean: 0.0,
+                variance: 0.0,
+            };
+            cpu.after(before.and_then(|before| before.cpu).or(Some(unknown)))
         });
         let share = Mean::of_share(seen.count, connections);
         Self {
