@@ -27,7 +27,7 @@ ROUNDS = 60
 def _tight(tmp_path):
     """An agent with a budget that nothing but counting connections fits."""
     config = tmp_path / "tlsprof.toml"
-    config.write_text("[agent]\nbudget = 0.0001\n")
+    config.write_text('[agent]\nbudget = 0.0001\nkeep = "connections"\n')
     with start_agent(["--config", config]) as agent:
         yield agent
 

@@ -126,7 +126,7 @@ impl Loaded {
 
     fn set_calls_followed(&mut self, followed: bool) -> Result<(), MapError> {
         let generation = &mut self.said.calls_generation;
-        if (*generation % 2 == 0) != followed {
+        if (*generation).is_multiple_of(2) != followed {
             *generation += 1;
         }
         self.control.set(0, &Pod(self.said), 0)

@@ -9,6 +9,7 @@ use super::cohorts::{Cohorts, Mode};
 use super::shared::{monotonic_now, write};
 use super::signatures::Signatures;
 use super::targets::Targets;
+use super::whose::{actor, is_ignored, mark_foreign_issuers};
 use super::window::Window;
 use tlsprof_attach::registry::Registry;
 use tlsprof_common::{ConnectionId, Loss, Pid, ProcessEvent, Source};
@@ -16,7 +17,6 @@ use tlsprof_discover::ProcRoot;
 use tlsprof_discover::table::ProcessTable;
 use tlsprof_evidence::Evidence;
 use tlsprof_evidence::decode::decode;
-use tlsprof_evidence::hello::Giver;
 use tlsprof_evidence::join::Joiner;
 use tlsprof_kernel::loaded::Loaded;
 use tlsprof_kernel::record::{self, Record};
@@ -40,12 +40,13 @@ pub(super) struct News {
 }
 
 impl Bookkeeper {
-    pub(super) fn new(signatures: Signatures) -> Self {
+    /// `estimates`: socket calls may be seen in windows only, later.
+    pub(super) fn new(signatures: Signatures, estimates: bool) -> Self {
         Self {
             joiner: Joiner::default(),
             window: Window::default(),
             signatures,
-            cohorts: Cohorts::default(),
+            cohorts: Cohorts::new(estimates),
             undecodable: 0,
         }
     }
@@ -287,9 +288,7 @@ impl Books<'_> {
             }
         }
     }
-}
 
-impl Books<'_> {
     /// Nobody may have read, written or closed a connection that the peer has reset, where
     /// socket calls are not seen: it is that of the service on its port, and was opened.
     fn find_owner(&mut self, evidence: &mut Evidence, see: &mut impl FnMut(&str, &Evidence)) {
@@ -337,30 +336,6 @@ impl Books<'_> {
     }
 }
 
-/// Who gave the session that a client brought may be of another service.
-fn mark_foreign_issuers(table: &ProcessTable<ProcRoot>, evidence: &mut Evidence) {
-    let Evidence::Handshake(handshake) = evidence else {
-        return;
-    };
-    let process = handshake.process;
-    let origin = handshake.hello.as_mut().and_then(|it| it.origin.as_mut());
-    if let Some(origin) = origin
-        && origin.giver == Giver::Sibling
-        && table.service_of(origin.process) != table.service_of(process)
-    {
-        origin.giver = Giver::Stranger;
-    }
-}
-
-/// A process that the table knows, and that is not selected; or one that it does not know,
-/// where the user has selected some: those had ended before.
-fn is_ignored(table: &ProcessTable<ProcRoot>, process: Pid) -> bool {
-    match table.service_of(process) {
-        Some(_) => !table.is_selected(process),
-        None => !table.selects_all(),
-    }
-}
-
 /// Books what happened to a service, and hands it to `see` with the name that it is booked
 /// under.
 fn book(
@@ -371,21 +346,6 @@ fn book(
 ) {
     ledger.book(service, evidence);
     see(ledger.booked_name(service), evidence);
-}
-
-/// Who did it, with the name of the thread.
-fn actor(evidence: &Evidence) -> Option<(Pid, &str)> {
-    let (process, comm) = match evidence {
-        Evidence::Process(_) | Evidence::Hello(_) => return None,
-        Evidence::Handshake(handshake) => (handshake.process, &handshake.comm),
-        Evidence::Compared(comparison) => (comparison.process, &comparison.comm),
-        Evidence::Opened(opening) => (opening.owner.process, &opening.owner.comm),
-        Evidence::Closed(connection) => {
-            let owner = connection.owner.as_ref()?;
-            (owner.process, &owner.comm)
-        }
-    };
-    Some((process, comm))
 }
 
 /// Books a process that begins.

@@ -4,21 +4,22 @@
 //! what handshakes they had is known. Connections are always counted. For one that was not
 //! followed, a handshake of the service's last cohort is booked once more, in turn, and as many
 //! of them as the cohort had for each connection: a connection without TLS has none. So counts
-//! follow the connections, and mean times are those of the cohorts. Failures are not
-//! booked more than once: one in a cohort says little of how many there were.
+//! follow the connections, and mean times are those of the cohorts. Few failures are not booked
+//! more than once: one in a cohort says little of how many there were.
 
 mod known;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 
-use tlsprof_common::{
-    Carries, Connection, ConnectionId, Opening, Outcome, Owner, Resumption, Role,
-};
+use tlsprof_common::{Carries, Connection, ConnectionId, Opening, Owner, Resumption, Role};
 use tlsprof_evidence::{Evidence, Handshake};
 
 use known::{Known, Seen};
 
+/// Connections that are looked back at when the first window begins, at least and at most.
+const LEAST_BEFORE: usize = 20;
+const MOST_BEFORE: usize = 1000;
 /// Ends of connections that are kept, at most.
 const MOST_ENDS: usize = 256;
 /// Sums of fractions are off by less than that.
@@ -40,6 +41,8 @@ pub(super) enum Mode {
 #[derive(Debug, Default)]
 pub(super) struct Cohorts {
     mode: Mode,
+    /// Whether there may be windows later.
+    prepares: bool,
     cohorts: BTreeMap<(String, Role), Cohort>,
     /// Who had the last connection on a port, as its server.
     servers: BTreeMap<u16, Owner>,
@@ -50,6 +53,8 @@ pub(super) struct Cohorts {
 struct Cohort {
     /// Of the window under way.
     followed: BTreeSet<ConnectionId>,
+    /// While socket calls are seen all the time: connections that go with `seen`.
+    opened: usize,
     seen: Seen,
     /// Of the last window with any connection.
     known: Option<Known>,
@@ -74,6 +79,15 @@ struct Begin {
 }
 
 impl Cohorts {
+    /// `prepares`: there may be windows later, and what is seen before stands for the first
+    /// connections that are not followed.
+    pub(super) fn new(prepares: bool) -> Self {
+        Self {
+            prepares,
+            ..Self::default()
+        }
+    }
+
     /// Takes note of a connection of a service. If it was not followed, `book` gets what is
     /// to be booked for it.
     pub(super) fn opened(
@@ -83,6 +97,9 @@ impl Cohorts {
         book: &mut impl FnMut(&Evidence),
     ) {
         if self.mode == Mode::Whole {
+            if self.prepares {
+                self.of(service, opening.role).note_opening();
+            }
             return;
         }
         // Between windows what was followed is over.
@@ -119,10 +136,14 @@ impl Cohorts {
 
     /// Takes note of a handshake that is booked.
     pub(super) fn handshake(&mut self, service: &str, handshake: &Handshake) {
-        if self.mode != Mode::Window || handshake.outcome != Outcome::Completed {
+        if self.mode == Mode::Between || (self.mode == Mode::Whole && !self.prepares) {
             return;
         }
+        let is_whole = self.mode == Mode::Whole;
         let cohort = self.of(service, handshake.role);
+        if is_whole {
+            return cohort.seen.add(handshake);
+        }
         if !handshake
             .connection
             .is_some_and(|id| cohort.followed.contains(&id))
@@ -163,6 +184,9 @@ impl Cohorts {
                 cohort.end(cut, &mut |evidence| book(service, evidence));
             }
         }
+        if self.mode == Mode::Whole && mode == Mode::Window {
+            self.cohorts.values_mut().for_each(Cohort::look_back);
+        }
         if mode == Mode::Whole {
             self.cohorts.clear();
             self.servers.clear();
@@ -176,6 +200,24 @@ impl Cohorts {
 }
 
 impl Cohort {
+    /// Counts a connection while all are followed. Of more than [`MOST_BEFORE`] only the last
+    /// ones count.
+    fn note_opening(&mut self) {
+        if self.opened >= MOST_BEFORE {
+            self.look_back();
+        }
+        self.opened += 1;
+    }
+
+    /// What was seen while all was followed is what is known, if it is enough.
+    fn look_back(&mut self) {
+        if self.opened < LEAST_BEFORE {
+            return;
+        }
+        let (seen, opened) = (mem::take(&mut self.seen), mem::take(&mut self.opened));
+        self.known = Some(Known::new(seen, opened, self.known.as_ref()));
+    }
+
     /// Ends a window. One in which nothing opened says nothing.
     fn end(&mut self, cut: &[ConnectionId], book: &mut impl FnMut(&Evidence)) {
         for connection in cut {

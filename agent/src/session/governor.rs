@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// When something is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duty {
@@ -81,8 +83,40 @@ const LADDER: [Rung; 7] = [
     rung(Duty::NEVER, false, Duty::ALWAYS),
     rung(Duty::NEVER, false, calls(2)),
     rung(Duty::NEVER, false, calls(8)),
-    rung(Duty::NEVER, false, calls(32)),
+    LOWEST,
 ];
+
+const LOWEST: Rung = rung(Duty::NEVER, false, calls(32));
+
+fn rung_at(level: usize) -> Rung {
+    LADDER.get(level).copied().unwrap_or(LOWEST)
+}
+
+/// What the budget must not take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keep {
+    /// Connections, their bytes and TIME_WAIT: handshakes may become estimates.
+    Connections,
+    /// Every handshake, measured in its library or on its socket.
+    Handshakes,
+    /// What probes in TLS libraries say of every handshake; steps may go.
+    #[default]
+    LibraryProbes,
+}
+
+impl Keep {
+    /// The lowest rung.
+    fn lowest(self) -> usize {
+        let kept = |rung: &Rung| match self {
+            Self::Connections => true,
+            Self::Handshakes => rung.calls == Duty::ALWAYS,
+            Self::LibraryProbes => rung.library,
+        };
+        // The first keeps everything.
+        LADDER.iter().rposition(kept).unwrap_or_default()
+    }
+}
 
 /// Less CPU time than this says nothing about a share.
 const LEAST_CPU_SECONDS: f64 = 0.1;
@@ -90,10 +124,19 @@ const LEAST_CPU_SECONDS: f64 = 0.1;
 const LEAST_OPENINGS: f64 = 20.0;
 /// The probes that count handshakes are at least this part of all.
 const COUNTING: f64 = 0.3;
+/// What is never taken out may exceed the budget alone. The rest may cost this part of it
+/// all the same: to measure still less would save next to nothing.
+const LEAST_PART: f64 = 0.2;
+/// A rung down is taken when it leaves at most this part of what the one of now costs.
+const LEAST_SAVED: f64 = 0.95;
 /// A rung up is taken when it would cost at most this part of the budget.
 const ROOM: f64 = 0.8;
-/// Measurements in a row that must show that room.
+/// Measurements in a row that must show that room, at first.
 const PATIENCE: u32 = 5;
+/// After a rung up that did not last so many measurements, twice as many must show room
+/// before the next.
+const LASTING: u32 = 30;
+const MOST_PATIENCE: u32 = 160;
 
 /// What was spent in an interval, in CPU seconds of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -116,8 +159,14 @@ pub struct Spent {
 #[derive(Clone, Debug)]
 pub struct Governor {
     budget: f64,
+    keep: Keep,
     level: usize,
     with_room: u32,
+    patience: u32,
+    /// Measurements since the last change of the rung.
+    on_rung: u32,
+    /// The last change of the rung was one up.
+    went_up: bool,
     /// What probes cost for each connection on that rung, where it was tried.
     probes: [Option<f64>; LADDER.len()],
 }
@@ -135,11 +184,15 @@ pub enum Decision {
 
 impl Governor {
     /// `budget` is the share of the targets' CPU time that profiling may cost.
-    pub const fn new(budget: f64) -> Self {
+    pub const fn new(budget: f64, keep: Keep) -> Self {
         Self {
             budget,
+            keep,
             level: 0,
             with_room: 0,
+            patience: PATIENCE,
+            on_rung: 0,
+            went_up: false,
             probes: [None; LADDER.len()],
         }
     }
@@ -150,14 +203,19 @@ impl Governor {
     }
 
     /// The rung of now.
-    pub const fn rung(&self) -> Rung {
-        LADDER[self.level]
+    pub fn rung(&self) -> Rung {
+        rung_at(self.level)
     }
 
     /// What an interval cost on the rung of now, as a share of CPU time: of the targets' where
     /// only these run into hooks, else of the host's.
     pub fn share(&self, spent: &Spent) -> f64 {
-        share(spent, spent.probes, LADDER[self.level])
+        fixed(spent) + variable(spent, spent.probes, self.rung())
+    }
+
+    /// What the variable part may cost.
+    fn allowance(&self, spent: &Spent) -> f64 {
+        (self.budget - fixed(spent)).max(self.budget * LEAST_PART)
     }
 
     /// Judges an interval.
@@ -166,189 +224,95 @@ impl Governor {
             return Decision::Keep;
         }
         if spent.openings >= LEAST_OPENINGS {
-            self.probes[self.level] = Some(spent.probes / spent.openings);
+            let each = spent.probes / spent.openings;
+            if let Some(known) = self.probes.get_mut(self.level) {
+                *known = Some(each);
+            }
         }
+        self.on_rung = self.on_rung.saturating_add(1);
+        let mut stay = Decision::Keep;
         if self.share(spent) > self.budget {
-            self.with_room = 0;
-            return self.climb_down(spent);
+            if let Some(level) = self.below(spent) {
+                self.lose_patience();
+                return self.change_to(level);
+            }
+            stay = Decision::OverBudget;
         }
         let above = self.level.checked_sub(1);
         let Some(above) = above.filter(|above| self.has_room(*above, spent)) else {
             self.with_room = 0;
-            return Decision::Keep;
+            return stay;
         };
         self.with_room += 1;
-        if self.with_room < PATIENCE {
-            return Decision::Keep;
+        if self.with_room < self.patience {
+            return stay;
         }
+        self.went_up = true;
         self.change_to(above)
     }
 
-    /// To the first rung below that may be cheap enough; each measurement may lead further.
-    fn climb_down(&mut self, spent: &Spent) -> Decision {
-        let lowest = LADDER.len() - 1;
-        if self.level == lowest {
-            return Decision::OverBudget;
+    /// The first rung below that may be cheap enough; each measurement may lead further. None
+    /// where nothing is to be saved.
+    fn below(&self, spent: &Spent) -> Option<usize> {
+        let lowest = self.keep.lowest();
+        let allowance = self.allowance(spent);
+        let now = variable(spent, spent.probes, self.rung());
+        if self.level >= lowest || now <= allowance {
+            return None;
         }
-        let fits = |level: &usize| {
-            let rung = LADDER[*level];
+        let expected = |level: usize| {
+            let rung = rung_at(level);
             let probes = if rung.library { COUNTING } else { 0.0 };
-            share(spent, spent.probes * probes, rung) <= self.budget
+            variable(spent, spent.probes * probes, rung)
         };
-        let level = (self.level + 1..lowest).find(fits).unwrap_or(lowest);
-        self.change_to(level)
+        (self.level + 1..lowest)
+            .find(|level| expected(*level) <= allowance)
+            .or(Some(lowest))
+            .filter(|level| expected(*level) <= now * LEAST_SAVED)
+    }
+
+    /// A rung up that did not last cost more than it told.
+    fn lose_patience(&mut self) {
+        if self.on_rung > LASTING {
+            self.patience = PATIENCE;
+        } else if self.went_up {
+            self.patience = (2 * self.patience).min(MOST_PATIENCE);
+        }
+        self.went_up = false;
     }
 
     fn has_room(&self, level: usize, spent: &Spent) -> bool {
-        let probes = self.probes[level].unwrap_or_default() * spent.openings;
-        share(spent, probes, LADDER[level]) <= self.budget * ROOM
+        let probes = self
+            .probes
+            .get(level)
+            .copied()
+            .flatten()
+            .unwrap_or_default()
+            * spent.openings;
+        variable(spent, probes, rung_at(level)) <= self.allowance(spent) * ROOM
     }
 
     fn change_to(&mut self, level: usize) -> Decision {
         self.level = level;
         self.with_room = 0;
-        Decision::Change(LADDER[level])
+        self.on_rung = 0;
+        Decision::Change(rung_at(level))
     }
 }
 
-/// Where targets hardly run, others do the socket calls.
-fn share(spent: &Spent, probes: f64, rung: Rung) -> f64 {
+/// What no rung changes, as a share of CPU time.
+fn fixed(spent: &Spent) -> f64 {
+    spent.others / spent.host
+}
+
+/// What a rung costs beside it. Where targets hardly run, others do the socket calls.
+fn variable(spent: &Spent, probes: f64, rung: Rung) -> f64 {
     let callers = match spent.targets < LEAST_CPU_SECONDS {
         true => spent.host,
         false => spent.targets,
     };
-    spent.others / spent.host + (probes + spent.calls * rung.calls.ratio()) / callers
+    (probes + spent.calls * rung.calls.ratio()) / callers
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const BUDGET: f64 = 0.01;
-    const WITHIN: Spent = Spent {
-        host: 1.0,
-        targets: 1.0,
-        calls: 0.002,
-        probes: 0.004,
-        others: 0.001,
-        openings: 100.0,
-    };
-
-    fn change(level: usize) -> Decision {
-        Decision::Change(LADDER[level])
-    }
-
-    #[test]
-    fn each_rung_costs_less_than_the_one_above() {
-        for pair in LADDER.windows(2) {
-            assert!(pair[1].steps.ratio() <= pair[0].steps.ratio());
-            assert!(pair[1].library <= pair[0].library);
-            assert!(pair[1].calls.ratio() <= pair[0].calls.ratio());
-            assert_ne!(pair[1], pair[0]);
-        }
-    }
-
-    #[test]
-    fn within_the_budget_nothing_changes() {
-        let mut governor = Governor::new(BUDGET);
-        for _ in 0..100 {
-            assert_eq!(governor.judge(&WITHIN), Decision::Keep);
-        }
-    }
-
-    #[test]
-    fn dear_probes_go_step_by_step() {
-        let mut governor = Governor::new(BUDGET);
-        let dear = Spent {
-            probes: 0.02,
-            ..WITHIN
-        };
-        assert_eq!(governor.judge(&dear), change(1));
-        assert_eq!(governor.judge(&dear), change(2));
-        assert_eq!(governor.judge(&dear), change(3));
-    }
-
-    #[test]
-    fn dear_socket_calls_lead_at_once_to_the_rung_that_fits() {
-        let mut governor = Governor::new(BUDGET);
-        let dear = Spent {
-            calls: 0.06,
-            ..WITHIN
-        };
-        assert_eq!(governor.judge(&dear), change(5));
-        let dearer = Spent {
-            calls: 0.3,
-            ..WITHIN
-        };
-        assert_eq!(governor.judge(&dearer), change(6));
-        let too_dear = Spent {
-            others: 0.02,
-            ..dearer
-        };
-        assert_eq!(governor.judge(&too_dear), Decision::OverBudget);
-    }
-
-    #[test]
-    fn an_idle_target_proves_nothing() {
-        let mut governor = Governor::new(BUDGET);
-        let idle = Spent {
-            host: 0.05,
-            others: 0.05,
-            ..Spent::default()
-        };
-        assert_eq!(governor.judge(&idle), Decision::Keep);
-        assert_eq!(governor.judge(&Spent::default()), Decision::Keep);
-    }
-
-    #[test]
-    fn a_bystander_counts_where_no_target_runs() {
-        let mut governor = Governor::new(BUDGET);
-        let bystander = Spent {
-            host: 1.0,
-            calls: 0.05,
-            ..Spent::default()
-        };
-        assert_eq!(governor.judge(&bystander), change(5));
-        let beside_much_else = Spent {
-            host: 20.0,
-            ..bystander
-        };
-        let mut governor = Governor::new(BUDGET);
-        assert_eq!(governor.judge(&beside_much_else), Decision::Keep);
-    }
-
-    #[test]
-    fn a_rung_up_is_taken_when_it_fits_by_what_it_cost_before() {
-        let mut governor = Governor::new(BUDGET);
-        let storm = Spent {
-            host: 1.0,
-            targets: 1.0,
-            calls: 0.002,
-            probes: 0.02,
-            others: 0.001,
-            openings: 1000.0,
-        };
-        assert_eq!(governor.judge(&storm), change(1));
-        let calmer = |openings: f64| Spent {
-            probes: 8e-6 * openings,
-            openings,
-            ..storm
-        };
-        // Steps all the time would cost 20 us each: too much for 300.
-        for _ in 0..2 * PATIENCE {
-            assert_eq!(governor.judge(&calmer(300.0)), Decision::Keep);
-        }
-        for _ in 1..PATIENCE {
-            assert_eq!(governor.judge(&calmer(200.0)), Decision::Keep);
-        }
-        assert_eq!(governor.judge(&calmer(200.0)), change(0));
-    }
-
-    #[test]
-    fn a_duty_is_a_share_of_the_time() {
-        assert!((Duty::ALWAYS.ratio() - 1.0).abs() < f64::EPSILON);
-        assert!((steps(10).ratio() - 0.1).abs() < f64::EPSILON);
-        assert!((calls(8).ratio() - 0.0625).abs() < f64::EPSILON);
-        assert!(Duty::NEVER.ratio().abs() < f64::EPSILON);
-    }
-}
+mod tests;

@@ -25,6 +25,7 @@ mod silence;
 pub mod spots;
 mod survey;
 mod targets;
+mod whose;
 mod window;
 mod windows;
 
@@ -58,7 +59,7 @@ use tlsprof_outlet::flamegraph::Stack;
 use tlsprof_report::ServiceFacts;
 
 pub use facts::model_of;
-pub use governor::Duty;
+pub use governor::{Duty, Keep};
 pub use options::Options;
 
 /// A profile under way: parts that each own their state, and what they work on.
@@ -95,19 +96,23 @@ impl Session {
             true => Some(Asking::start(proc).context("cannot start a thread")?),
             false => None,
         };
+        let calls = start.loaded.connections.calls().is_ok();
         let mut session = Self {
             host,
             loaded: start.loaded,
             ledger,
             targets: start.survey.targets,
             ports: Ports::new(start.survey.listening),
-            books: Bookkeeper::new(Signatures::new(asking)),
+            books: Bookkeeper::new(
+                Signatures::new(asking),
+                options.budget.is_some() && options.keep == Keep::Connections,
+            ),
             calls: CallWindows::new(monotonic_now()),
             cpu: CpuBook::new(),
             samples: Samples::new(start.samples, options.spots),
             queues: Queues::new(),
             silence: Silence::new(options.handshake_silence),
-            overhead: Overhead::new(options, start.trap),
+            overhead: Overhead::new(options, start.trap, calls),
         };
         let registry = &mut session.targets.registry;
         session.overhead.begin(&mut session.loaded, registry)?;

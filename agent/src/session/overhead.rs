@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::governor::{Decision, Duty, Governor, Rung, Spent};
+use super::governor::{Decision, Duty, Governor, Keep, Rung, Spent};
 use super::options::Options;
 use super::windows::StepProbes;
 use tlsprof_attach::registry::Registry;
@@ -34,9 +34,9 @@ struct Budget {
 }
 
 impl Budget {
-    fn new(share: f64) -> Self {
+    fn new(share: f64, keep: Keep) -> Self {
         Self {
-            governor: Governor::new(share),
+            governor: Governor::new(share, keep),
             judged: Instant::now(),
             before: Sums::default(),
             calls_rate: 0.0,
@@ -72,8 +72,8 @@ impl Budget {
                 tracing::info!("profiling cost {cost} of the services' CPU time. {text}");
             }
             Decision::OverBudget => tracing::warn!(
-                "profiling exceeds the budget: it costs {} of the services' CPU time, although only \
-                 what counts connections is left",
+                "profiling exceeds the budget: it costs {} of the services' CPU time, although all is \
+                 taken out that may be",
                 percent(cost_ratio)
             ),
         }
@@ -114,6 +114,8 @@ fn in_words(duty: Duty) -> String {
 /// What profiling costs, and what is attached for it.
 pub(super) struct Overhead {
     step_probes: StepProbes,
+    /// Whether there are any.
+    steps: bool,
     key_derivation: Duty,
     library: bool,
     budget: Option<Budget>,
@@ -125,13 +127,20 @@ pub(super) struct Overhead {
 }
 
 impl Overhead {
-    /// `trap`: what a hit of a probe costs on this machine.
-    pub(super) fn new(options: &Options, trap: TrapCost) -> Self {
+    /// `trap`: what a hit of a probe costs on this machine. `calls`: whether socket calls are seen,
+    /// without which probes in libraries are the only ones to tell of handshakes.
+    pub(super) fn new(options: &Options, trap: TrapCost, calls: bool) -> Self {
+        let keep = if calls {
+            options.keep
+        } else {
+            Keep::LibraryProbes
+        };
         Self {
+            steps: options.steps != Duty::NEVER,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
             key_derivation: options.key_derivation,
             library: true,
-            budget: options.budget.map(Budget::new),
+            budget: options.budget.map(|share| Budget::new(share, keep)),
             meter: RunMeter::default(),
             measured: false,
             host_before: HostTime::read(),
@@ -247,7 +256,9 @@ impl Overhead {
         let Decision::Change(rung) = budget.judge(sums) else {
             return None;
         };
-        self.step_probes.set_duty(rung.steps);
+        if self.steps {
+            self.step_probes.set_duty(rung.steps);
+        }
         if rung.library != self.library {
             self.library = rung.library;
             self.step_probes.set_key_derivation(match rung.library {

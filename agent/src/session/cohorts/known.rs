@@ -2,11 +2,14 @@
 
 use std::mem;
 
+use tlsprof_common::Outcome;
 use tlsprof_evidence::{Estimate, Evidence, Handshake};
 
 /// Handshakes of a cohort that are kept, at most. The mean of so many is off by a
 /// sixteenth of the spread.
 const MOST_KEPT: usize = 256;
+/// Fewer failures in a window say little of how many there were.
+const LEAST_FAILURES: u64 = 10;
 /// Sums of fractions are off by less than that.
 const ROUNDING: f64 = 1e-6;
 
@@ -17,6 +20,8 @@ pub(super) struct Seen {
     one_in: u64,
     /// How many there were.
     count: u64,
+    /// Those of them that were not completed.
+    failures: u64,
 }
 
 impl Default for Seen {
@@ -25,6 +30,7 @@ impl Default for Seen {
             kept: Vec::new(),
             one_in: 1,
             count: 0,
+            failures: 0,
         }
     }
 }
@@ -45,6 +51,16 @@ impl Seen {
             }
         }
         self.count += 1;
+        self.failures += u64::from(handshake.outcome != Outcome::Completed);
+    }
+
+    /// Forgets failures where they are few.
+    fn settle(mut self) -> Self {
+        if self.failures < LEAST_FAILURES {
+            self.kept.retain(|one| one.outcome == Outcome::Completed);
+            self.count -= self.failures;
+        }
+        self
     }
 }
 
@@ -113,6 +129,7 @@ pub(super) struct Known {
 impl Known {
     /// After a window with so many connections, at least one.
     pub(super) fn new(seen: Seen, connections: usize, before: Option<&Self>) -> Self {
+        let seen = seen.settle();
         let cpu = (!seen.kept.is_empty()).then(|| {
             let cpu = Mean::of_times(&seen.kept);
             // One window says nothing of others: it may be off by as much as itself.

@@ -3,6 +3,8 @@ mod ranges;
 use std::ops::Range;
 use std::time::Duration;
 
+use tlsprof_common::Outcome;
+
 use super::*;
 use tlsprof_evidence::Estimate;
 use tlsprof_evidence::sample::{connection, handshake, opening};
@@ -17,13 +19,11 @@ struct Bench {
 
 impl Bench {
     fn note(&mut self, evidence: &Evidence) {
-        match evidence {
-            Evidence::Handshake(handshake) => {
-                self.booked.push(handshake.cpu.as_micros());
-                self.estimates.extend(handshake.estimate);
-            }
-            other => panic!("{other:?}"),
-        }
+        let Evidence::Handshake(handshake) = evidence else {
+            unreachable!("nothing else is estimated");
+        };
+        self.booked.push(handshake.cpu.as_micros());
+        self.estimates.extend(handshake.estimate);
     }
 }
 
@@ -58,6 +58,18 @@ impl Bench {
                 ..handshake()
             };
             self.cohorts.handshake("nginx", &one);
+        }
+    }
+
+    fn fail(&mut self, ids: Range<u64>) {
+        for id in ids {
+            let failed = Handshake {
+                outcome: Outcome::Failed,
+                cpu: Duration::from_micros(7),
+                connection: Some(id),
+                ..handshake()
+            };
+            self.cohorts.handshake("nginx", &failed);
         }
     }
 
@@ -119,6 +131,21 @@ fn connections_before_any_window_wait_for_one() {
 }
 
 #[test]
+fn what_was_seen_before_any_window_stands_for_the_first_connections() {
+    let mut bench = Bench {
+        cohorts: Cohorts::new(true),
+        ..Bench::default()
+    };
+    bench.open(0..40, true);
+    bench.shake(0..20, 100);
+    assert!(bench.booked.is_empty());
+    bench.go_over(Mode::Window, &[]);
+    bench.go_over(Mode::Between, &[]);
+    bench.open(40..50, false);
+    assert_eq!(bench.booked, [100; 5]);
+}
+
+#[test]
 fn a_window_without_connections_says_nothing() {
     let mut bench = Bench::new(&[Mode::Between]);
     bench.window(0..2, 100);
@@ -148,19 +175,24 @@ fn what_was_cut_off_is_in_no_cohort() {
 }
 
 #[test]
-fn a_failure_is_not_booked_again() {
+fn few_failures_are_not_booked_again() {
     let mut bench = Bench::new(&[Mode::Window]);
     bench.open(0..10, true);
     bench.shake(0..9, 100);
-    let failed = Handshake {
-        outcome: Outcome::Failed,
-        connection: Some(9),
-        ..handshake()
-    };
-    bench.cohorts.handshake("nginx", &failed);
+    bench.fail(9..10);
     bench.go_over(Mode::Between, &[]);
     bench.open(10..20, false);
     assert_eq!(bench.booked, [100; 9]);
+}
+
+#[test]
+fn many_failures_are_booked_like_other_handshakes() {
+    let mut bench = Bench::new(&[Mode::Window]);
+    bench.open(0..20, true);
+    bench.fail(0..20);
+    bench.go_over(Mode::Between, &[]);
+    bench.open(20..25, false);
+    assert_eq!(bench.booked, [7; 5]);
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn holds(apart: bool) -> (u32, u32, f64) {
         #[allow(clippy::cast_precision_loss, reason = "thousands")]
         let count = bench.booked.len() as f64;
         let time: u128 = bench.booked.iter().sum();
-        let time = Duration::from_micros(u64::try_from(time).unwrap()).as_secs_f64();
+        let time = Duration::from_micros(u64::try_from(time).unwrap_or_default()).as_secs_f64();
         let margin =
             |of: fn(&Estimate) -> f64| 1.96 * bench.estimates.iter().map(of).sum::<f64>().sqrt();
         let of_time = margin(|one| one.cpu_variance);
