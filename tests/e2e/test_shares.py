@@ -1,8 +1,10 @@
 """The share of a server's CPU time in TLS handshakes: the same by steps, by histogram, by samples and by
-an estimate without tlsprof, whether or not step probes are attached, from the first seconds on; and the
+an estimate without tlsprof, whether or not step probes are attached, import signal
+from the first seconds on; and the
 same in metrics, report and live page."""
 
 import shutil
+import signal
 from collections import deque
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -54,7 +56,7 @@ FREQUENCY = 397
 
 VARIANTS = {
     "off": '[agent]\nbudget = 1.0\n[profile]\nsteps = "off"\n',
-    "throttled": '[agent]\nbudget = 0.0001\nkeep = "library_probes"\n[profile]\n',
+    "throttled": "[agent]\nbudget = 1.0\n[profile]\n",
     "exact": "[agent]\nbudget = 1.0\n[profile]\n",
 }
 
@@ -126,14 +128,26 @@ def independent_share(server: Server, plain: int) -> float:
     return median(share() for _ in range(ROUNDS))
 
 
-def watch(agents: dict[str, Agent], port: int) -> dict[str, list[Moment]]:
-    """What the agents say about each second while the load runs, and once all of it is in."""
+def throttle(agent: Agent, config: Path) -> None:
+    """From now on the budget takes the step probes out."""
+    config.write_text(config.read_text().replace("budget = 1.0", "budget = 0.0001"))
+    agent.process.child.send_signal(signal.SIGHUP)
+
+
+def watch(agents: dict[str, Agent], port: int, throttled: Path) -> dict[str, list[Moment]]:
+    """What the agents say about each second while the load runs, and once all of it is in. After the first
+    handshakes one of them is throttled."""
+    measured = lambda: seen["throttled"][-1].total(HANDSHAKES) > 0
+    is_throttled = False
     seen = {name: [moment(agent)] for name, agent in agents.items()}
     with Process(load(port, CONNECTIONS)) as running:
         while running.alive():
             sleep(1.0)
             for name, agent in agents.items():
                 seen[name].append(moment(agent))
+            if measured() and not is_throttled:
+                is_throttled = True
+                throttle(agents["throttled"], throttled)
         assert running.wait(5.0) == 0, running.describe()
     for name, agent in agents.items():
         seen[name].append(settled(agent, CONNECTIONS))
@@ -178,7 +192,7 @@ def scene(certificates, tmp_path_factory) -> Scene:
             config.write_text(f"{text}sample_frequency = {FREQUENCY}\n")
             agents[name] = stack.enter_context(start_agent(["--config", config, "--service", SERVICE]))
         with Profiling(folder, "--service", SERVICE) as profiling:
-            by_variant = watch(agents, server.port)
+            by_variant = watch(agents, server.port, folder / "throttled.toml")
             profiling.finish()
         live = in_live_page(live_state(agents["exact"], SERVICE)).share
         install(certificates["ecdsa"], own)

@@ -91,15 +91,17 @@ fn after_a_rung_up_that_did_not_last_the_next_takes_longer() {
     let mut governor = Governor::new(BUDGET, Keep::Connections);
     let dear = Spent {
         calls: 0.06,
+        probes: 0.0,
         ..WITHIN
     };
     let cheap = Spent {
         calls: 0.02,
+        probes: 0.0,
         ..WITHIN
     };
     let mut up_after = || {
         governor.judge(&dear);
-        1 + (0..)
+        1 + (0..1000)
             .take_while(|_| governor.judge(&cheap) == Decision::Keep)
             .count()
     };
