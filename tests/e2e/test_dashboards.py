@@ -16,8 +16,9 @@ import pytest
 from harness import metrics, plain_nginx, web_servers
 from harness.dashboards import Query, boards, queries
 from harness.load import Load, Seen, run_load
-from harness.observatory import TODAY, Observatory, Series, observatory, of_today
+from harness.observatory import TODAY, Observatory, Series, observatory
 from harness.profiler import start_agent
+from harness.today import of_today
 from harness.waiting import wait_until
 
 WARM_UP = [Load(tls=tls, full=40, resume=40, garbage=4, reject=4, abort_flight=4) for tls in ("1.2", "1.3")]
