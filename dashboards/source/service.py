@@ -90,7 +90,7 @@ def _summary() -> Row:
             Text(
                 "Share of handshakes that ended with an error or a fatal alert.",
                 "Below 1%.",
-                "See failures and alerts below.",
+                "A click shows the alerts; the row Failures below has more.",
                 "No handshake in this time range, failed or not.",
             ),
             SHARE,
@@ -104,6 +104,7 @@ def _summary() -> Row:
             figure(name, text, unit, Query(query, name), limits=limits)
             for name, text, unit, query, limits in shows
         ],
+        leads={"Failed": "Alerts"},
     )
 
 

@@ -219,12 +219,19 @@ def watched(rsa, tmp_path_factory) -> Iterator[Watched]:
             yield Watched(watches, before, after, seen, _severities(agent.url))
 
 
+LACKING = "tlsprof-agent-health / Lacking capabilities"
+
+
 def _unavailable(watched: Watched) -> set[str]:
-    """Queries for which this host lacks the capability."""
+    """Queries for which this host lacks the capability; and the list of what it lacks, where it lacks none."""
     works = lambda name: metrics.total(
         watched.after, "tlsprof_agent_capability", capability=name, state="available"
     )
-    return {query for query, capability in NEEDS.items() if not works(capability)}
+    lacks = any(
+        metrics.total(watched.after, "tlsprof_agent_capability", state=state) for state in ("degraded", "unavailable")
+    )
+    nothing = set() if lacks else {LACKING}
+    return nothing | {query for query, capability in NEEDS.items() if not works(capability)}
 
 
 def _empty_for_a_reason(query: Query, watched: Watched) -> bool:
