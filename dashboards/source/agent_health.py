@@ -86,7 +86,7 @@ def _summary() -> Row:
                 limits=thresholds.LOSSES,
             ),
             figure(
-                "Lacking",
+                "Missing",
                 Text(
                     "Capabilities that are not there or work only in part, summed over hosts.",
                     "0. A host with an older kernel lacks some for good.",
@@ -94,7 +94,7 @@ def _summary() -> Row:
                     NO_AGENT,
                 ),
                 NUMBER,
-                Query(degraded, "Lacking"),
+                Query(degraded, "Missing"),
                 limits=thresholds.ANY,
                 decimals=0,
             ),
@@ -112,7 +112,7 @@ def _summary() -> Row:
                 decimals=0,
             ),
         ],
-        leads={"Agents up": "Agents by host", "Lacking": "Lacking capabilities"},
+        leads={"Agents up": "Agents by host", "Missing": "Missing capabilities"},
     )
 
 
@@ -204,7 +204,7 @@ def _cost() -> Row:
                 ),
                 limits=thresholds.DUTY,
                 size=(12, 7),
-                most=1,
+                soft_max=1,
             ),
             course(
                 "Profiled images",
@@ -370,9 +370,9 @@ def _capabilities() -> list[Row]:
         )
 
     missing = "Every capability is available on every host, or no agent is scraped for this selection."
-    lacking = table("Lacking capabilities", "What does not work, or only in part, on which host.", missing, states(1, 2))
+    lacking = table("Missing capabilities", "What does not work, or only in part, on which host.", missing, states(1, 2))
     every = table("All capabilities", "What works on which host, what does not work first.", NO_AGENT, states(*STATES))
-    return [Row("Capabilities that lack", [lacking]), Row("All capabilities by host", [every], collapsed=True)]
+    return [Row("Capabilities", [lacking]), Row("All capabilities by host", [every], collapsed=True)]
 
 
 def make() -> Dashboard:

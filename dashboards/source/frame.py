@@ -175,7 +175,7 @@ def build(
 
 
 def _with_leads(board: Dashboard, leads: dict[str, str]) -> Dashboard:
-    every = {panel.title: panel for shown in board.panels for panel in (shown, *getattr(shown, "panels", []))}
+    every = {panel.title: panel for shown in board.panels for panel in getattr(shown, "panels", [shown])}
     variables = [variable.name for variable in board.templating.list_val]
     for begin, end in leads.items():
         link = link_to_panel(end, board.uid, variables, every[end].id_val)

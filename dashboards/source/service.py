@@ -127,7 +127,7 @@ def _cpu() -> Row:
                 stacked=True,
                 axis="cores",
                 colours=colours.ACTIVITIES,
-                size=(10, 8),
+                size=(12, 8),
             ),
             course(
                 "User and system",
@@ -142,7 +142,7 @@ def _cpu() -> Row:
                 stacked=True,
                 axis="cores",
                 colours=colours.MODES,
-                size=(7, 8),
+                size=(6, 8),
             ),
             course(
                 "Softirq for its connections",
@@ -159,7 +159,7 @@ def _cpu() -> Row:
                 stacked=True,
                 axis="cores",
                 colours=colours.ACTIVITIES,
-                size=(7, 8),
+                size=(6, 8),
             ),
         ],
     )

@@ -219,7 +219,7 @@ def watched(rsa, tmp_path_factory) -> Iterator[Watched]:
             yield Watched(watches, before, after, seen, _severities(agent.url))
 
 
-LACKING = "tlsprof-agent-health / Lacking capabilities"
+LACKING = "tlsprof-agent-health / Missing capabilities"
 
 
 def _unavailable(watched: Watched) -> set[str]:

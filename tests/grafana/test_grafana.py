@@ -108,7 +108,7 @@ def test_cells_lead_to_the_service_and_to_pages_that_are_there(dashboards, brows
 FIGURES = (
     ("tlsprof-service", "Failed", "tlsprof-service", {"Alerts"}),
     ("tlsprof-agent-health", "Agents up", "tlsprof-agent-health", {"Agents by host"}),
-    ("tlsprof-agent-health", "Lacking", "tlsprof-agent-health", {"Lacking capabilities"}),
+    ("tlsprof-agent-health", "Missing", "tlsprof-agent-health", {"Missing capabilities"}),
     ("tlsprof-overview", "Hosts up", "tlsprof-agent-health", {"Agents by host"}),
     ("tlsprof-overview", "Least resumed", "tlsprof-service", {"Attempts to resume"}),
 )
