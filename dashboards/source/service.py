@@ -145,7 +145,7 @@ def _cpu() -> Row:
                 size=(6, 8),
             ),
             course(
-                "Softirq for its connections",
+                "Softirq",
                 Text(
                     "Kernel time for the service's connections outside of its processes, in cores, by"
                     " activity. Not included in other figures.",
