@@ -1,5 +1,7 @@
 """Agent health: what profiling costs, what is lost, what works on which host."""
 
+from typing import Any
+
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from . import figures, thresholds
@@ -84,7 +86,7 @@ def _summary() -> Row:
                 limits=thresholds.LOSSES,
             ),
             figure(
-                "Lacking",
+                "Missing",
                 Text(
                     "Capabilities that are not there or work only in part, summed over hosts.",
                     "0. A host with an older kernel lacks some for good.",
@@ -92,7 +94,7 @@ def _summary() -> Row:
                     NO_AGENT,
                 ),
                 NUMBER,
-                Query(degraded, "Lacking"),
+                Query(degraded, "Missing"),
                 limits=thresholds.ANY,
                 decimals=0,
             ),
@@ -110,6 +112,7 @@ def _summary() -> Row:
                 decimals=0,
             ),
         ],
+        leads={"Agents up": "Agents by host", "Missing": "Missing capabilities"},
     )
 
 
@@ -199,8 +202,9 @@ def _cost() -> Row:
                     f"min by (cluster, instance) ({AGENTS.value('tlsprof_agent_step_probes_duty_ratio')})",
                     host,
                 ),
+                limits=thresholds.DUTY,
                 size=(12, 7),
-                most=1,
+                soft_max=1,
             ),
             course(
                 "Profiled images",
@@ -275,7 +279,8 @@ def _samples() -> Row:
     host = "{{instance}}"
     return Row(
         "CPU samples",
-        [
+        collapsed=True,
+        panels=[
             course(
                 "CPU time without a sample",
                 Text(
@@ -309,8 +314,6 @@ def _samples() -> Row:
 
 
 def _hosts() -> Row:
-    # A capability has a series of each state, and 1 for the one that it is in.
-    states = ranked("tlsprof_agent_capability", AGENTS, "state", STATES, "instance", "capability")
     version = f"max by (cluster, instance, version) ({AGENTS.value('tlsprof_build_info')})"
     up = f"max by (cluster, instance) ({AGENTS.value('up')})"
     seen = f"timestamp({AGENTS.value('tlsprof_build_info')})[$__range:15s]"
@@ -336,23 +339,40 @@ def _hosts() -> Row:
                 first=["State"],
                 size=(24, 7),
             ),
-            listing(
-                "Capabilities",
-                Text(
-                    "What works on which host, what does not work first.",
-                    "available. One of the three hooks on socket calls (socket_calls_*) is enough.",
-                    "`tlsprof doctor` on the host shows the reason and the remedy.",
-                    NO_AGENT,
-                ),
-                {"instance": "Host", "capability": "Capability"},
-                Column("State", states, words=STATES),
-                sort="State",
-                descending=False,
-                first=["State"],
-                size=(24, 7),
-            ),
         ],
     )
+
+
+def _capabilities() -> list[Row]:
+    """First what is not there on which host, which is little; the rest on request."""
+
+    def states(*ranks: int) -> Column:
+        # A capability has a series of each state, and 1 for the one that it is in.
+        asked = {rank: STATES[rank] for rank in ranks}
+        each = ranked("tlsprof_agent_capability", AGENTS, "state", asked, "instance", "capability")
+        return Column("State", each, words=STATES)
+
+    def table(title: str, shows: str, no_data: str, column: Column) -> Any:
+        return listing(
+            title,
+            Text(
+                shows,
+                "available. One of the three hooks on socket calls (socket_calls_*) is enough.",
+                "`tlsprof doctor` on the host shows the reason and the remedy.",
+                no_data,
+            ),
+            {"instance": "Host", "capability": "Capability"},
+            column,
+            sort="State",
+            descending=False,
+            first=["State"],
+            size=(24, 7),
+        )
+
+    missing = "Every capability is available on every host, or no agent is scraped for this selection."
+    lacking = table("Missing capabilities", "What does not work, or only in part, on which host.", missing, states(1, 2))
+    every = table("All capabilities", "What works on which host, what does not work first.", NO_AGENT, states(*STATES))
+    return [Row("Capabilities", [lacking]), Row("All capabilities by host", [every], collapsed=True)]
 
 
 def make() -> Dashboard:
@@ -361,5 +381,5 @@ def make() -> Dashboard:
         UID,
         "Agent health",
         "Overhead, lost data and capabilities of the agents.",
-        [_summary(), _cost(), _losses(), _samples(), _hosts()],
+        [_summary(), _cost(), _losses(), _hosts(), *_capabilities(), _samples()],
     )

@@ -251,8 +251,9 @@ def _queue() -> Row:
         lambda it: it.quantile(0.99, ACCEPT_WAIT, by=["service_name"]), ALL, "service_name"
     )
     return Row(
-        "Accept queue",
-        [
+        "Accept queue: overflows, utilization and wait",
+        collapsed=True,
+        panels=[
             course(
                 "Accept-queue overflows",
                 Text(
@@ -315,19 +316,19 @@ def _summary() -> Row:
                 NUMBER,
                 Query(figures.turns(ALL), "Requests per connection"),
                 limits=thresholds.TURNS,
-                size=(6, 4),
+                size=(6, 3),
             ),
             figure(
                 "Closed by the server",
                 Text(
                     "Share of server connections that the server closed first.",
-                    "Low: clients close when they are done.",
+                    "Low: clients close when they are done. It has no colour: after many requests it does no harm.",
                     "High with few requests per connection: raise the keep-alive limits.",
                     NO_TRAFFIC,
                 ),
                 SHARE,
                 Query(ratio(f"({or_zero(by_server, closed)})", closed), "Closed by the server"),
-                size=(6, 4),
+                size=(6, 3),
             ),
             figure(
                 "Most TIME_WAIT",
@@ -340,7 +341,7 @@ def _summary() -> Row:
                 NUMBER,
                 Query(f"max({total(ALL.value(TIME_WAIT), 'service_name')})", "TIME_WAIT"),
                 limits=thresholds.TIME_WAIT,
-                size=(6, 4),
+                size=(6, 3),
             ),
             figure(
                 "Ephemeral ports",
@@ -353,7 +354,7 @@ def _summary() -> Row:
                 SHARE,
                 Query(f"max({ALL.value(PORTS)})", "Ephemeral ports"),
                 limits=thresholds.EPHEMERAL_PORTS,
-                size=(6, 4),
+                size=(6, 3),
             ),
         ],
     )

@@ -7,30 +7,39 @@ from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.models.dashboard import (
     Dashboard,
     DashboardCursorSync,
+    DashboardFieldConfigSourceOverrides,
     DashboardLinkType,
+    DynamicConfigValue,
+    MatcherConfig,
     VariableHide,
     VariableOption,
     VariableRefresh,
     VariableSort,
 )
 
-from .figures import RECORDED_CPU
+from .figures import RECORDED_CPU, SERVER
+from .links import link_to_panel
 from .panels import DATA_SOURCE
 from .queries import HOSTS, Source
 
 AGENTS = "tlsprof_build_info"
-SERVICES = "tlsprof_service_cpu_seconds_total"
-SERVICE_TEXT = "Services known to the agents, by systemd unit, container or executable."
+SERVICES = "tlsprof_connections_opened_total"
+SERVICE_TEXT = (
+    "Services that accept connections, by systemd unit, container or executable. The name of another, such as a"
+    " client, may be typed."
+)
 ALL = VariableOption(selected=True, text="All", value="$__all")
 
 
 @dataclass
 class Row:
-    """Panels under a title, in reading order. Collapsed rows ask nothing until they are opened."""
+    """Panels under a title, in reading order. Collapsed rows ask nothing until they are opened. `leads`: a click
+    on the figure of that title shows the panel of the other one, in whichever row."""
 
     title: str
     panels: list[Any] = field(default_factory=list)
     collapsed: bool = False
+    leads: dict[str, str] = field(default_factory=dict)
 
 
 def _variable(name: str, label: str, metric: str, matchers: str, description: str) -> dashboard.QueryVariable:
@@ -60,8 +69,11 @@ def _host_variables() -> list[Any]:
         _several(
             _variable("cluster", "Cluster", AGENTS, "", "The label `cluster`; All where no host has it.")
         ),
-        # Without a value for All of its own: `up` has a job of everything that Prometheus scrapes.
-        _several(_variable("job", "Job", AGENTS, cluster, "The scrape job of the agents."), all_value=None),
+        # Without a value for All of its own: `up` has a job of everything that Prometheus scrapes. Hidden: as a
+        # rule there is one, and a variable cannot be hidden by how many values it has. Links may set it.
+        _several(_variable("job", "Job", AGENTS, cluster, "The scrape job of the agents."), all_value=None).hide(
+            VariableHide.HIDE_VARIABLE
+        ),
         _several(_variable("instance", "Host", AGENTS, f"{cluster}, {job}", "Hosts that an agent runs on.")),
     ]
 
@@ -89,7 +101,7 @@ def busiest_service_variable() -> dashboard.QueryVariable:
 
 
 def _service() -> dashboard.QueryVariable:
-    return _variable("service_name", "Service", SERVICES, ", ".join(HOSTS), SERVICE_TEXT)
+    return _variable("service_name", "Service", SERVICES, ", ".join((*HOSTS, SERVER)), SERVICE_TEXT)
 
 
 def unrecorded_variable() -> dashboard.QueryVariable:
@@ -159,4 +171,16 @@ def build(
         if not row.collapsed:
             for panel in row.panels:
                 board = board.with_panel(panel)
-    return board.build()
+    return _with_leads(board.build(), {begin: end for row in rows for begin, end in row.leads.items()})
+
+
+def _with_leads(board: Dashboard, leads: dict[str, str]) -> Dashboard:
+    every = {panel.title: panel for shown in board.panels for panel in getattr(shown, "panels", [shown])}
+    variables = [variable.name for variable in board.templating.list_val]
+    for begin, end in leads.items():
+        link = link_to_panel(end, board.uid, variables, every[end].id_val)
+        links = DashboardFieldConfigSourceOverrides(
+            MatcherConfig("byRegexp", "/.*/"), [DynamicConfigValue("links", [link])]
+        )
+        every[begin].field_config.overrides.append(links)
+    return board

@@ -8,9 +8,10 @@ from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValu
 
 from . import figures, load_tests, thresholds
 from .frame import Row, build, busiest_service_variable
+from .links import link_to_time
 from .panels import NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
 from .queries import Source, each_of, total
-from .tables import Column, link_to_time, listing
+from .tables import Column, listing
 from .text import Text
 from .thresholds import Limits
 
@@ -36,7 +37,7 @@ def _both(title: str, text: Text, unit: str, formula: Formula, better: Optional[
         Query(before, "before"),
         Query(figures.change(after, before), "change"),
     ]
-    made = figure(title, text, unit, *shown, limits=better, size=(6, 4), over_range=True)
+    made = figure(title, text, unit, *shown, limits=better, size=(6, 4))
     # The colours are those of the change: the figures themselves have none.
     for name in ("after", "before"):
         plain = DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "text"})
@@ -45,8 +46,9 @@ def _both(title: str, text: Text, unit: str, formula: Formula, better: Optional[
         neutral = DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "blue"})
         made = made.override_by_name("change", [neutral])
     percent = [DynamicConfigValue("unit", SHARE), DynamicConfigValue("decimals", 1)]
-    return made.override_by_name("change", percent).orientation(kinds.VizOrientation.VERTICAL).text(
-        common.VizTextDisplayOptions().value_size(16.0).title_size(12.0)
+    # One below the other: side by side, values break into two lines at 1000 px.
+    return made.override_by_name("change", percent).orientation(kinds.VizOrientation.HORIZONTAL).text(
+        common.VizTextDisplayOptions().value_size(18.0).title_size(14.0)
     )
 
 
@@ -165,7 +167,7 @@ def _same_load() -> Row:
 
 
 def _line(title: str, text: Text, unit: str, expression: str, axis: str = "") -> Any:
-    return course(title, text, unit, Query(expression, title), axis=axis, size=(12, 7))
+    return course(title, text, unit, Query(expression, title), axis=axis, size=(12, 7), colours={title: "blue"})
 
 
 def _courses() -> Row:
@@ -235,9 +237,9 @@ def _by_service() -> Row:
         columns.append(Column(name, after, unit))
         # Room for all columns: of the others, the change says it.
         if formula is figures.cpu_per_request:
-            columns.append(Column(f"{name} before", before, unit))
+            columns.append(Column("before", before, unit))
         change = figures.change(after, before)
-        columns.append(Column(f"{name} change", change, SHARE, better, decimals=1))
+        columns.append(Column(f"Δ {name}", change, SHARE, better, decimals=1))
 
     def by_activity(source: Source) -> str:
         spent = source.rate(figures.ACTIVITY_CPU, figures.OF_PROCESSES)
@@ -250,7 +252,7 @@ def _by_service() -> Row:
             listing(
                 "Services, after and before",
                 Text(
-                    "The whole of one load test for each service, next to the other.",
+                    "The whole of one load test for each service, next to the other. Δ: the change from before to after.",
                     "CPU per request lower than before.",
                     "A load generator on the same host is also a service: its row shows whether it was the"
                     " bottleneck.",
@@ -258,8 +260,8 @@ def _by_service() -> Row:
                 ),
                 {"service_name": "Service"},
                 *columns,
-                widths={"Service": 180},
-                sort="CPU/request change",
+                widths={"Service": 150},
+                sort="Δ CPU/request",
                 size=(24, 6),
             ),
             listing(

@@ -6,16 +6,12 @@ from . import colours, figures
 from .colours import Colours
 from .figures import COMPLETED, HANDSHAKES, SERVER
 from .frame import Row
-from .panels import LEGEND_WIDTH, PER_SECOND, SHARE, Query, course
+from .panels import PER_SECOND, SHARE, Query, course
 from .queries import Source, each_of, or_none, total
 from .text import Text
 
 ONE = Source()
 NO_HANDSHAKE = "The service completed no TLS handshake in this time range."
-
-
-NAME_WIDTHS = {"cipher": 420.0}
-"""Pixels of a legend with the longest names, TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256."""
 
 
 def _mix(title: str, label: str, good: str, remedy: str, fixed: Optional[Colours] = None, width: int = 12) -> Any:
@@ -29,7 +25,8 @@ def _mix(title: str, label: str, good: str, remedy: str, fixed: Optional[Colours
         stacked=True,
         size=(width, 7),
         colours=fixed,
-        legend_width=NAME_WIDTHS.get(label, LEGEND_WIDTH),
+        # TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 beside the areas would leave no room for them.
+        legend_below=label == "cipher",
     )
 
 

@@ -6,10 +6,11 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from . import colours, figures, problems, thresholds
 from .frame import Row, build, services_variable, unrecorded_variable
+from .links import link_of_series, link_to
 from .load_tests import NOTES
 from .panels import NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
 from .queries import HOSTS, Source, or_zero, total
-from .tables import Column, link_to, listing
+from .tables import Column, listing
 from .text import Text
 
 UID = "tlsprof-overview"
@@ -79,7 +80,7 @@ def _summary() -> Row:
                 Text(
                     "Agents that the last scrape reached, of those that are scraped.",
                     "None is down.",
-                    "Agent health lists agents that cannot be scraped.",
+                    "A click opens Agent health, which lists agents that cannot be scraped.",
                     "No agent is scraped: see docs/fleet.md for the scrape job.",
                 ),
                 NUMBER,
@@ -88,6 +89,7 @@ def _summary() -> Row:
                 named=True,
                 limits=thresholds.NONE_DOWN,
                 size=(6, 3),
+                link=link_of_series("Agent health", "tlsprof-agent-health"),
             ),
             figure(
                 "Resumed",
@@ -109,7 +111,7 @@ def _summary() -> Row:
                     "The service with the smallest share of resumed handshakes, of the 10 that spend most on"
                     " handshakes.",
                     "Its clients return rarely: monitoring, scanners, a mobile app that starts afresh.",
-                    "Open it from the table below: refused sessions show whether its cache works.",
+                    "A click opens it: refused sessions show whether its cache works.",
                     NO_HANDSHAKE,
                 ),
                 SHARE,
@@ -117,6 +119,7 @@ def _summary() -> Row:
                 limits=thresholds.RESUMED,
                 size=(6, 3),
                 of_one=True,
+                link=link_of_series("Service dashboard", "tlsprof-service", "service_name"),
             ),
             figure(
                 "Failed",
@@ -138,7 +141,7 @@ def _summary() -> Row:
                     "The service with the largest share of failed handshakes, of the 10 that spend most on"
                     " handshakes.",
                     "Below 1%.",
-                    "Open it from the table below: failures by alert show which side refused what.",
+                    "A click opens it: failures by alert show which side refused what.",
                     NO_HANDSHAKE,
                 ),
                 SHARE,
@@ -146,6 +149,7 @@ def _summary() -> Row:
                 limits=thresholds.FAILED,
                 size=(6, 3),
                 of_one=True,
+                link=link_of_series("Service dashboard", "tlsprof-service", "service_name"),
             ),
         ],
     )
@@ -266,13 +270,13 @@ def _table() -> Row:
                 {"cluster": "Cluster", "instance": "Host", "service_name": "Service"},
                 Column("Cores", with_tls(figures.cpu(ALL, *PLACE))),
                 Column("Handshake", handshakes, SHARE, thresholds.HANDSHAKE_SHARE, gauge=True, width=110),
-                Column("Encryption", encryption, SHARE),
-                Column("TCP", connections, SHARE),
                 Column("Handshakes", figures.handshakes(ALL, *PLACE), PER_SECOND),
                 Column("CPU/handshake", figures.handshake_cost(ALL, *PLACE), SECONDS),
                 Column("Resumed", figures.resumed_share(ALL, *PLACE), SHARE, thresholds.RESUMED),
                 Column("Failed", figures.failed_share(ALL, *PLACE), SHARE, thresholds.FAILED),
                 Column("Req/conn", figures.turns_by_host(ALL, *PLACE), NUMBER, thresholds.TURNS),
+                Column("Encryption", encryption, SHARE),
+                Column("TCP", connections, SHARE),
                 Column("TIME_WAIT", time_wait),
                 links=to_service,
                 widths={"Host": 130},

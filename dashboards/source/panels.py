@@ -10,6 +10,7 @@ from grafana_foundation_sdk.models.dashboard import DataSourceRef, DynamicConfig
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from .colours import Colours
+from .links import Link
 from .text import Text
 from .thresholds import Limits
 
@@ -86,26 +87,26 @@ def figure(
     *queries: Query,
     limits: Optional[Limits] = None,
     size: tuple[int, int] = (8, 3),
-    over_range: bool = False,
     decimals: Optional[int] = None,
     named: bool = False,
     of_one: bool = False,
+    link: Optional[Link] = None,
 ) -> Builder:
-    """The latest value in large, with its course behind; with `over_range` one value of the whole
-    selected time; with `named` the legend instead of the value, with `of_one` beside it. No data is a dash: a
-    sentence would be a line of a few pixels."""
+    """The latest value in large, which leads to `link`; with `named` the legend instead of the value, with
+    `of_one` beside it. No data is a dash: a sentence would be a line of a few pixels. Without its course behind:
+    lines below show it, and one point costs Prometheus a hundredth of a line."""
     made = panel(stat.Panel(), title, text, unit, size, limits).no_value("–")
-    alone = over_range or named or of_one
     for number, query in enumerate(queries):
-        shape = lambda it: it.instant() if alone else it.range()
-        made = made.with_target(target(query, number, shape))
+        made = made.with_target(target(query, number, lambda it: it.instant()))
+    if link:
+        made = made.override_by_regexp("/.*/", [DynamicConfigValue("links", [link])])
     if decimals is not None:
         made = made.decimals(decimals)
     several = len(queries) > 1
     shown = kinds.BigValueTextMode.NAME if named else kinds.BigValueTextMode.VALUE
     made = (
         made.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False))
-        .graph_mode(kinds.BigValueGraphMode.NONE if alone or several else kinds.BigValueGraphMode.AREA)
+        .graph_mode(kinds.BigValueGraphMode.NONE)
         .color_mode(kinds.BigValueColorMode.VALUE)
         .justify_mode(kinds.BigValueJustifyMode.AUTO)
         .orientation(kinds.VizOrientation.AUTO)
@@ -120,14 +121,14 @@ def figure(
     return made.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color("blue"))
 
 
-def _legend(queries: tuple[Query, ...], width: int, pixels: float) -> common.VizLegendOptions:
+def _legend(queries: tuple[Query, ...], width: int) -> common.VizLegendOptions:
     """At the right, largest first, where there are many series and room for it; else a line below, and
     none for a single series."""
     legend = common.VizLegendOptions().calcs([])
     many = any(query.many for query in queries)
     if many and width >= LEGEND_BESIDE:
         legend = legend.display_mode(kinds.LegendDisplayMode.TABLE).calcs(["lastNotNull", "max"])
-        legend = legend.placement(kinds.LegendPlacement.RIGHT).width(pixels)
+        legend = legend.placement(kinds.LegendPlacement.RIGHT).width(LEGEND_WIDTH)
         return legend.sort_by("Max").sort_desc(True).show_legend(True)
     legend = legend.display_mode(kinds.LegendDisplayMode.LIST).placement(kinds.LegendPlacement.BOTTOM)
     return legend.show_legend(many or len(queries) > 1)
@@ -147,7 +148,7 @@ def course(
     colours: Optional[Colours] = None,
     logarithmic: bool = False,
     whole: Optional[Query] = None,
-    legend_width: float = LEGEND_WIDTH,
+    legend_below: bool = False,
 ) -> Builder:
     """Lines over time, or areas stacked to their total; `whole` is a line above the areas."""
     made = panel(timeseries.Panel(), title, text, unit, size, limits)
@@ -157,7 +158,7 @@ def course(
     for number, query in enumerate(queries):
         made = made.with_target(target(query, number, lambda it: it.range()))
     made = (
-        made.legend(_legend(queries, size[0], legend_width))
+        made.legend(_legend(queries, 0 if legend_below else size[0]))
         .tooltip(
             common.VizTooltipOptions().mode(kinds.TooltipDisplayMode.MULTI).sort(kinds.SortOrder.DESCENDING)
         )

@@ -1,12 +1,14 @@
 """What wants attention: findings of the agents, and alerts that fire."""
 
 from .frame import Row
+from .links import link_to, link_to_page
 from .queries import HOSTS, Source, labelled, ranked
-from .tables import Column, link_to, link_to_page, listing
+from .tables import Column, listing
 from .text import Text
 
 SEVERITIES = {1: ("high", "red"), 2: ("medium", "orange"), 3: ("low", "yellow"), 4: ("info", "blue")}
 WARNINGS = {1: ("critical", "red"), 2: ("warning", "orange"), 3: ("info", "blue")}
+
 
 def row(services: Source) -> Row:
     """Findings of the selected services, and alerts on them and their hosts."""
@@ -31,11 +33,11 @@ def row(services: Source) -> Row:
                 {"service_name": "Service", "role": "Role", "finding": "Finding", "hosts": "Hosts"},
                 Column("Severity", labelled(f"({severity})", "hosts", hosts, *labels), words=SEVERITIES),
                 links={"Finding": [link_to_page("Evidence and remedy", "findings")], "Service": [to_service]},
-                widths={"Role": 80, "Service": 150, "Hosts": 90},
+                widths={"Role": 80, "Service": 240, "Hosts": 90},
                 sort="Severity",
                 descending=False,
                 first=["Severity"],
-                size=(15, 7),
+                size=(24, 6),
             ),
             listing(
                 "Firing alerts",
@@ -52,11 +54,11 @@ def row(services: Source) -> Row:
                     words=WARNINGS,
                 ),
                 links={"Alert": [link_to_page("Runbook", "alerts")]},
-                widths={"Alert": 230},
+                widths={"Alert": 280},
                 sort="Severity",
                 descending=False,
                 first=["Severity"],
-                size=(9, 7),
+                size=(24, 5),
             ),
         ],
     )

@@ -90,7 +90,7 @@ def _summary() -> Row:
             Text(
                 "Share of handshakes that ended with an error or a fatal alert.",
                 "Below 1%.",
-                "See failures and alerts below.",
+                "A click shows the alerts; the row Failures below has more.",
                 "No handshake in this time range, failed or not.",
             ),
             SHARE,
@@ -104,6 +104,7 @@ def _summary() -> Row:
             figure(name, text, unit, Query(query, name), limits=limits)
             for name, text, unit, query, limits in shows
         ],
+        leads={"Failed": "Alerts"},
     )
 
 
@@ -126,7 +127,7 @@ def _cpu() -> Row:
                 stacked=True,
                 axis="cores",
                 colours=colours.ACTIVITIES,
-                size=(10, 8),
+                size=(12, 8),
             ),
             course(
                 "User and system",
@@ -141,10 +142,10 @@ def _cpu() -> Row:
                 stacked=True,
                 axis="cores",
                 colours=colours.MODES,
-                size=(7, 8),
+                size=(6, 8),
             ),
             course(
-                "Softirq for its connections",
+                "Softirq",
                 Text(
                     "Kernel time for the service's connections outside of its processes, in cores, by"
                     " activity. Not included in other figures.",
@@ -158,7 +159,7 @@ def _cpu() -> Row:
                 stacked=True,
                 axis="cores",
                 colours=colours.ACTIVITIES,
-                size=(7, 8),
+                size=(6, 8),
             ),
         ],
     )

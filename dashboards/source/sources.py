@@ -25,7 +25,7 @@ def row() -> Row:
         total(ONE.rate("tlsprof_agreement_cpu_seconds_total", 'source="socket"')),
         total(ONE.rate("tlsprof_agreement_cpu_seconds_total", 'source="library"')),
     )
-    by_source = total(ONE.rate("tlsprof_handshakes_by_source_total"), "source")
+    by_source = total(ONE.rate("tlsprof_handshakes_by_source_total"), "role", "source")
     offloaded = total(ONE.rate("tlsprof_handshakes_offloaded_total"))
     unclassified = ratio(
         total(ONE.rate("tlsprof_cpu_samples_unclassified_total")),
@@ -47,7 +47,7 @@ def row() -> Row:
                     NO_HANDSHAKE,
                 ),
                 PER_SECOND,
-                Query(by_source, "{{source}}"),
+                Query(by_source, "{{role}}: {{source}}"),
                 Query(offloaded, "offloaded"),
                 size=(12, 7),
             ),

@@ -1,19 +1,17 @@
 """Tables: a row for each set of labels, a column for each query."""
 
 from dataclasses import dataclass
-from typing import Any, Optional, Sequence
+from typing import Optional, Sequence
 
 from grafana_foundation_sdk.builders import common, table
 from grafana_foundation_sdk.models import common as kinds
 from grafana_foundation_sdk.models.dashboard import DataTransformerConfig, DynamicConfigValue
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
+from .links import Link
 from .panels import NUMBER, Builder, Query, panel, target
-from .text import REPOSITORY, Text
+from .text import Text
 from .thresholds import Limits
-
-Link = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Column:
@@ -123,24 +121,3 @@ def _style(column: Column, sorted_by: bool) -> list[DynamicConfigValue]:
         cell = {"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}
         style.append(DynamicConfigValue("custom.cellOptions", cell))
     return style
-
-
-def link_to(title: str, uid: str, **variables: str) -> Link:
-    """A link from a cell that keeps time and variables, and sets some from the row."""
-    kept = [name for name in ("datasource", "cluster", "job", "instance") if name not in variables]
-    query = ["${__url_time_range}", *(f"${{{name}:queryparam}}" for name in kept)]
-    query += [f"var-{name}=${{__data.fields.{field}}}" for name, field in variables.items()]
-    return {"title": title, "url": f"/d/{uid}?{'&'.join(query)}", "targetBlank": False}
-
-
-def link_to_time(title: str, uid: str, begin: str, end: str) -> Link:
-    """A link that selects a row's time, of columns in milliseconds since 1970, and keeps the variables."""
-    kept = "&".join(f"${{{name}:queryparam}}" for name in ("datasource", "cluster", "job", "instance"))
-    times = f"from=${{__data.fields.{begin}.numeric}}&to=${{__data.fields.{end}.numeric}}"
-    return {"title": title, "url": f"/d/{uid}?{times}&{kept}", "targetBlank": False}
-
-
-def link_to_page(title: str, folder: str) -> Link:
-    """A link to the page of the documentation that has the cell's text as its name."""
-    url = f"{REPOSITORY}/docs/{folder}/${{__value.raw}}.md"
-    return {"title": title, "url": url, "targetBlank": True}

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import yaml
 from harness.dashboards import GRAFANA, RULES, boards
-from harness.observatory import NEEDS_TODAY, TODAY
+from harness.observatory import TODAY
 from harness.paths import ROOT
 from harness.processes import Argument, run
+from harness.today import NEEDS_TODAY
 
 DEPLOY = ROOT / "deploy"
 PROVISIONING = DEPLOY / "grafana" / "provisioning"

@@ -16,8 +16,9 @@ import pytest
 from harness import metrics, plain_nginx, web_servers
 from harness.dashboards import Query, boards, queries
 from harness.load import Load, Seen, run_load
-from harness.observatory import TODAY, Observatory, Series, observatory, of_today
+from harness.observatory import TODAY, Observatory, Series, observatory
 from harness.profiler import start_agent
+from harness.today import of_today
 from harness.waiting import wait_until
 
 WARM_UP = [Load(tls=tls, full=40, resume=40, garbage=4, reject=4, abort_flight=4) for tls in ("1.2", "1.3")]
@@ -218,12 +219,19 @@ def watched(rsa, tmp_path_factory) -> Iterator[Watched]:
             yield Watched(watches, before, after, seen, _severities(agent.url))
 
 
+LACKING = "tlsprof-agent-health / Missing capabilities"
+
+
 def _unavailable(watched: Watched) -> set[str]:
-    """Queries for which this host lacks the capability."""
+    """Queries for which this host lacks the capability; and the list of what it lacks, where it lacks none."""
     works = lambda name: metrics.total(
         watched.after, "tlsprof_agent_capability", capability=name, state="available"
     )
-    return {query for query, capability in NEEDS.items() if not works(capability)}
+    lacks = any(
+        metrics.total(watched.after, "tlsprof_agent_capability", state=state) for state in ("degraded", "unavailable")
+    )
+    nothing = set() if lacks else {LACKING}
+    return nothing | {query for query, capability in NEEDS.items() if not works(capability)}
 
 
 def _empty_for_a_reason(query: Query, watched: Watched) -> bool:

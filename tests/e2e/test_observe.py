@@ -15,9 +15,10 @@ import pytest
 
 from harness.grafana import PACKAGED, grafana_home
 from harness.network import free_port
-from harness.observatory import TODAY, Observatory, of_today
+from harness.observatory import TODAY, Observatory
 from harness.paths import ROOT
 from harness.processes import Process, children, wait_gone
+from harness.today import of_today
 from harness.waiting import wait_until
 
 pytestmark = pytest.mark.alone

@@ -5,6 +5,7 @@ run. What they say is checked elsewhere, with real agents; here it is about how 
 they take."""
 
 import random
+import re
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -61,7 +62,14 @@ class Series:
 
     @property
     def is_cpu(self) -> bool:
-        return "service_name" in self.labels and self.name.endswith(("cpu_seconds_total", "cpu_seconds_sum"))
+        ends = ("cpu_seconds_total", "cpu_seconds_sum", "tlsprof_cpu:rate5m", "cpu_seconds:mean5m")
+        return "service_name" in self.labels and self.name.endswith(ends)
+
+    @property
+    def family(self) -> str:
+        """The same for all series of a histogram: they gain together."""
+        labels = {name: value for name, value in self.labels.items() if name != "le"}
+        return f"{re.sub('_(bucket|sum|count)$', '', self.name)}{labels}"
 
 
 def _counter(name: str, labels: Labels, slope: float) -> Series:
@@ -276,16 +284,16 @@ def _line(one: Series, at: int, value: float) -> str:
 def write(hosts: Sequence[Host], now: int, minutes: int, interval: int, output: TextIO) -> int:
     """Writes OpenMetrics text for `promtool tsdb create-blocks-from openmetrics`, of so many minutes before and
     after now, in seconds since 1970; returns how many series."""
-    chance = random.Random(1)
     begin, end = now - minutes * MINUTE, now + minutes * MINUTE
     changed = now - max((ended for host in hosts for _, ended in host.load_tests), default=0)
     every = sorted((one for host in hosts for one in series(host)), key=lambda one: one.name)
     for one in every:
-        value = one.start + one.slope * 1000
+        chance = random.Random(one.family)
+        gained = one.slope * 1000
         for at in range(begin, end + 1, interval):
-            output.write(_line(one, at, value))
             share = CHEAPER if one.is_cpu and changed < at and changed != now else 1.0
-            value += one.slope * interval * chance.uniform(0.9, 1.1) * share
+            output.write(_line(one, at, one.start * share + gained))
+            gained += one.slope * interval * chance.uniform(0.9, 1.1) * share
     for name in ("tlsprof_report_running", "tlsprof_report_start_time_seconds"):
         for host in hosts:
             labels = {"job": JOB, "instance": host.name}

@@ -12,7 +12,7 @@ from visit import WINDOW, Visit, visit
 
 PICTURES = ROOT / "target" / "pictures"
 BOARDS = boards()
-LOOKS = [("light", 1600), ("dark", 1600), ("light", 1000)]
+WIDTHS = (1600, 1000)
 
 NOT_OF_A_SERVICE = {"Steps measured", "Firing alerts"}
 """Panels of Service about hosts."""
@@ -35,17 +35,19 @@ def without_data(uid: str, opened: Visit) -> set[str]:
     return empty
 
 
-@pytest.mark.parametrize("theme, width", LOOKS, ids=[f"{theme}-{width}" for theme, width in LOOKS])
+@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("uid", BOARDS)
-def test_every_panel_shows_data(uid, theme, width, dashboards, browser):
+def test_every_panel_shows_data(uid, theme, dashboards, browser):
     PICTURES.mkdir(parents=True, exist_ok=True)
-    with visit(browser, dashboards.board(uid, **WINDOW), theme, width) as opened:
+    with visit(browser, dashboards.board(uid, **WINDOW), theme, WIDTHS[0]) as opened:
         opened.open_rows()
-        opened.picture(PICTURES / f"{uid}-{theme}-{width}.png")
+        for width in WIDTHS:
+            opened.resize(width)
+            opened.picture(PICTURES / f"{uid}-{theme}-{width}.png")
+            assert sorted(opened.titles()) == sorted(panel["title"] for panel in panels(BOARDS[uid]))
+            assert without_data(uid, opened) == set()
+            assert cut_off(opened) == []
         assert opened.complaints == []
-        assert sorted(opened.titles()) == sorted(panel["title"] for panel in panels(BOARDS[uid]))
-        assert without_data(uid, opened) == set()
-        assert cut_off(opened) == []
 
 
 def cut_off(opened: Visit) -> list[str]:
@@ -101,6 +103,30 @@ def test_cells_lead_to_the_service_and_to_pages_that_are_there(dashboards, brows
         assert opened.values("service_name") == [BUSIEST]
         # The alert is on another host.
         assert without_data("tlsprof-service", opened) == {"Firing alerts"}
+
+
+FIGURES = (
+    ("tlsprof-service", "Failed", "tlsprof-service", {"Alerts"}),
+    ("tlsprof-agent-health", "Agents up", "tlsprof-agent-health", {"Agents by host"}),
+    ("tlsprof-agent-health", "Missing", "tlsprof-agent-health", {"Missing capabilities"}),
+    ("tlsprof-overview", "Hosts up", "tlsprof-agent-health", {"Agents by host"}),
+    ("tlsprof-overview", "Least resumed", "tlsprof-service", {"Attempts to resume"}),
+)
+"""A figure of a dashboard, and what a click on it shows: panels of a dashboard."""
+
+
+@pytest.mark.parametrize("uid, figure, other, shown", FIGURES, ids=[figure for _, figure, _, _ in FIGURES])
+def test_figures_lead_to_what_explains_them(uid, figure, other, shown, dashboards, browser):
+    with visit(browser, dashboards.board(uid, **WINDOW)) as opened:
+        opened.panel(figure).locator("a").first.click()
+        opened.page.wait_for_url(f"**/d/{other}/**")
+        opened.panel(next(iter(shown))).wait_for()
+        opened.settled()
+        assert opened.complaints == []
+        assert shown <= set(opened.titles())
+        # One panel alone, or a whole page, of the service that the figure is of.
+        assert uid != other or set(opened.titles()) == shown
+        assert figure != "Least resumed" or opened.values("service_name") == ["shop-api"]
 
 
 def test_overview_reads_raw_series_only_of_hosts_without_recorded_ones(dashboards, browser):

@@ -23,6 +23,14 @@ DRAWN = """() => {
         panel => panel.querySelector('canvas') || words(panel) !== words(panel.querySelector('h2')));
 }"""
 """Every panel has something under its title: a drawing, or words."""
+FITS = """() => {
+    const panels = [...document.querySelectorAll('[data-testid^="data-testid Panel header"]')];
+    const right = one => one.getBoundingClientRect().right;
+    const edge = Math.max(...panels.map(right));
+    return edge <= innerWidth && edge > 0.9 * innerWidth && panels.every(
+        panel => [...panel.querySelectorAll('canvas')].every(drawing => right(drawing) <= right(panel)));
+}"""
+"""Panels fill the width of the window, and drawings their panels."""
 
 
 @dataclass
@@ -69,6 +77,12 @@ class Visit:
         )
         width = self.page.viewport_size["width"]
         self.page.screenshot(path=path, clip={"x": 0, "y": 0, "width": width, "height": low + 20})
+
+    def resize(self, width: int) -> None:
+        """Panels are laid out anew; what they show is not asked for again."""
+        self.page.set_viewport_size({"width": width, "height": TALL})
+        self.page.wait_for_function(FITS, timeout=60 * SECONDS)
+        self.settled()
 
     def open_rows(self) -> None:
         """Opens the rows that are collapsed."""

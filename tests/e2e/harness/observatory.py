@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator, Sequence
 
-import pytest
-
 from .dashboards import RULES
 from .metrics import is_ready
 from .paths import ROOT
@@ -20,15 +18,6 @@ from .waiting import wait_until
 
 TODAY = ROOT / "target" / "tools" / "prometheus" / "prometheus"
 """A Prometheus of today, as deploy/packages/tools.sh builds it; Debian's is years older."""
-NEEDS_TODAY = pytest.mark.skipif(
-    not TODAY.exists(), reason="no Prometheus of today: deploy/packages/tools.sh prometheus"
-)
-
-
-def of_today(value: str) -> Any:
-    """A parameter of tests with that Prometheus: long ones, where it was built."""
-    return pytest.param(value, marks=[pytest.mark.long, NEEDS_TODAY])
-
 
 CONFIG = """
 global: {{ scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s }}
