@@ -51,14 +51,12 @@ static __always_inline void handle_request(struct sock *sk, int old)
 static __always_inline void handle_open(struct sock *sk)
 {
 	struct connection *connection = create_connection(sk);
+	struct tlsprof_control value = current_control();
 
 	if (!connection)
 		return;
-	connection->state = BPF_TCP_ESTABLISHED;
-	connection->opened = bpf_ktime_get_ns();
+	connection_open(connection, bpf_ktime_get_ns(), &value);
 	connection->port = sk->__sk_common.skc_num;
-	if (!connection->role)
-		connection->role = TLSPROF_ROLE_SERVER;
 	if (connection->pid)
 		send_opened(connection);
 }
@@ -66,6 +64,7 @@ static __always_inline void handle_open(struct sock *sk)
 static __always_inline void send_closed(struct sock *sk, struct connection *connection)
 {
 	struct tlsprof_connection_event event = {};
+	struct tlsprof_control value = current_control();
 	struct tcp_sock *tcp = (void *)sk;
 	__u64 now = bpf_ktime_get_ns();
 
@@ -73,6 +72,7 @@ static __always_inline void send_closed(struct sock *sk, struct connection *conn
 	event.header.kind = TLSPROF_EVENT_CONNECTION_CLOSED;
 	event.header.time = now;
 	event.seen_open = connection->opened != 0;
+	event.followed = connection_is_followed(connection, &value);
 	event.duration = connection->opened ? now - connection->opened : 0;
 	event.bytes_received =
 		payload_received(BPF_CORE_READ(tcp, bytes_received), sk->__sk_common.skc_flags);

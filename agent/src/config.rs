@@ -11,6 +11,7 @@ use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
+use crate::session::Keep;
 use tlsprof_advise::Thresholds;
 use tlsprof_common::ConfigError;
 use tlsprof_kernel::connections::ConnectionHooks;
@@ -54,6 +55,8 @@ pub struct Agent {
     /// Share of the targets' CPU time that probes may cost, over 0 up to 1.
     #[serde(deserialize_with = "share")]
     pub budget: f64,
+    /// What the budget must not take.
+    pub keep: Keep,
 }
 
 impl Default for Agent {
@@ -64,6 +67,7 @@ impl Default for Agent {
             listen: ([127, 0, 0, 1], 9843).into(),
             web_config: None,
             budget: 0.01,
+            keep: Keep::default(),
         }
     }
 }

@@ -31,6 +31,8 @@ struct call {
 	char group[TLSPROF_GROUP_LEN];
 };
 
+_Static_assert(sizeof(struct call) == TLSPROF_CALL_PRIVATE, "TLSPROF_CALL_PRIVATE");
+
 static inline __u8 saturating_increment(__u8 value)
 {
 	return value == 255 ? 255 : value + 1;

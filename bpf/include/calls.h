@@ -120,15 +120,6 @@ static __always_inline void join_exchange(struct exchange *exchange, __u64 conne
 	bpf_map_delete_elem(&hellos_made, &tid);
 }
 
-static __always_inline struct tlsprof_control current_control(void)
-{
-	__u32 zero = 0;
-	struct tlsprof_control *value = bpf_map_lookup_elem(&control, &zero);
-	struct tlsprof_control none = {};
-
-	return value ? *value : none;
-}
-
 static __always_inline void close_handshake(struct tlsprof_connection_object *key,
 					    struct tlsprof_handshake *handshake, __u8 outcome,
 					    __u64 now)

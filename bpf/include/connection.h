@@ -57,6 +57,7 @@ struct connection {
 	__u32 handshake_sent;
 	__u32 local_ports; /* ephemeral ports to choose from, of a client */
 	__u64 remote;      /* its remote endpoint, see remote.h */
+	__u32 calls_generation; /* of tlsprof_control, when it was opened */
 };
 
 /*
@@ -325,12 +326,36 @@ static inline __u64 accept_wait(const struct connection *connection)
 							 : 1;
 }
 
+/* It is open. While socket calls are not seen, nothing that moves on it is looked at. */
+static inline void connection_open(struct connection *connection, __u64 now,
+				   const struct tlsprof_control *control)
+{
+	connection->state = BPF_TCP_ESTABLISHED;
+	connection->opened = now;
+	connection->calls_generation = control->calls_generation;
+	if (control->calls_generation & 1)
+		connection->watch = WATCH_OVER;
+	if (!connection->role)
+		connection->role = TLSPROF_ROLE_SERVER;
+}
+
+/* Whether its socket calls were seen from its opening until now. */
+static inline bool connection_is_followed(const struct connection *connection,
+					  const struct tlsprof_control *control)
+{
+	__u32 generation = connection->calls_generation;
+
+	return !(generation & 1) && generation == control->calls_generation;
+}
+
 /* What is known of it at any time. */
 static inline void connection_describe(const struct connection *connection,
 				       struct tlsprof_connection_event *event)
 {
+
 	event->header.pid = connection->pid;
 	event->connection = connection->id;
+	event->followed = !(connection->calls_generation & 1);
 	event->turns = connection_turns(connection);
 	event->tls = connection->tls;
 	event->accept_wait = accept_wait(connection);

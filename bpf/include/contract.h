@@ -20,6 +20,7 @@ enum tlsprof_limits {
 	TLSPROF_CODE_SIDE = 128,        /* most bytes of machine code on a side of a sample */
 	TLSPROF_STACK_DEPTH = 127,      /* PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h */
 	TLSPROF_EXCHANGE_PRIVATE = 368, /* state of the programs, see exchange.h */
+	TLSPROF_CALL_PRIVATE = 248,     /* likewise, see call.h */
 };
 
 /* What a record in the `events` ring buffer is. */
@@ -175,6 +176,11 @@ enum tlsprof_hit {
 struct tlsprof_control {
 	__u32 steps_generation;
 	__u32 key_derivation_generation;
+	/* Odd while the hooks on socket calls are out, or about to be: a connection that opens
+	 * then is not followed. */
+	__u32 calls_generation;
+	/* 1: samples say nothing of handshakes now, and are not taken. */
+	__u32 no_samples;
 };
 
 struct tlsprof_event_header {
@@ -280,9 +286,11 @@ struct tlsprof_connection_event {
 	__u64 round_trip;  /* least that TCP has measured, 0 if it has not */
 	__u64 remote;      /* CLIENT: tells remote endpoints apart, a keyed hash; else 0 */
 	__u32 local_ports; /* CLIENT: how many ephemeral ports its network namespace has */
-	__u32 turns;       /* requests with their answers, see connection_data() */
+	__u32 turns;       /* where `followed`: requests with their answers, see connection_data() */
 	__u32 segment;     /* payload of a full segment on the way to the peer, in bytes */
-	__u32 reserved;
+	/* 1: socket calls were seen when it was opened; CLOSED: from then on to its end. */
+	__u8 followed;
+	__u8 reserved[3];
 	__u16 port;     /* local port, 0 if its opening was not seen */
 	__u8 role;      /* enum tlsprof_role, 0 if its opening was not seen */
 	__u8 closed_by; /* enum tlsprof_closer */

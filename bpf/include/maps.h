@@ -34,6 +34,15 @@ struct {
 	__type(value, struct tlsprof_control);
 } control SEC(".maps");
 
+static __always_inline struct tlsprof_control current_control(void)
+{
+	__u32 zero = 0;
+	struct tlsprof_control *value = bpf_map_lookup_elem(&control, &zero);
+	struct tlsprof_control none = {};
+
+	return value ? *value : none;
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, TLSPROF_HIT_COUNT);

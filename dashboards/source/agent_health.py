@@ -189,19 +189,28 @@ def _cost() -> Row:
                 size=(8, 8),
             ),
             course(
-                "Step probes attached",
+                "Measured",
                 Text(
-                    "Share of time in which the probes of public-key steps are attached.",
+                    "Share of time in which probes of steps, probes in TLS libraries and hooks on socket calls are"
+                    " attached.",
                     "1.",
-                    "Below 1 the budget was exceeded: steps and kinds of resumption are reported for that"
-                    " share of handshakes only. Raise agent.budget if that matters.",
+                    "Below 1 the budget was exceeded. Steps: known for that share of handshakes only. Libraries:"
+                    " handshakes are measured on their sockets. Socket calls: handshakes are estimates."
+                    " Raise agent.budget or change agent.keep if that matters.",
                     NO_AGENT,
                 ),
                 SHARE,
-                Query(
-                    f"min by (cluster, instance) ({AGENTS.value('tlsprof_agent_step_probes_duty_ratio')})",
-                    host,
-                ),
+                *[
+                    Query(
+                        f"min by (cluster, instance) ({AGENTS.value(f'tlsprof_agent_{group}_duty_ratio')})",
+                        f"{host} {name}",
+                    )
+                    for group, name in (
+                        ("step_probes", "steps"),
+                        ("library_probes", "libraries"),
+                        ("socket_calls", "socket calls"),
+                    )
+                ],
                 limits=thresholds.DUTY,
                 size=(12, 7),
                 soft_max=1,

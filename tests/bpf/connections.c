@@ -47,6 +47,25 @@ static struct connection live(const int *states, const struct socket_end *end)
 #define CARRY(role, ...) carry(TLSPROF_ROLE_##role, (const int[]){ __VA_ARGS__, 0 })
 #define LIVE(end, ...) live((const int[]){ BPF_TCP_ESTABLISHED, __VA_ARGS__, 0 }, end)
 
+/* While the hooks on socket calls are out, connections are counted, and nothing else. */
+static void a_connection_is_followed_while_calls_are_seen(void)
+{
+	struct tlsprof_control seen = { .calls_generation = 2 }, out = { .calls_generation = 3 };
+	struct tlsprof_control again = { .calls_generation = 4 };
+	struct connection followed = {}, other = {};
+
+	connection_open(&followed, 1000, &seen);
+	connection_open(&other, 1000, &out);
+	CHECK_EQUAL(followed.watch, WATCH_NEW);
+	CHECK_EQUAL(other.watch, WATCH_OVER);
+	CHECK_EQUAL(other.role, TLSPROF_ROLE_SERVER);
+	CHECK_EQUAL(connection_is_followed(&followed, &seen), true);
+	CHECK_EQUAL(connection_is_followed(&followed, &out), false);
+	/* It moved data meanwhile that nobody saw. */
+	CHECK_EQUAL(connection_is_followed(&followed, &again), false);
+	CHECK_EQUAL(connection_is_followed(&other, &out), false);
+}
+
 /* Changes of a socket's state as tcp_state() and its stand-in have them: after the first
  * ran, the other has nothing to do. */
 static void a_state_is_handled_once(void)
@@ -342,6 +361,7 @@ static void the_wait_in_the_accept_queue_is_told_if_both_ends_were_seen(void)
 int main(void)
 {
 	RUN(the_wait_in_the_accept_queue_is_told_if_both_ends_were_seen);
+	RUN(a_connection_is_followed_while_calls_are_seen);
 	RUN(a_state_is_handled_once);
 	RUN(what_begins_a_connection_was_not_handled_if_nothing_is_kept);
 	RUN(of_a_connection_from_before_the_first_change_is_handled);

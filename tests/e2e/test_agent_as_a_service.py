@@ -55,7 +55,7 @@ def counted(agent: Agent, service: str) -> float:
 
 def test_a_reload_keeps_the_counters(rsa, tmp_path):
     config = tmp_path / "tlsprof.toml"
-    config.write_text("[findings]\nmin_handshakes = 1000000\n")
+    config.write_text("[agent]\nbudget = 1.0\n[findings]\nmin_handshakes = 1000000\n")
     service = name_of_copy(SELFTIMED, tmp_path)
     program = private_copy(str(SELFTIMED), tmp_path)
     with servers.selftimed("epoll", rsa, program=program) as server:
@@ -80,7 +80,7 @@ def test_a_reload_keeps_the_counters(rsa, tmp_path):
 def test_thresholds_of_findings_are_taken_over(rsa, tmp_path):
     """Each handshake is a full one: a finding, once 200 of them are enough for it."""
     config = tmp_path / "tlsprof.toml"
-    config.write_text("[findings]\nmin_handshakes = 1000000\n")
+    config.write_text("[agent]\nbudget = 1.0\n[findings]\nmin_handshakes = 1000000\n")
     service = name_of_copy(SELFTIMED, tmp_path)
     program = private_copy(str(SELFTIMED), tmp_path)
 
@@ -92,7 +92,7 @@ def test_thresholds_of_findings_are_taken_over(rsa, tmp_path):
             run_load(Load(full=300), server.port)
             wait_until(lambda: counted(agent, service) == 300, "the handshakes")
             assert findings() == 0
-            config.write_text("[findings]\nmin_handshakes = 50\n")
+            config.write_text("[agent]\nbudget = 1.0\n[findings]\nmin_handshakes = 50\n")
             agent.process.child.send_signal(signal.SIGHUP)
             wait_until(lambda: findings() > 0, "a finding")
 

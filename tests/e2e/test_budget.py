@@ -1,4 +1,4 @@
-"""The agent keeps the cost of its probes within the budget, and says so."""
+"""The agent keeps what profiling costs within the budget, and says so."""
 
 import pytest
 
@@ -10,30 +10,86 @@ from harness.waiting import wait_until
 
 pytestmark = pytest.mark.alone
 
+OPENED = "tlsprof_connections_opened_total"
 HANDSHAKES = "tlsprof_handshakes_total"
-DUTY = "tlsprof_agent_step_probes_duty_ratio"
+STEPS = "tlsprof_agent_step_probes_duty_ratio"
+LIBRARY = "tlsprof_agent_library_probes_duty_ratio"
+CALLS = "tlsprof_agent_socket_calls_duty_ratio"
+OURS = dict(service_name=SELFTIMED.name, role="server")
 LOAD = Load(tls="1.3", full=100, resume=300)
-ROUNDS = 40
-"""At most so many loads, each of a second or so; the budget is judged every five seconds."""
+ALIKE = Load(tls="1.3", full=150)
+"""Windows are few: what differs from one to the next is in the stated range, see the unit tests."""
+ROUNDS = 60
+"""At most so many loads, each of a second or so; the budget is judged every two seconds."""
 
 
-def test_step_probes_are_dropped_before_handshakes_are(rsa, tmp_path):
+@pytest.fixture(name="tight")
+def _tight(tmp_path):
+    """An agent with a budget that nothing but counting connections fits."""
     config = tmp_path / "tlsprof.toml"
-    config.write_text("[agent]\nbudget = 0.0001\n")
-    with start_agent(["--config", config]) as agent, servers.selftimed("epoll", rsa) as server:
-        assert metrics.total(metrics.scrape(agent.url), DUTY) == 1
-        seen = Seen.nothing()
-        for _ in range(ROUNDS):
-            seen += run_load(LOAD, server.port)
-            if metrics.total(metrics.scrape(agent.url), DUTY) < 1:
-                break
-        assert metrics.total(metrics.scrape(agent.url), DUTY) < 1
-        seen += run_load(LOAD, server.port)
+    config.write_text('[agent]\nbudget = 0.0001\nkeep = "connections"\n')
+    with start_agent(["--config", config]) as agent:
+        yield agent
 
-        ours = dict(service_name=SELFTIMED.name, role="server", outcome="completed")
+
+class Figures:
+    """What an agent says."""
+
+    def __init__(self, agent):
+        self.agent = agent
+
+    def total(self, name, **labels):
+        return metrics.total(metrics.scrape(self.agent.url), name, **labels)
+
+    def ours(self, name, **labels):
+        return self.total(name, **OURS, **labels)
+
+
+def until(server, load, condition):
+    """Loads the server until the condition holds. Returns what the client saw."""
+    seen = Seen.nothing()
+    for _ in range(ROUNDS):
+        seen += run_load(load, server.port)
+        if condition():
+            return seen
+    raise AssertionError(f"not after {ROUNDS} loads")
+
+
+def test_probes_are_dropped_and_every_handshake_counts(tight, rsa):
+    """As long as socket calls are seen all the time."""
+    said = Figures(tight)
+    with servers.selftimed("epoll", rsa) as server:
+        assert [said.total(name) for name in (STEPS, LIBRARY, CALLS)] == [1, 1, 1]
+        seen = Seen.nothing()
+        while said.total(CALLS) == 1 and seen.completed < ROUNDS * 400:
+            counted = seen.completed
+            seen += run_load(LOAD, server.port)
+        assert said.total(STEPS) < 1
         wait_until(
-            lambda: metrics.total(metrics.scrape(agent.url), HANDSHAKES, **ours) == seen.completed,
-            "every handshake, with and without step probes, in the metrics",
+            lambda: said.ours(HANDSHAKES, outcome="completed") >= counted,
+            "every handshake of the loads before the last",
         )
         measured = server.finish()
     assert measured.completed == seen.completed
+    assert said.ours(HANDSHAKES, outcome="completed") <= seen.completed
+
+
+def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tight, rsa):
+    said = Figures(tight)
+    with servers.selftimed("epoll", rsa) as server:
+        seen = until(server, ALIKE, lambda: said.total(CALLS) < 0.02)
+        assert said.total(LIBRARY) == 0
+        for _ in range(20):
+            seen += run_load(ALIKE, server.port)
+        wait_until(lambda: said.ours(OPENED) == seen.completed, "every connection")
+        counted = said.ours(HANDSHAKES, outcome="completed")
+        full = said.ours(HANDSHAKES, outcome="completed", resumption="none")
+        estimated = said.ours("tlsprof_handshakes_estimated_total")
+        cpu_seconds = said.ours("tlsprof_handshake_cpu_seconds_sum")
+        measured = server.finish()
+    assert measured.completed == seen.completed
+    assert full == counted and 0 < estimated < counted
+    # Their mean is off by a percent or two, and a core runs at another speed than a second before.
+    assert cpu_seconds == pytest.approx(measured.cpu_seconds, rel=0.2)
+    # Each connection had one; those under way when the hooks came and went are at an edge.
+    assert abs(counted - seen.completed) <= 0.01 * seen.completed

@@ -46,7 +46,7 @@ HOGS = {
 def configured(folder: Path, frequency: int = FREQUENCY) -> list[Argument]:
     """The option that sets the samples a second."""
     file = folder / "tlsprof.toml"
-    file.write_text(f"[profile]\nsample_frequency = {frequency}\n")
+    file.write_text(f"[agent]\nbudget = 1.0\n[profile]\nsample_frequency = {frequency}\n")
     return ["--config", file]
 
 

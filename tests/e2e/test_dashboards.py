@@ -184,7 +184,7 @@ def watched(rsa, tmp_path_factory) -> Iterator[Watched]:
     # Without a budget: else a busy host changes, half way, what is told of handshakes, and so their
     # labels.
     config = folder / "tlsprof.toml"
-    config.write_text('[profile]\nsteps = "always"\n')
+    config.write_text('[agent]\nbudget = 1.0\n[profile]\nsteps = "always"\n')
     program = folder / SERVICE
     shutil.copy(shutil.which("nginx"), program)
     with (

@@ -25,7 +25,7 @@ CPU = "tlsprof_handshake_cpu_seconds"
 def agent(tmp_path_factory) -> Iterator[Agent]:
     config = tmp_path_factory.mktemp("metrics") / "tlsprof.toml"
     # Without a budget: the kind of resumption is known for every handshake.
-    config.write_text('[profile]\nsteps = "always"\n')
+    config.write_text('[agent]\nbudget = 1.0\n[profile]\nsteps = "always"\n')
     with start_agent(["--config", config]) as running:
         yield running
 

@@ -20,6 +20,8 @@ BOTH_ENDS = 2 * SILENT
 REAL = 30
 
 CONFIG = """
+[agent]
+budget = 1.0
 [profile]
 library = "off"
 [limits]

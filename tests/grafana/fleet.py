@@ -233,6 +233,8 @@ def _of_agent(host: Host, labels: Labels) -> Iterator[Series]:
     yield _gauge("tlsprof_agent_services", labels, len(host.services))
     yield _gauge("tlsprof_agent_profiled_images", labels, 3)
     yield _gauge("tlsprof_agent_step_probes_duty_ratio", labels, 0.05)
+    yield _gauge("tlsprof_agent_library_probes_duty_ratio", labels, 1)
+    yield _gauge("tlsprof_agent_socket_calls_duty_ratio", labels, 1)
     yield _gauge("tlsprof_agent_resident_memory_bytes", labels, 30e6)
     yield _gauge("tlsprof_cpu_sample_period_seconds", labels, 0.01)
     yield _counter("tlsprof_agent_cpu_seconds_total", labels, 0.01)

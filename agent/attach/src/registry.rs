@@ -143,6 +143,8 @@ pub struct Registry {
     images: BTreeMap<ImageId, Image>,
     /// Groups that images get when they are attached.
     groups: BTreeSet<Group>,
+    /// Probes of errors everywhere, some images want them.
+    all_errors: bool,
 }
 
 impl Default for Registry {
@@ -158,6 +160,7 @@ impl Registry {
         Self {
             images: BTreeMap::new(),
             groups: BTreeSet::from([Group::Handshakes]),
+            all_errors: false,
         }
     }
 
@@ -190,7 +193,8 @@ impl Registry {
             })
             .collect();
         order.sort_unstable();
-        if all_errors {
+        self.all_errors |= all_errors;
+        if all_errors && self.are_probed() {
             self.set_attached(loaded, Group::AllErrors, true);
         }
         for (_, id) in order {
@@ -264,8 +268,26 @@ impl Registry {
 
     /// Whether an image has probes.
     pub fn is_profiled(&self, id: ImageId) -> bool {
-        self.get(id)
-            .is_some_and(|image| matches!(image.state, State::Profiled))
+        self.are_probed()
+            && self
+                .get(id)
+                .is_some_and(|image| matches!(image.state, State::Profiled))
+    }
+
+    fn are_probed(&self) -> bool {
+        self.groups.contains(&Group::Handshakes)
+    }
+
+    /// Takes the probes of handshakes out of all images, with the handshakes that are under way,
+    /// or puts them back. Those of steps have a duty of their own.
+    pub fn set_probed(&mut self, loaded: &mut Loaded, probed: bool) {
+        if self.all_errors {
+            self.set_attached(loaded, Group::AllErrors, probed);
+        }
+        self.set_attached(loaded, Group::Handshakes, probed);
+        if !probed {
+            loaded.forget_calls();
+        }
     }
 
     /// How many images are profiled.
@@ -282,9 +304,8 @@ impl Registry {
         if attached && self.groups.insert(group) {
             self.attach_to_profiled(loaded, group);
         } else if !attached && self.groups.remove(&group) {
-            for image in self.images.values_mut() {
-                image.links.remove(&group);
-            }
+            let images = self.images.values_mut();
+            release_all(images.filter_map(|image| image.links.remove(&group)));
         }
     }
 

@@ -77,6 +77,8 @@ pub struct Opening {
     pub remote: Option<Remote>,
     /// From the end of the TCP handshake to accept; None if no accept was seen.
     pub accept_wait: Option<Duration>,
+    /// Whether socket calls were seen when it was opened, and so its handshake is.
+    pub followed: bool,
 }
 
 /// A connection that has ended.
@@ -141,6 +143,6 @@ pub struct Whole {
     pub port: u16,
     /// From the end of the TCP handshake to the end of the socket.
     pub duration: Duration,
-    /// Requests with their answers; None where socket calls cannot be seen.
+    /// Requests with their answers; None where not all of its socket calls were seen.
     pub turns: Option<u32>,
 }

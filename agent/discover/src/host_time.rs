@@ -6,8 +6,11 @@
 //! count (`steal_account_process_time`, kernel/sched/cputime.c).
 
 use std::fs;
+use std::time::Duration;
 
 const STAT: &str = "/proc/stat";
+/// `USER_HZ` is 100 on all architectures that tlsprof runs on.
+const TICK_MS: u64 = 10;
 
 /// Time of all CPUs since the start of the host, in ticks of 10 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +44,16 @@ impl HostTime {
             interrupts,
             stolen: next().unwrap_or(0),
         })
+    }
+
+    /// CPU time that all processes used and interrupts took since `before`, to a tick for each
+    /// of its kinds.
+    pub const fn used_since(self, before: Self) -> Duration {
+        Duration::from_millis(
+            self.used
+                .saturating_sub(before.used)
+                .saturating_mul(TICK_MS),
+        )
     }
 
     /// Which part of the CPU time that this host asked for since `before` it did not get:

@@ -86,6 +86,7 @@ fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
                 remote,
                 accept_wait: (event.accept_wait != 0)
                     .then(|| Duration::from_nanos(event.accept_wait)),
+                followed: event.followed != 0,
             })
         });
     }
@@ -97,7 +98,7 @@ fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
             role,
             port: event.port,
             duration: Duration::from_nanos(event.duration),
-            turns: Some(event.turns),
+            turns: (event.followed != 0).then_some(event.turns),
         }),
         ended: Duration::from_nanos(event.header.time),
         bytes_received: event.bytes_received,

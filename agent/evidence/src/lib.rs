@@ -11,4 +11,4 @@ mod model;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 
-pub use model::{Chunk, Comparison, Evidence, Handshake};
+pub use model::{Chunk, Comparison, Estimate, Evidence, Handshake};

@@ -9,7 +9,7 @@ use tlsprof_common::{
 };
 
 /// One handshake, when it has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Handshake {
     /// The process that took part in it.
     pub process: Pid,
@@ -69,6 +69,17 @@ pub struct Handshake {
     pub error_reason: Option<Reason>,
     /// What both sides said in clear, where it was seen.
     pub hello: Option<Box<Facts>>,
+    /// Booked for a connection that was not followed, as a copy of a handshake that was.
+    pub estimate: Option<Estimate>,
+}
+
+/// What an estimated handshake adds to the errors of sums: variances, which add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// Of the number of handshakes.
+    pub count_variance: f64,
+    /// Of their CPU time, in square seconds.
+    pub cpu_variance: f64,
 }
 
 impl Handshake {
@@ -82,7 +93,7 @@ impl Handshake {
 }
 
 /// One report of the kernel side.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Evidence {
     /// A handshake ended.
     Handshake(Box<Handshake>),

@@ -40,6 +40,7 @@ pub fn handshake() -> Handshake {
         probe_hits: 20,
         error_reason: None,
         hello: None,
+        estimate: None,
     }
 }
 
@@ -83,5 +84,6 @@ pub fn opening(role: Role) -> Opening {
         port: 443,
         remote: None,
         accept_wait: (role == Role::Server).then_some(Duration::from_micros(85)),
+        followed: true,
     }
 }

@@ -7,7 +7,7 @@ use aya::Ebpf;
 use serde::{Deserialize, Serialize};
 
 use super::error::{LoadError, Unavailable};
-use super::hook::{self, Hook};
+use super::hook::{self, Hook, Link};
 use super::hook_cost::FailingReads;
 use super::object::Storage;
 use super::socket_calls::Tier;
@@ -54,9 +54,19 @@ pub struct Connections(Result<Followed, Unavailable>);
 
 #[derive(Debug)]
 struct Followed {
-    calls: Result<Tier, Unavailable>,
-    accepts: Result<(), Unavailable>,
+    calls: Result<Calls, Unavailable>,
+    accepts: Result<Vec<Link>, Unavailable>,
     call_cost: Duration,
+    _states: Vec<Link>,
+}
+
+/// The hooks on socket calls.
+#[derive(Debug)]
+pub(super) struct Calls {
+    tier: Tier,
+    hooks: Vec<Hook>,
+    /// Empty while they are out.
+    links: Vec<Link>,
 }
 
 impl Connections {
@@ -75,7 +85,39 @@ impl Connections {
     ///
     /// Why they are not seen.
     pub fn calls(&self) -> Result<Tier, &Unavailable> {
-        self.0.as_ref()?.calls.as_ref().copied()
+        self.0.as_ref()?.calls.as_ref().map(|calls| calls.tier)
+    }
+
+    /// Whether the program of that name is one on socket calls.
+    pub(super) fn is_at_calls(&self, program: &str) -> bool {
+        let calls = self.0.as_ref().ok().and_then(|it| it.calls.as_ref().ok());
+        calls.is_some_and(|calls| calls.hooks.iter().any(|hook| hook.runs(program)))
+    }
+
+    /// Takes the hooks on socket calls out.
+    pub(super) fn release_calls(&mut self) {
+        if let Ok(Followed {
+            calls: Ok(calls), ..
+        }) = &mut self.0
+        {
+            calls.links.clear();
+        }
+    }
+
+    /// Puts the hooks on socket calls back where they are out.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses now what it let in before.
+    pub(super) fn attach_calls(&mut self, bpf: &mut Ebpf) -> Result<(), Unavailable> {
+        if let Ok(Followed {
+            calls: Ok(calls), ..
+        }) = &mut self.0
+            && calls.links.is_empty()
+        {
+            calls.links = hook::attach_all(bpf, &calls.hooks)?;
+        }
+        Ok(())
     }
 
     /// Accepts: how long connections wait for them.
@@ -84,7 +126,7 @@ impl Connections {
     ///
     /// Why they are not seen.
     pub fn accepts(&self) -> Result<(), &Unavailable> {
-        self.0.as_ref()?.accepts.as_ref().copied()
+        self.0.as_ref()?.accepts.as_ref().map(drop)
     }
 
     /// What the hooks add to a socket call that moves no data; 0 without hooks, or where this
@@ -131,16 +173,17 @@ pub(super) fn attach(
         let mut bpf = open(tier.storage())?;
         let bare = reads.least();
         match attach_tier(&mut bpf, types, *tier) {
-            Ok(()) => {
+            Ok((calls, states)) => {
                 let call_cost = reads.least().saturating_sub(bare);
                 let accepts = match tier {
-                    Tier::RawSyscalls => Ok(()),
+                    Tier::RawSyscalls => Ok(Vec::new()),
                     Tier::Tracepoint | Tier::Fentry => attach_accept(&mut bpf, types),
                 };
                 let followed = Followed {
-                    calls: Ok(*tier),
+                    calls: Ok(calls),
                     accepts,
                     call_cost,
+                    _states: states,
                 };
                 return Ok((bpf, Connections(Ok(followed))));
             }
@@ -162,13 +205,15 @@ pub(super) fn attach_tier(
     bpf: &mut Ebpf,
     types: &KernelTypes,
     tier: Tier,
-) -> Result<(), Unavailable> {
-    let hooks = [tier.hooks(types)?.as_slice(), &STATES].concat();
-    hook::load_all(bpf, types, &hooks)?;
-    hook::attach_all(bpf, &hooks)
+) -> Result<(Calls, Vec<Link>), Unavailable> {
+    let hooks = tier.hooks(types)?;
+    hook::load_all(bpf, types, &[hooks.as_slice(), &STATES].concat())?;
+    let links = hook::attach_all(bpf, &hooks)?;
+    let calls = Calls { tier, hooks, links };
+    Ok((calls, hook::attach_all(bpf, &STATES)?))
 }
 
-fn attach_accept(bpf: &mut Ebpf, types: &KernelTypes) -> Result<(), Unavailable> {
+fn attach_accept(bpf: &mut Ebpf, types: &KernelTypes) -> Result<Vec<Link>, Unavailable> {
     let hooks = [Hook::exit_by_parameters(
         types,
         ACCEPT,
@@ -183,7 +228,7 @@ fn attach_life_cycle(
     no_calls: Unavailable,
     open: impl Fn(Storage) -> Result<Ebpf, LoadError>,
 ) -> Result<(Ebpf, Connections), LoadError> {
-    let attach = |storage| -> Result<(Ebpf, Result<(), Unavailable>), LoadError> {
+    let attach = |storage| -> Result<(Ebpf, Result<Vec<Link>, Unavailable>), LoadError> {
         let mut bpf = open(storage)?;
         let attached = hook::load_all(&mut bpf, types, &STATES)
             .and_then(|()| hook::attach_all(&mut bpf, &STATES));
@@ -193,10 +238,11 @@ fn attach_life_cycle(
         (_, Err(_)) => attach(Storage::Addresses)?,
         attached => attached,
     };
-    let followed = attached.map(|()| Followed {
+    let followed = attached.map(|states| Followed {
         calls: Err(no_calls),
         accepts: attach_accept(&mut bpf, types),
         call_cost: Duration::ZERO,
+        _states: states,
     });
     Ok((bpf, Connections(followed)))
 }

@@ -102,9 +102,21 @@ fn file_offset(address: u64) -> Option<u64> {
 /// Runs of our BPF programs and the time in them, extrapolated from windows in
 /// which the kernel keeps statistics: keeping them always would itself cost.
 pub struct RunMeter {
-    window: Option<(OwnedFd, Instant, ProgramRuns)>,
+    window: Option<Open>,
     last_end: Instant,
+    hastened: bool,
+    /// Up to which of the time with hooks on socket calls their runs are known.
+    calls_known: Duration,
     total: ProgramRuns,
+}
+
+/// A window that is open.
+struct Open {
+    /// The kernel keeps statistics until this is closed.
+    _statistics: OwnedFd,
+    began: Instant,
+    calls_in: Duration,
+    before: ProgramRuns,
 }
 
 /// Runs and time.
@@ -136,9 +148,19 @@ impl Runs {
 pub struct ProgramRuns {
     /// Uprobes: in the processes that are probed.
     pub probes: Runs,
-    /// In the threads of the whole host: on socket calls, states of connections,
-    /// the scheduler and processes.
-    pub hooks: Runs,
+    /// In the threads of the whole host: on socket calls.
+    pub calls: Runs,
+    /// Likewise: on states of connections, the scheduler and processes; samples.
+    pub others: Runs,
+}
+
+impl ProgramRuns {
+    /// On hooks of the kernel.
+    pub fn hooks(&self) -> Runs {
+        let mut hooks = self.calls;
+        hooks.add(self.others);
+        hooks
+    }
 }
 
 const WINDOW: Duration = Duration::from_millis(200);
@@ -149,36 +171,66 @@ impl Default for RunMeter {
         Self {
             window: None,
             last_end: Instant::now(),
+            hastened: true,
+            calls_known: Duration::ZERO,
             total: ProgramRuns::default(),
         }
     }
 }
 
 impl RunMeter {
-    /// Opens and closes windows; to be called a few times a second.
-    pub fn tick(&mut self, loaded: &Loaded) {
+    /// Opens and closes windows; to be called a few times a second. `calls_in`: for how long
+    /// there have been hooks on socket calls, all in all. True if more is known than before.
+    pub fn tick(&mut self, loaded: &Loaded, calls_in: Duration) -> bool {
+        let is_due = self.hastened || self.last_end.elapsed() + WINDOW >= PERIOD;
         match self.window.take() {
-            None if self.total == ProgramRuns::default()
-                || self.last_end.elapsed() + WINDOW >= PERIOD =>
-            {
-                self.window = enable_stats(Stats::RunTime)
-                    .ok()
-                    .map(|fd| (fd, Instant::now(), runs(loaded)));
+            None if is_due => {
+                self.hastened = false;
+                self.window = enable_stats(Stats::RunTime).ok().map(|statistics| Open {
+                    _statistics: statistics,
+                    began: Instant::now(),
+                    calls_in,
+                    before: runs(loaded),
+                });
+                false
             }
-            None => {}
-            Some((fd, began, before)) if began.elapsed() >= WINDOW => {
-                let length = began.elapsed().as_secs_f64();
-                let scale = self.last_end.elapsed().as_secs_f64() / length;
-                let after = runs(loaded);
-                self.total
-                    .probes
-                    .add(after.probes.since(before.probes, scale));
-                self.total.hooks.add(after.hooks.since(before.hooks, scale));
-                self.last_end = Instant::now();
-                drop(fd);
+            Some(open) if open.began.elapsed() >= WINDOW => {
+                self.close(&open, runs(loaded), calls_in);
+                true
             }
-            Some(open) => self.window = Some(open),
+            window => {
+                self.window = window;
+                false
+            }
         }
+    }
+
+    /// The next window opens at once.
+    pub const fn hasten(&mut self) {
+        self.hastened = true;
+    }
+
+    fn close(&mut self, open: &Open, after: ProgramRuns, calls_in: Duration) {
+        let length = open.began.elapsed().as_secs_f64();
+        let scale = self.last_end.elapsed().as_secs_f64() / length;
+        let before = open.before;
+        let total = &mut self.total;
+        total.probes.add(after.probes.since(before.probes, scale));
+        total.others.add(after.others.since(before.others, scale));
+        let seen = calls_in.saturating_sub(open.calls_in);
+        if !seen.is_zero() {
+            let all = calls_in.saturating_sub(self.calls_known);
+            let scale = all.as_secs_f64() / seen.as_secs_f64();
+            total.calls.add(after.calls.since(before.calls, scale));
+            self.calls_known = calls_in;
+        }
+        self.last_end = Instant::now();
+    }
+
+    /// Up to which of the time with hooks on socket calls their runs are in
+    /// [`total`](Self::total).
+    pub const fn calls_known(&self) -> Duration {
+        self.calls_known
     }
 
     /// The estimate up to the end of the last window.
@@ -190,7 +242,7 @@ impl RunMeter {
 #[allow(clippy::cast_precision_loss, reason = "an estimate")]
 fn runs(loaded: &Loaded) -> ProgramRuns {
     let mut sum = ProgramRuns::default();
-    for (_, program) in loaded.bpf.programs() {
+    for (name, program) in loaded.bpf.programs() {
         let Ok(info) = program.info() else {
             continue;
         };
@@ -200,8 +252,10 @@ fn runs(loaded: &Loaded) -> ProgramRuns {
         };
         if matches!(program, Program::UProbe(_)) {
             sum.probes.add(runs);
+        } else if loaded.connections.is_at_calls(name) {
+            sum.calls.add(runs);
         } else {
-            sum.hooks.add(runs);
+            sum.others.add(runs);
         }
     }
     sum

@@ -4,12 +4,22 @@ use std::collections::BTreeMap;
 use std::thread;
 
 use aya::Ebpf;
+use aya::programs::fexit::FExitLink;
+use aya::programs::tp_btf::BtfTracePointLink;
 use aya::programs::{Program, ProgramError};
 
 use super::error::Unavailable;
 use super::object::any_program;
 use super::place::Place;
 use super::types::KernelTypes;
+
+/// The program runs at its hook until this is dropped.
+#[derive(Debug)]
+#[expect(dead_code, reason = "held, and dropped")]
+pub(super) enum Link {
+    Tracepoint(BtfTracePointLink),
+    Exit(FExitLink),
+}
 
 /// A program by its C function, and where in the kernel it is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +57,10 @@ impl Hook {
             })
     }
 
+    pub(super) fn runs(&self, program: &str) -> bool {
+        self.program == program
+    }
+
     fn load(&self, program: &mut Program, types: &KernelTypes) -> Result<(), Unavailable> {
         let loaded = match (self.place, program) {
             (Place::Tracepoint(name), Program::BtfTracePoint(program)) => {
@@ -58,10 +72,16 @@ impl Hook {
         loaded.map_err(|error| self.refused(error))
     }
 
-    fn attach(&self, program: &mut Program) -> Result<(), Unavailable> {
+    fn attach(&self, program: &mut Program) -> Result<Link, Unavailable> {
         let attached = match program {
-            Program::BtfTracePoint(program) => program.attach().map(drop),
-            Program::FExit(program) => program.attach().map(drop),
+            Program::BtfTracePoint(program) => program
+                .attach()
+                .and_then(|id| program.take_link(id))
+                .map(Link::Tracepoint),
+            Program::FExit(program) => program
+                .attach()
+                .and_then(|id| program.take_link(id))
+                .map(Link::Exit),
             _ => Err(ProgramError::UnexpectedProgramType),
         };
         attached.map_err(|error| self.refused(error))
@@ -98,8 +118,9 @@ pub(super) fn load_all(
 }
 
 /// Attaches the loaded programs in the order of the hooks.
-pub(super) fn attach_all(bpf: &mut Ebpf, hooks: &[Hook]) -> Result<(), Unavailable> {
+pub(super) fn attach_all(bpf: &mut Ebpf, hooks: &[Hook]) -> Result<Vec<Link>, Unavailable> {
     hooks
         .iter()
-        .try_for_each(|hook| hook.attach(any_program(bpf, hook.program)?))
+        .map(|hook| hook.attach(any_program(bpf, hook.program)?))
+        .collect()
 }

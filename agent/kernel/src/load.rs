@@ -70,7 +70,9 @@ pub fn load(options: &Options, followed: impl Fn()) -> Result<Loaded, LoadError>
     Ok(Loaded {
         events: RingBuf::try_from(take("events")?).map_err(maps)?,
         control: Array::try_from(take("control")?).map_err(maps)?,
+        said: Default::default(),
         handshakes: HashMap::try_from(take("handshakes")?).map_err(maps)?,
+        calls: HashMap::try_from(take("calls")?).map_err(maps)?,
         exchanges: HashMap::try_from(take("exchanges")?).map_err(maps)?,
         given_up: HashMap::try_from(take("given_up")?).map_err(maps)?,
         losses: PerCpuArray::try_from(take("losses")?).map_err(maps)?,
@@ -96,7 +98,7 @@ pub fn try_tier(tier: Tier, btf: Option<&Path>) -> Result<(), Unavailable> {
     let types = KernelTypes::read(btf)?;
     let storage = tier.storage();
     let mut bpf = open(types.btf(), UprobeMode::Single, storage, Tables::SMALLEST)?;
-    connections::attach_tier(&mut bpf, &types, tier)
+    connections::attach_tier(&mut bpf, &types, tier).map(drop)
 }
 
 fn load_tracepoints(bpf: &mut Ebpf, btf: &Btf) -> Result<(), LoadError> {

@@ -19,7 +19,7 @@ use super::plain::Pod;
 use super::samples::{Samples, Sampling};
 use tlsprof_common::causes::one_line;
 use tlsprof_common::contract::{
-    TLSPROF_EVENT_HANDSHAKE, TLSPROF_LOSS_COUNT, TLSPROF_OUTCOME_ABANDONED,
+    TLSPROF_CALL_PRIVATE, TLSPROF_EVENT_HANDSHAKE, TLSPROF_LOSS_COUNT, TLSPROF_OUTCOME_ABANDONED,
     tlsprof_connection_object, tlsprof_control, tlsprof_exchange, tlsprof_handshake,
     tlsprof_handshake_event, tlsprof_sample, tlsprof_sample_key,
 };
@@ -41,7 +41,10 @@ pub struct Loaded {
     pub(super) has_cookies: bool,
     pub(super) events: RingBuf<MapData>,
     pub(super) control: Array<MapData, Pod<tlsprof_control>>,
+    /// What `control` holds.
+    pub(super) said: tlsprof_control,
     pub(super) handshakes: HashMap<MapData, Pod<tlsprof_connection_object>, Pod<tlsprof_handshake>>,
+    pub(super) calls: HashMap<MapData, u32, [u8; TLSPROF_CALL_PRIVATE as usize]>,
     pub(super) exchanges: HashMap<MapData, u64, Pod<tlsprof_exchange>>,
     pub(super) given_up: HashMap<MapData, u64, u8>,
     /// The most runs of programs that were reported as left out.
@@ -86,11 +89,60 @@ impl Loaded {
     ///
     /// When the map cannot be written.
     pub fn set_generations(&mut self, steps: u32, key_derivation: u32) -> Result<(), MapError> {
-        let value = tlsprof_control {
-            steps_generation: steps,
-            key_derivation_generation: key_derivation,
-        };
-        self.control.set(0, &Pod(value), 0)
+        self.said.steps_generation = steps;
+        self.said.key_derivation_generation = key_derivation;
+        self.control.set(0, &Pod(self.said), 0)
+    }
+
+    /// From now on connections that open are followed: their socket calls, and what of
+    /// TLS these show.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses the hooks, which it let in before, or the map cannot be written.
+    pub fn follow_calls(&mut self) -> anyhow::Result<()> {
+        self.connections.attach_calls(&mut self.bpf)?;
+        Ok(self.set_calls_followed(true)?)
+    }
+
+    /// From now on connections that open are not followed; what was followed still is.
+    ///
+    /// # Errors
+    ///
+    /// When the map cannot be written.
+    pub fn follow_no_more(&mut self) -> Result<(), MapError> {
+        self.set_calls_followed(false)
+    }
+
+    /// Whether samples of the CPUs are taken; their clocks go on.
+    ///
+    /// # Errors
+    ///
+    /// When the map cannot be written.
+    pub fn pause_samples(&mut self, paused: bool) -> Result<(), MapError> {
+        self.said.no_samples = paused.into();
+        self.control.set(0, &Pod(self.said), 0)
+    }
+
+    fn set_calls_followed(&mut self, followed: bool) -> Result<(), MapError> {
+        let generation = &mut self.said.calls_generation;
+        if (*generation).is_multiple_of(2) != followed {
+            *generation += 1;
+        }
+        self.control.set(0, &Pod(self.said), 0)
+    }
+
+    /// Whether handshakes that have begun are still followed.
+    pub fn follows_handshakes(&self) -> bool {
+        let mut all = self.exchanges.iter().take(MAX_KEYS).filter_map(Result::ok);
+        all.any(|(_, Pod(one))| one.began != 0)
+    }
+
+    /// Takes the hooks on socket calls out. Returns the connections of the handshakes that were
+    /// still followed: what becomes of those is not known.
+    pub fn release_calls(&mut self) -> Vec<u64> {
+        self.connections.release_calls();
+        self.give_up_all()
     }
 
     /// Takes the handshakes that were under way in processes that have ended, each
@@ -113,6 +165,29 @@ impl Loaded {
             }
         }
         events
+    }
+
+    /// Forgets the calls and handshakes that are under way in TLS libraries: the probes at their
+    /// ends are out.
+    pub fn forget_calls(&mut self) {
+        let handshakes: Vec<_> = self
+            .handshakes
+            .keys()
+            .take(MAX_KEYS)
+            .filter_map(Result::ok)
+            .collect();
+        for key in &handshakes {
+            let _gone = self.handshakes.remove(key);
+        }
+        let calls: Vec<u32> = self
+            .calls
+            .keys()
+            .take(MAX_KEYS)
+            .filter_map(Result::ok)
+            .collect();
+        for thread in &calls {
+            let _gone = self.calls.remove(thread);
+        }
     }
 
     /// Starts the clocks of all CPUs that are on line; what came of it is in

@@ -4,6 +4,7 @@
 
 use super::loaded::{Loaded, MAX_KEYS};
 use super::plain::Pod;
+use tlsprof_common::contract::tlsprof_exchange;
 
 /// Given up at once: the kernel side keeps twice as many marks (`GIVEN_UP`) and drops the
 /// oldest.
@@ -13,25 +14,49 @@ impl Loaded {
     /// Gives up the handshakes on whose connections nothing has moved since that time,
     /// in nanoseconds of the monotonic clock. Returns how many had begun; the others
     /// were of connections that had not come to TLS.
-    ///
+    pub fn give_up_silent(&mut self, since: u64) -> usize {
+        // One that is just being made has no time yet.
+        let given_up = self.give_up(|one| (1..since).contains(&one.touched));
+        given_up.iter().filter(|one| one.had_begun).count()
+    }
+
+    /// Gives up all handshakes that are followed: nothing more will be seen of them. Returns
+    /// the connections of those that had begun.
+    pub(super) fn give_up_all(&mut self) -> Vec<u64> {
+        let mut connections = Vec::new();
+        loop {
+            let given_up = self.give_up(|_| true);
+            if given_up.is_empty() {
+                return connections;
+            }
+            let begun = given_up.iter().filter(|one| one.had_begun);
+            connections.extend(begun.map(|one| one.connection));
+        }
+    }
+
     /// Each is marked before it is taken away, so that no program takes it for one that
     /// was completed.
-    pub fn give_up_silent(&mut self, since: u64) -> u64 {
+    fn give_up(&mut self, which: impl Fn(&tlsprof_exchange) -> bool) -> Vec<GivenUp> {
         // Bounded: a key that is deleted under the iteration makes it begin again.
         let all = self.exchanges.iter().take(MAX_KEYS).filter_map(Result::ok);
-        // One that is just being made has no time yet.
-        let silent = all.filter(|(_, Pod(one))| (1..since).contains(&one.touched));
-        let silent: Vec<(u64, bool)> = silent
+        let those = all.filter(|(_, Pod(one))| which(one));
+        let mut those: Vec<GivenUp> = those
             .take(AT_ONCE)
-            .map(|(connection, Pod(one))| (connection, one.began != 0))
+            .map(|(connection, Pod(one))| GivenUp {
+                connection,
+                had_begun: one.began != 0,
+            })
             .collect();
-        let mut begun = 0;
-        for (connection, had_begun) in silent {
-            let marked = self.given_up.insert(&connection, &1, 0).is_ok();
-            if marked && self.exchanges.remove(&connection).is_ok() && had_begun {
-                begun += 1;
-            }
-        }
-        begun
+        those.retain(|one| {
+            let marked = self.given_up.insert(&one.connection, &1, 0).is_ok();
+            marked && self.exchanges.remove(&one.connection).is_ok()
+        });
+        those
     }
+}
+
+/// A handshake that was given up, or what might have become one.
+struct GivenUp {
+    connection: u64,
+    had_begun: bool,
 }

@@ -9,7 +9,7 @@ use tlsprof_evidence::Handshake;
 use super::limits::bounded_nanos;
 use super::steps::Class;
 use super::{
-    Agreement, Application, Distribution, Flights, HelloAccount, Limits, Moments, OTHER,
+    Agreement, Application, Distribution, Estimated, Flights, HelloAccount, Limits, Moments, OTHER,
     SocketAccount, StepAccount, bounded,
 };
 
@@ -107,6 +107,8 @@ pub struct RoleAccount {
     pub waits: Waits,
     /// Handshakes that only socket calls showed.
     pub socket: SocketAccount,
+    /// Handshakes that are estimated.
+    pub estimated: Estimated,
     /// What hellos said in clear.
     pub hellos: HelloAccount,
     /// Handshakes that two sources saw.
@@ -123,7 +125,10 @@ impl HandshakeSum {
         self.duration = self.duration.saturating_add(bounded(handshake.duration));
         self.offloaded += u64::from(handshake.offloaded);
         self.cpu = self.cpu.saturating_add(bounded(handshake.cpu));
-        self.costs.record(handshake.cpu);
+        // A copy makes no mean surer.
+        if handshake.estimate.is_none() {
+            self.costs.record(handshake.cpu);
+        }
         if let Some(reason) = handshake.error_reason {
             let kept = self.errors.len() < REASONS || self.errors.contains_key(&reason);
             *self
@@ -143,6 +148,7 @@ impl RoleAccount {
     pub(super) fn record(&mut self, handshake: &Handshake, limits: Limits) {
         self.hellos.record(handshake);
         self.socket.record(handshake);
+        self.estimated.record(handshake);
         if handshake.outcome == Outcome::Completed {
             let cost = self.costs.entry(handshake.resumption).or_default();
             cost.cpu.record(handshake.cpu);

@@ -50,6 +50,6 @@ pub use profile::{Code, Profile, Spot};
 pub use recent::Recent;
 pub use remotes::Ports;
 pub use service::ServiceAccount;
-pub use sources::{Agreement, Application, ApplicationBytes, SocketAccount};
+pub use sources::{Agreement, Application, ApplicationBytes, Estimated, SocketAccount};
 pub use steps::{Class, Pending, StepAccount};
 pub use unit_costs::{Unit, UnitCost};

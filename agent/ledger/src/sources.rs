@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tlsprof_common::{Connection, Source};
-use tlsprof_evidence::Handshake;
+use tlsprof_evidence::{Estimate, Handshake};
 
 use super::{OTHER, bounded};
 
@@ -37,6 +37,35 @@ impl SocketAccount {
         let [first, last] = handshake.flights.unwrap_or_default();
         self.first_flight = self.first_flight.saturating_add(bounded(first));
         self.last_flight = self.last_flight.saturating_add(bounded(last));
+    }
+}
+
+/// Handshakes that are booked for connections that were not followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimated {
+    /// How many.
+    pub handshakes: u64,
+    variances: Estimate,
+}
+
+impl Estimated {
+    pub(super) fn record(&mut self, handshake: &Handshake) {
+        let Some(estimate) = handshake.estimate else {
+            return;
+        };
+        self.handshakes += 1;
+        self.variances.count_variance += estimate.count_variance;
+        self.variances.cpu_variance += estimate.cpu_variance;
+    }
+
+    /// Standard error of their number.
+    pub fn count_error(&self) -> f64 {
+        self.variances.count_variance.sqrt()
+    }
+
+    /// Standard error of their CPU time, in seconds.
+    pub fn cpu_error(&self) -> f64 {
+        self.variances.cpu_variance.sqrt()
     }
 }
 

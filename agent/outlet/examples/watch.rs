@@ -55,6 +55,7 @@ fn handshake(number: usize) -> Handshake {
         probe_hits: 20,
         error_reason: None,
         hello: None,
+        estimate: None,
     }
 }
 

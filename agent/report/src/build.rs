@@ -209,6 +209,7 @@ pub fn service(
         alerts: per_role(account, tls::alerts),
         application_bytes: per_role(account, tls::application),
         socket_handshakes: per_role(account, tls::socket_handshakes),
+        estimated_handshakes: per_role(account, tls::estimated),
         agreement: per_role(account, tls::agreement),
         source: tls::source(account, profiled),
     }

@@ -25,7 +25,8 @@ pub use findings::{Finding, Prediction, Range, Remedy, Variant};
 pub use quantiles::Quantiles;
 pub use requests::Requests;
 pub use tls::{
-    Agreement, AlertCount, ApplicationBytes, AttemptCount, Hellos, NameCount, SocketHandshakes,
+    Agreement, AlertCount, ApplicationBytes, AttemptCount, EstimatedHandshakes, Hellos, NameCount,
+    SocketHandshakes,
 };
 
 pub use words::{
@@ -142,6 +143,9 @@ pub struct Service {
     /// Handshakes that only socket calls showed, by role.
     #[serde(default)]
     pub socket_handshakes: Vec<SocketHandshakes>,
+    /// Handshakes that are estimated, by role; none in a report of `tlsprof report`.
+    #[serde(default)]
+    pub estimated_handshakes: Vec<EstimatedHandshakes>,
     /// Completed handshakes that two sources saw, by role.
     #[serde(default)]
     pub agreement: Vec<Agreement>,

@@ -6,8 +6,8 @@ use tlsprof_common::{Role, Source};
 use tlsprof_ledger::{Counts, HelloAccount, RoleAccount, ServiceAccount};
 
 use super::model::{
-    self, Agreement, AlertCount, ApplicationBytes, AttemptCount, Hellos, NameCount,
-    SocketHandshakes,
+    self, Agreement, AlertCount, ApplicationBytes, AttemptCount, EstimatedHandshakes, Hellos,
+    NameCount, SocketHandshakes,
 };
 
 pub(super) fn hellos(role: Role, account: &RoleAccount) -> Vec<Hellos> {
@@ -93,6 +93,21 @@ pub(super) fn socket_handshakes(role: Role, account: &RoleAccount) -> Vec<Socket
         first_flight_seconds: kept.first_flight.as_secs_f64(),
         last_flight_seconds: kept.last_flight.as_secs_f64(),
         offloaded: kept.offloaded,
+    }]
+}
+
+pub(super) fn estimated(role: Role, account: &RoleAccount) -> Vec<EstimatedHandshakes> {
+    /// Standard errors in half a 95% range.
+    const MARGIN: f64 = 1.96;
+    let kept = &account.estimated;
+    if kept.handshakes == 0 {
+        return Vec::new();
+    }
+    vec![EstimatedHandshakes {
+        role: role.label().into(),
+        count: kept.handshakes,
+        count_margin: MARGIN * kept.count_error(),
+        cpu_margin_seconds: MARGIN * kept.cpu_error(),
     }]
 }
 

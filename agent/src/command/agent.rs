@@ -114,6 +114,8 @@ fn status(session: &Session, capabilities: &[Capability]) -> AgentStatus {
         events_lost: session.loss_counts(),
         capabilities: capabilities.to_vec(),
         step_duty_ratio: session.step_duty_ratio(),
+        library_duty_ratio: session.library_duty_ratio(),
+        calls_duty_ratio: session.calls_duty_ratio(),
         profiled_images: session.profiled_images() as u64,
         services: session.service_count() as u64,
         load_tests: load_tests(),

@@ -82,7 +82,9 @@ impl Monitor {
     pub fn show(&self) {
         let session = &self.session;
         let (cost, losses) = (session.cost(), session.losses());
-        locked(&self.watch).read(&session.ledger(), self.shown, cost, losses);
+        let mut watch = locked(&self.watch);
+        watch.read(&session.ledger(), self.shown, cost, losses);
+        watch.set_reduced(session.reduced());
     }
 
     /// Renews the findings, on the last minutes of services.

@@ -64,6 +64,7 @@ impl<'a> Reload<'a> {
 fn not_taken_over(current: &Config, new: &Config) -> Vec<&'static str> {
     let changes = [
         ("agent.listen", current.agent.listen != new.agent.listen),
+        ("agent.keep", current.agent.keep != new.agent.keep),
         (
             "agent.web_config",
             current.agent.web_config != new.agent.web_config,

@@ -31,8 +31,8 @@ pub(super) const TURN: Duration = Duration::from_millis(100);
 /// Windows of key derivation in a report are at most this far apart.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
-/// `budget` is the share of the targets' CPU time that probes may cost. It binds
-/// only where the step probes are the program's choice.
+/// `budget` is the share of the targets' CPU time that profiling may cost. It does not bind
+/// where the user wants all steps.
 pub(super) fn session_options(
     config: &Config,
     selection: Selection,
@@ -51,7 +51,7 @@ pub(super) fn session_options(
     let (steps, key_derivation, budget) = match profile.steps {
         StepProbes::Auto => (Duty::ALWAYS, windows, budget),
         StepProbes::Always => (Duty::ALWAYS, Duty::ALWAYS, None),
-        StepProbes::Off => (Duty::NEVER, Duty::NEVER, None),
+        StepProbes::Off => (Duty::NEVER, Duty::NEVER, budget),
     };
     Options {
         btf: profile.btf.clone(),
@@ -60,6 +60,7 @@ pub(super) fn session_options(
         steps,
         key_derivation,
         budget,
+        keep: config.agent.keep,
         uprobe_mode: profile.uprobes,
         handshakes_in_progress: config.limits.handshakes_in_progress,
         handshake_silence: config.limits.handshake_silence,

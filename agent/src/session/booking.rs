@@ -1,21 +1,22 @@
 //! Evidence to its service's account.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use std::vec::Drain;
 
+use super::cohorts::{Cohorts, Mode};
 use super::shared::{monotonic_now, write};
 use super::signatures::Signatures;
 use super::targets::Targets;
+use super::whose::{actor, is_ignored, mark_foreign_issuers};
 use super::window::Window;
 use tlsprof_attach::registry::Registry;
-use tlsprof_common::{Loss, Pid, ProcessEvent, Source};
+use tlsprof_common::{ConnectionId, Loss, Pid, ProcessEvent, Source};
 use tlsprof_discover::ProcRoot;
-use tlsprof_discover::service::ServiceName;
 use tlsprof_discover::table::ProcessTable;
 use tlsprof_evidence::Evidence;
 use tlsprof_evidence::decode::decode;
-use tlsprof_evidence::hello::Giver;
 use tlsprof_evidence::join::Joiner;
 use tlsprof_kernel::loaded::Loaded;
 use tlsprof_kernel::record::{self, Record};
@@ -26,6 +27,7 @@ pub(super) struct Bookkeeper {
     joiner: Joiner,
     window: Window,
     signatures: Signatures,
+    cohorts: Cohorts,
     undecodable: u64,
 }
 
@@ -38,11 +40,13 @@ pub(super) struct News {
 }
 
 impl Bookkeeper {
-    pub(super) fn new(signatures: Signatures) -> Self {
+    /// `estimates`: socket calls may be seen in windows only, later.
+    pub(super) fn new(signatures: Signatures, estimates: bool) -> Self {
         Self {
             joiner: Joiner::default(),
             window: Window::default(),
             signatures,
+            cohorts: Cohorts::new(estimates),
             undecodable: 0,
         }
     }
@@ -50,6 +54,26 @@ impl Bookkeeper {
     /// The window of the profile.
     pub(super) const fn window(&mut self) -> &mut Window {
         &mut self.window
+    }
+
+    /// No TLS library is probed any more.
+    pub(super) fn forget_probes(&mut self) {
+        self.joiner.forget_probes();
+    }
+
+    /// What is followed from now on is in this mode; all evidence of the one before is taken.
+    /// Of `cut` connections the handshakes were not followed to their end.
+    pub(super) fn go_over(
+        &mut self,
+        mode: Mode,
+        cut: &[ConnectionId],
+        ledger: &SharedLedger,
+        see: &mut impl FnMut(&str, &Evidence),
+    ) {
+        let mut ledger = write(ledger);
+        self.cohorts.go_over(mode, cut, &mut |service, evidence| {
+            book(&mut ledger, service, evidence, see);
+        });
     }
 
     /// How long the window has been open.
@@ -137,6 +161,7 @@ impl Bookkeeper {
             books: Books {
                 window: &mut self.window,
                 signatures: &mut self.signatures,
+                cohorts: &mut self.cohorts,
                 table: &mut targets.table,
                 ledger,
             },
@@ -157,6 +182,7 @@ struct Desk<'a> {
 struct Books<'a> {
     window: &'a mut Window,
     signatures: &'a mut Signatures,
+    cohorts: &'a mut Cohorts,
     table: &'a mut ProcessTable<ProcRoot>,
     ledger: &'a mut Ledger,
 }
@@ -256,67 +282,68 @@ impl Books<'_> {
                 self.table.apply(event);
             }
             if admitted {
+                self.find_owner(&mut evidence, see);
                 mark_foreign_issuers(self.table, &mut evidence);
-                book(self.table, self.ledger, &evidence, see);
+                self.book(evidence, see);
             }
+        }
+    }
+
+    /// Nobody may have read, written or closed a connection that the peer has reset, where
+    /// socket calls are not seen: it is that of the service on its port, and was opened.
+    fn find_owner(&mut self, evidence: &mut Evidence, see: &mut impl FnMut(&str, &Evidence)) {
+        if let Evidence::Closed(connection) = evidence
+            && let Some(opening) = self.cohorts.opening_of(connection)
+        {
+            connection.owner = Some(opening.owner.clone());
+            self.book(Evidence::Opened(opening), see);
+        }
+    }
+
+    /// Books what happened to a process under its service, if that is selected.
+    fn book(&mut self, mut evidence: Evidence, see: &mut impl FnMut(&str, &Evidence)) {
+        if let Evidence::Process(event) = &evidence {
+            return book_process(self.table, self.ledger, event);
+        }
+        let Some((process, comm)) = actor(&evidence) else {
+            if matches!(evidence, Evidence::Closed(_)) {
+                self.ledger.record_unprofiled(&evidence);
+                self.ledger.record_ownerless();
+            }
+            return;
+        };
+        if is_ignored(self.table, process) {
+            return self.ledger.record_unprofiled(&evidence);
+        }
+        // A process that the table never saw ended while it was being filled: its name is the
+        // best there is.
+        let named = self.table.service_of(process);
+        let service = match named {
+            Some(named) => Cow::Borrowed(named.as_str()),
+            None => Cow::Owned(comm.to_owned()),
+        };
+        if let Evidence::Closed(connection) = &mut evidence {
+            self.cohorts.closed(&service, connection);
+        }
+        book(self.ledger, &service, &evidence, see);
+        match &evidence {
+            Evidence::Handshake(handshake) => self.cohorts.handshake(&service, handshake),
+            Evidence::Opened(opening) => self.cohorts.opened(&service, opening, &mut |evidence| {
+                book(self.ledger, &service, evidence, see);
+            }),
+            _ => {}
         }
     }
 }
 
-/// Who gave the session that a client brought may be of another service.
-fn mark_foreign_issuers(table: &ProcessTable<ProcRoot>, evidence: &mut Evidence) {
-    let Evidence::Handshake(handshake) = evidence else {
-        return;
-    };
-    let process = handshake.process;
-    let origin = handshake.hello.as_mut().and_then(|it| it.origin.as_mut());
-    if let Some(origin) = origin
-        && origin.giver == Giver::Sibling
-        && table.service_of(origin.process) != table.service_of(process)
-    {
-        origin.giver = Giver::Stranger;
-    }
-}
-
-/// A process that the table knows, and that is not selected; or one that it does not know,
-/// where the user has selected some: those had ended before.
-fn is_ignored(table: &ProcessTable<ProcRoot>, process: Pid) -> bool {
-    match table.service_of(process) {
-        Some(_) => !table.is_selected(process),
-        None => !table.selects_all(),
-    }
-}
-
-/// Books what happened to a process under its service, if that is selected, and hands it
-/// to `see` with the name that it is booked under.
+/// Books what happened to a service, and hands it to `see` with the name that it is booked
+/// under.
 fn book(
-    table: &ProcessTable<ProcRoot>,
     ledger: &mut Ledger,
+    service: &str,
     evidence: &Evidence,
     see: &mut impl FnMut(&str, &Evidence),
 ) {
-    let (process, comm) = match evidence {
-        Evidence::Process(event) => return book_process(table, ledger, event),
-        Evidence::Hello(_) => return,
-        Evidence::Handshake(handshake) => (handshake.process, &handshake.comm),
-        Evidence::Compared(comparison) => (comparison.process, &comparison.comm),
-        Evidence::Opened(opening) => (opening.owner.process, &opening.owner.comm),
-        Evidence::Closed(connection) => match &connection.owner {
-            Some(owner) => (owner.process, &owner.comm),
-            None => {
-                ledger.record_unprofiled(evidence);
-                return ledger.record_ownerless();
-            }
-        },
-    };
-    if is_ignored(table, process) {
-        return ledger.record_unprofiled(evidence);
-    }
-    // A process that the table never saw ended while it was being filled: its name is the
-    // best there is.
-    let service = table
-        .service_of(process)
-        .map_or(comm.as_str(), ServiceName::as_str);
     ledger.book(service, evidence);
     see(ledger.booked_name(service), evidence);
 }

@@ -13,6 +13,7 @@ use tlsprof_discover::table::ServiceView;
 use tlsprof_kernel::object::UprobeMode;
 use tlsprof_library::supported;
 use tlsprof_outlet::terminal::units::counted;
+use tlsprof_outlet::watch::Reduced;
 use tlsprof_report::ServiceFacts;
 use tlsprof_report::model::{self, AgentCost, Host, TlsLibrary};
 
@@ -68,6 +69,21 @@ impl Session {
     /// Share of the time in which the public-key steps are probed.
     pub fn step_duty_ratio(&self) -> f64 {
         self.overhead.step_duty_ratio()
+    }
+
+    /// Share of the time in which TLS libraries are probed, as far as the budget goes.
+    pub fn library_duty_ratio(&self) -> f64 {
+        f64::from(u8::from(self.overhead.probes_libraries()))
+    }
+
+    /// Share of the time in which socket calls are seen, as far as the kernel lets them be.
+    pub fn calls_duty_ratio(&self) -> f64 {
+        self.calls.ratio()
+    }
+
+    /// What is not measured now, to keep the budget.
+    pub fn reduced(&self) -> Option<Reduced> {
+        self.overhead.reduced()
     }
 
     /// The selected services that have a TLS library, handshakes or TCP

@@ -1,8 +1,14 @@
-//! Keeps the cost of probes on the targets within its budget. Pure.
+//! Keeps what profiling costs the targets within its budget. Pure.
+//!
+//! What is measured is a ladder: each rung costs less than the one above and says less.
+//! Counts of connections, their bytes, ends and TIME_WAIT are exact on all of them.
+//! Docs: accounting.md, "The budget".
 
 use std::time::Duration;
 
-/// When a group of probes is attached.
+use serde::{Deserialize, Serialize};
+
+/// When something is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duty {
     /// Length of a window; zero for never.
@@ -33,34 +39,136 @@ impl Duty {
     }
 }
 
-/// Duties of the step probes, most expensive first. What remains at the last are the
-/// few probes that count and time handshakes.
-const LEVELS: [Duty; 3] = [
-    Duty::ALWAYS,
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rung {
+    /// When the public-key steps of handshakes are probed.
+    pub steps: Duty,
+    /// Whether TLS libraries are probed. Without, socket calls tell of handshakes.
+    pub library: bool,
+    /// When socket calls are seen. For a part of the time only: handshakes of the connections
+    /// that open then stand for the others.
+    pub calls: Duty,
+}
+
+/// A window of a second for steps: handshakes that begin and end in it are measured.
+const fn steps(period: u64) -> Duty {
     Duty {
         window: Duration::from_secs(1),
-        period: Duration::from_secs(10),
-    },
+        period: Duration::from_secs(period),
+    }
+}
+
+/// Half a second for socket calls.
+const fn calls(period: u64) -> Duty {
     Duty {
-        window: Duration::from_secs(1),
-        period: Duration::from_secs(60),
-    },
+        window: Duration::from_millis(500),
+        period: Duration::from_secs(period),
+    }
+}
+
+const fn rung(steps: Duty, library: bool, calls: Duty) -> Rung {
+    Rung {
+        steps,
+        library,
+        calls,
+    }
+}
+
+/// Dearest first.
+const LADDER: [Rung; 7] = [
+    rung(Duty::ALWAYS, true, Duty::ALWAYS),
+    rung(steps(10), true, Duty::ALWAYS),
+    rung(steps(60), true, Duty::ALWAYS),
+    rung(Duty::NEVER, false, Duty::ALWAYS),
+    rung(Duty::NEVER, false, calls(2)),
+    rung(Duty::NEVER, false, calls(8)),
+    LOWEST,
 ];
 
-/// Less CPU time of the targets than this says nothing about a share.
-const LEAST_CPU_SECONDS: f64 = 0.2;
-/// A level down in cost is left again only when there is much room: a tenth of
-/// the probes costs a tenth, so the level above would cost up to ten times this.
-const ROOM: f64 = 0.05;
-/// Measurements in a row that must show that room.
-const PATIENCE: u32 = 12;
+const LOWEST: Rung = rung(Duty::NEVER, false, calls(32));
 
-/// Chooses the duty of the step probes.
+fn rung_at(level: usize) -> Rung {
+    LADDER.get(level).copied().unwrap_or(LOWEST)
+}
+
+/// What the budget must not take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keep {
+    /// Connections, their bytes and TIME_WAIT: handshakes may become estimates.
+    Connections,
+    /// Every handshake, measured in its library or on its socket.
+    Handshakes,
+    /// What probes in TLS libraries say of every handshake; steps may go.
+    #[default]
+    LibraryProbes,
+}
+
+impl Keep {
+    /// The lowest rung.
+    fn lowest(self) -> usize {
+        let kept = |rung: &Rung| match self {
+            Self::Connections => true,
+            Self::Handshakes => rung.calls == Duty::ALWAYS,
+            Self::LibraryProbes => rung.library,
+        };
+        // The first keeps everything.
+        LADDER.iter().rposition(kept).unwrap_or_default()
+    }
+}
+
+/// Less CPU time than this says nothing about a share.
+const LEAST_CPU_SECONDS: f64 = 0.1;
+/// Fewer connections than this say nothing of what probes cost for each.
+const LEAST_OPENINGS: f64 = 20.0;
+/// The probes that count handshakes are at least this part of all.
+const COUNTING: f64 = 0.3;
+/// What is never taken out may exceed the budget alone. The rest may cost this part of it
+/// all the same: to measure still less would save next to nothing.
+const LEAST_PART: f64 = 0.2;
+/// A rung down is taken when it leaves at most this part of what the one of now costs.
+const LEAST_SAVED: f64 = 0.95;
+/// A rung up is taken when it would cost at most this part of the budget.
+const ROOM: f64 = 0.8;
+/// Measurements in a row that must show that room, at first.
+const PATIENCE: u32 = 5;
+/// After a rung up that did not last so many measurements, twice as many must show room
+/// before the next.
+const LASTING: u32 = 30;
+const MOST_PATIENCE: u32 = 160;
+
+/// What was spent in an interval, in CPU seconds of the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// By all processes, and by interrupts.
+    pub host: f64,
+    /// By the targets: services that have connections.
+    pub targets: f64,
+    /// Programs on socket calls, had they been seen all the time.
+    pub calls: f64,
+    /// Probes in libraries.
+    pub probes: f64,
+    /// All other programs.
+    pub others: f64,
+    /// Connections that were opened.
+    pub openings: f64,
+}
+
+/// Chooses the rung.
 #[derive(Clone, Debug)]
 pub struct Governor {
     budget: f64,
+    keep: Keep,
     level: usize,
     with_room: u32,
+    patience: u32,
+    /// Measurements since the last change of the rung.
+    on_rung: u32,
+    /// The last change of the rung was one up.
+    went_up: bool,
+    /// What probes cost for each connection on that rung, where it was tried.
+    probes: [Option<f64>; LADDER.len()],
 }
 
 /// What a measurement led to.
@@ -68,19 +176,24 @@ pub struct Governor {
 pub enum Decision {
     /// All stays as it is.
     Keep,
-    /// The step probes get this duty.
-    Change(Duty),
+    /// Another rung.
+    Change(Rung),
     /// Over budget, and nothing is left to drop.
     OverBudget,
 }
 
 impl Governor {
-    /// `budget` is the share of the targets' CPU time that probes may cost.
-    pub const fn new(budget: f64) -> Self {
+    /// `budget` is the share of the targets' CPU time that profiling may cost.
+    pub const fn new(budget: f64, keep: Keep) -> Self {
         Self {
             budget,
+            keep,
             level: 0,
             with_room: 0,
+            patience: PATIENCE,
+            on_rung: 0,
+            went_up: false,
+            probes: [None; LADDER.len()],
         }
     }
 
@@ -89,81 +202,117 @@ impl Governor {
         self.budget = budget;
     }
 
-    /// Judges an interval in which probes cost `probe_seconds` of `cpu_seconds`
-    /// that the targets used.
-    pub fn judge(&mut self, probe_seconds: f64, cpu_seconds: f64) -> Decision {
-        if cpu_seconds < LEAST_CPU_SECONDS {
-            return Decision::Keep;
-        }
-        let share = probe_seconds / cpu_seconds;
-        if share > self.budget {
-            self.with_room = 0;
-            return self
-                .change_to(self.level + 1)
-                .unwrap_or(Decision::OverBudget);
-        }
-        self.with_room = if share < self.budget * ROOM {
-            self.with_room + 1
-        } else {
-            0
-        };
-        if self.with_room < PATIENCE || self.level == 0 {
-            return Decision::Keep;
-        }
-        self.with_room = 0;
-        self.change_to(self.level - 1).unwrap_or(Decision::Keep)
+    /// The rung of now.
+    pub fn rung(&self) -> Rung {
+        rung_at(self.level)
     }
 
-    fn change_to(&mut self, level: usize) -> Option<Decision> {
-        let duty = LEVELS.get(level)?;
-        self.level = level;
-        Some(Decision::Change(*duty))
+    /// What an interval cost on the rung of now, as a share of CPU time: of the targets' where
+    /// only these run into hooks, else of the host's.
+    pub fn share(&self, spent: &Spent) -> f64 {
+        fixed(spent) + variable(spent, spent.probes, self.rung())
     }
+
+    /// What the variable part may cost.
+    fn allowance(&self, spent: &Spent) -> f64 {
+        (self.budget - fixed(spent)).max(self.budget * LEAST_PART)
+    }
+
+    /// Judges an interval.
+    pub fn judge(&mut self, spent: &Spent) -> Decision {
+        if spent.host < LEAST_CPU_SECONDS {
+            return Decision::Keep;
+        }
+        if spent.openings >= LEAST_OPENINGS {
+            let each = spent.probes / spent.openings;
+            if let Some(known) = self.probes.get_mut(self.level) {
+                *known = Some(each);
+            }
+        }
+        self.on_rung = self.on_rung.saturating_add(1);
+        let mut stay = Decision::Keep;
+        if self.share(spent) > self.budget {
+            if let Some(level) = self.below(spent) {
+                self.lose_patience();
+                return self.change_to(level);
+            }
+            stay = Decision::OverBudget;
+        }
+        let above = self.level.checked_sub(1);
+        let Some(above) = above.filter(|above| self.has_room(*above, spent)) else {
+            self.with_room = 0;
+            return stay;
+        };
+        self.with_room += 1;
+        if self.with_room < self.patience {
+            return stay;
+        }
+        self.went_up = true;
+        self.change_to(above)
+    }
+
+    /// The first rung below that may be cheap enough; each measurement may lead further. None
+    /// where nothing is to be saved.
+    fn below(&self, spent: &Spent) -> Option<usize> {
+        let lowest = self.keep.lowest();
+        let allowance = self.allowance(spent);
+        let now = variable(spent, spent.probes, self.rung());
+        if self.level >= lowest || now <= allowance {
+            return None;
+        }
+        let expected = |level: usize| {
+            let rung = rung_at(level);
+            let probes = if rung.library { COUNTING } else { 0.0 };
+            variable(spent, spent.probes * probes, rung)
+        };
+        (self.level + 1..lowest)
+            .find(|level| expected(*level) <= allowance)
+            .or(Some(lowest))
+            .filter(|level| expected(*level) <= now * LEAST_SAVED)
+    }
+
+    /// A rung up that did not last cost more than it told.
+    fn lose_patience(&mut self) {
+        if self.on_rung > LASTING {
+            self.patience = PATIENCE;
+        } else if self.went_up {
+            self.patience = (2 * self.patience).min(MOST_PATIENCE);
+        }
+        self.went_up = false;
+    }
+
+    fn has_room(&self, level: usize, spent: &Spent) -> bool {
+        let probes = self
+            .probes
+            .get(level)
+            .copied()
+            .flatten()
+            .unwrap_or_default()
+            * spent.openings;
+        variable(spent, probes, rung_at(level)) <= self.allowance(spent) * ROOM
+    }
+
+    fn change_to(&mut self, level: usize) -> Decision {
+        self.level = level;
+        self.with_room = 0;
+        self.on_rung = 0;
+        Decision::Change(rung_at(level))
+    }
+}
+
+/// What no rung changes, as a share of CPU time.
+fn fixed(spent: &Spent) -> f64 {
+    spent.others / spent.host
+}
+
+/// What a rung costs beside it. Where targets hardly run, others do the socket calls.
+fn variable(spent: &Spent, probes: f64, rung: Rung) -> f64 {
+    let callers = match spent.targets < LEAST_CPU_SECONDS {
+        true => spent.host,
+        false => spent.targets,
+    };
+    (probes + spent.calls * rung.calls.ratio()) / callers
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const BUDGET: f64 = 0.01;
-
-    #[test]
-    fn within_the_budget_nothing_changes() {
-        let mut governor = Governor::new(BUDGET);
-        for _ in 0..100 {
-            assert_eq!(governor.judge(0.009, 1.0), Decision::Keep);
-        }
-    }
-
-    #[test]
-    fn over_the_budget_the_duty_falls_level_by_level() {
-        let mut governor = Governor::new(BUDGET);
-        assert_eq!(governor.judge(0.02, 1.0), Decision::Change(LEVELS[1]));
-        assert_eq!(governor.judge(0.02, 1.0), Decision::Change(LEVELS[2]));
-        assert_eq!(governor.judge(0.02, 1.0), Decision::OverBudget);
-    }
-
-    #[test]
-    fn an_idle_target_proves_nothing() {
-        let mut governor = Governor::new(BUDGET);
-        assert_eq!(governor.judge(0.1, 0.1), Decision::Keep);
-        assert_eq!(governor.judge(0.0, 0.0), Decision::Keep);
-    }
-
-    #[test]
-    fn with_room_for_a_minute_the_duty_rises_again() {
-        let mut governor = Governor::new(BUDGET);
-        governor.judge(0.02, 1.0);
-        for _ in 1..PATIENCE {
-            assert_eq!(governor.judge(0.0001, 1.0), Decision::Keep);
-        }
-        assert_eq!(governor.judge(0.0001, 1.0), Decision::Change(LEVELS[0]));
-    }
-
-    #[test]
-    fn a_duty_is_a_share_of_the_time() {
-        assert!((Duty::ALWAYS.ratio() - 1.0).abs() < f64::EPSILON);
-        assert!((LEVELS[1].ratio() - 0.1).abs() < f64::EPSILON);
-        assert!(Duty::NEVER.ratio().abs() < f64::EPSILON);
-    }
-}
+mod tests;

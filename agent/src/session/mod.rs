@@ -3,6 +3,8 @@
 mod advice;
 mod asking;
 mod booking;
+mod calls;
+mod cohorts;
 mod coverage;
 mod cpu;
 pub mod diagnosis;
@@ -23,6 +25,7 @@ mod silence;
 pub mod spots;
 mod survey;
 mod targets;
+mod whose;
 mod window;
 mod windows;
 
@@ -34,6 +37,8 @@ use anyhow::{Context as _, Result};
 
 use asking::Asking;
 use booking::Bookkeeper;
+use calls::{CallWindows, Stage};
+use cohorts::Mode;
 use cpu::{CpuBook, bound_time_wait};
 use overhead::Overhead;
 use port::{Ports, settle_selected};
@@ -54,7 +59,7 @@ use tlsprof_outlet::flamegraph::Stack;
 use tlsprof_report::ServiceFacts;
 
 pub use facts::model_of;
-pub use governor::Duty;
+pub use governor::{Duty, Keep};
 pub use options::Options;
 
 /// A profile under way: parts that each own their state, and what they work on.
@@ -65,6 +70,7 @@ pub struct Session {
     targets: Targets,
     ports: Ports,
     books: Bookkeeper,
+    calls: CallWindows,
     cpu: CpuBook,
     samples: Samples,
     queues: Queues,
@@ -90,18 +96,23 @@ impl Session {
             true => Some(Asking::start(proc).context("cannot start a thread")?),
             false => None,
         };
+        let calls = start.loaded.connections.calls().is_ok();
         let mut session = Self {
             host,
             loaded: start.loaded,
             ledger,
             targets: start.survey.targets,
             ports: Ports::new(start.survey.listening),
-            books: Bookkeeper::new(Signatures::new(asking)),
+            books: Bookkeeper::new(
+                Signatures::new(asking),
+                options.budget.is_some() && options.keep == Keep::Connections,
+            ),
+            calls: CallWindows::new(monotonic_now()),
             cpu: CpuBook::new(),
             samples: Samples::new(start.samples, options.spots),
             queues: Queues::new(),
             silence: Silence::new(options.handshake_silence),
-            overhead: Overhead::new(options, start.trap),
+            overhead: Overhead::new(options, start.trap, calls),
         };
         let registry = &mut session.targets.registry;
         session.overhead.begin(&mut session.loaded, registry)?;
@@ -149,7 +160,8 @@ impl Session {
         self.targets.take_mappings();
         self.take_samples();
         self.queues.turn(&self.targets, &self.ledger, true);
-        self.overhead.measure(&self.loaded);
+        let calls_in = self.calls.with_hooks(monotonic_now());
+        self.overhead.measure(&self.loaded, calls_in);
     }
 
     /// Waits up to `timeout` for evidence and books it; `see` gets each handshake
@@ -164,8 +176,10 @@ impl Session {
         self.books.signatures().ask(&self.targets.table);
         self.targets.take_mappings();
         self.targets.follow_images(&mut self.loaded);
+        self.follow_calls(&mut see)?;
         let registry = &mut self.targets.registry;
-        self.overhead.turn(&mut self.loaded, registry)?;
+        let calls_in = self.calls.with_hooks(monotonic_now());
+        self.overhead.turn(&mut self.loaded, registry, calls_in)?;
         self.queues.turn(&self.targets, &self.ledger, false);
         self.silence.turn(&mut self.loaded);
         if self.cpu.is_due() {
@@ -174,7 +188,20 @@ impl Session {
             let sampled = self.loaded.samples.is_ok();
             self.cpu
                 .book(sampled, &mut self.targets, &mut self.samples, &self.ledger);
-            self.overhead.keep_budget(&self.loaded, &read(&self.ledger));
+            let registry = &mut self.targets.registry;
+            let ledger = read(&self.ledger);
+            if let Some(duty) = self
+                .overhead
+                .keep_budget(&mut self.loaded, registry, &ledger)
+            {
+                self.calls.set_duty(duty);
+            }
+            drop(ledger);
+            if !self.overhead.probes_libraries() {
+                // What the probes saw last makes a process a probed one.
+                self.take_evidence(&mut see);
+                self.books.forget_probes();
+            }
             bound_time_wait(&self.targets, &self.ledger);
             self.books.signatures().follow_restarts(&self.targets.table);
         }
@@ -271,6 +298,40 @@ impl Session {
             ..
         } = self;
         take_evidence(loaded, targets, ledger, books, ports, see);
+    }
+
+    /// Puts the hooks on socket calls in or takes them out, where they are seen in windows
+    /// and it is time for it.
+    fn follow_calls(&mut self, see: &mut impl FnMut(&str, &Evidence)) -> Result<()> {
+        let now = monotonic_now();
+        let loaded = &self.loaded;
+        let Some(stage) = self.calls.turn(now, || loaded.follows_handshakes()) else {
+            return Ok(());
+        };
+        tracing::debug!(?stage, "socket calls");
+        // What belongs to the stage before.
+        self.take_samples();
+        let loaded = &mut self.loaded;
+        let mut cut = Vec::new();
+        match stage {
+            Stage::Lead => loaded.follow_calls()?,
+            Stage::Ending => loaded.follow_no_more()?,
+            Stage::Out => cut = loaded.release_calls(),
+            Stage::Open => self.overhead.calls_begin(),
+            Stage::Always => {}
+        }
+        loaded.pause_samples(!stage.samples())?;
+        self.take_evidence(see);
+        let mode = match stage {
+            Stage::Always => Mode::Whole,
+            Stage::Lead | Stage::Open | Stage::Ending => Mode::Window,
+            Stage::Out => Mode::Between,
+        };
+        self.books.go_over(mode, &cut, &self.ledger, see);
+        if stage.samples() {
+            Samples::set_scale(&self.loaded, &self.ledger, self.calls.time_for_a_sample());
+        }
+        Ok(())
     }
 
     fn take_samples(&mut self) {

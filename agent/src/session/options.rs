@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::governor::Duty;
+use super::governor::{Duty, Keep};
 use tlsprof_discover::selection::Selection;
 use tlsprof_kernel::connections::ConnectionHooks;
 use tlsprof_kernel::object::UprobeMode;
@@ -24,6 +24,8 @@ pub struct Options {
     pub key_derivation: Duty,
     /// Share of the targets' CPU time that probes may cost; None for no limit.
     pub budget: Option<f64>,
+    /// What that limit must not take.
+    pub keep: Keep,
     /// Forces a way to attach uprobes.
     pub uprobe_mode: Option<UprobeMode>,
     /// Most handshakes under way at the same time.

@@ -4,54 +4,76 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::governor::{Decision, Governor};
+use super::governor::{Decision, Duty, Governor, Keep, Rung, Spent};
 use super::options::Options;
 use super::windows::StepProbes;
 use tlsprof_attach::registry::Registry;
 use tlsprof_common::units::percent;
+use tlsprof_discover::host_time::HostTime;
 use tlsprof_kernel::cost::{RunMeter, TrapCost, hook_seconds, probe_seconds};
 use tlsprof_kernel::loaded::Loaded;
-use tlsprof_ledger::Ledger;
+use tlsprof_ledger::{Ledger, ServiceAccount};
+use tlsprof_outlet::watch::Reduced;
 use tlsprof_report::model::AgentCost;
 
-const PERIOD: Duration = Duration::from_secs(5);
+/// Sums since the beginning, in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    /// For how long there were hooks on socket calls.
+    calls_in: f64,
+    spent: Spent,
+}
 
 /// The governor, and the sums at its last judgement.
 struct Budget {
     governor: Governor,
     judged: Instant,
-    probe_seconds: f64,
-    cpu_seconds: f64,
+    before: Sums,
+    /// What socket calls cost in a second in which they were seen.
+    calls_rate: f64,
 }
 
 impl Budget {
-    fn new(share: f64) -> Self {
+    fn new(share: f64, keep: Keep) -> Self {
         Self {
-            governor: Governor::new(share),
+            governor: Governor::new(share, keep),
             judged: Instant::now(),
-            probe_seconds: 0.0,
-            cpu_seconds: 0.0,
+            before: Sums::default(),
+            calls_rate: 0.0,
         }
     }
 
     /// Judges what was spent since the last time.
-    fn judge(&mut self, probe_seconds: f64, cpu_seconds: f64) -> Decision {
-        let probes = probe_seconds - self.probe_seconds;
-        let cpu = cpu_seconds - self.cpu_seconds;
+    fn judge(&mut self, sums: Sums) -> Decision {
+        let length = self.judged.elapsed().as_secs_f64();
         self.judged = Instant::now();
-        (self.probe_seconds, self.cpu_seconds) = (probe_seconds, cpu_seconds);
-        let decision = self.governor.judge(probes, cpu);
-        let cost_ratio = probes / cpu;
+        let before = std::mem::replace(&mut self.before, sums);
+        let calls_in = sums.calls_in - before.calls_in;
+        if calls_in > 0.0 {
+            self.calls_rate = (sums.spent.calls - before.spent.calls) / calls_in;
+        }
+        let spent = Spent {
+            host: sums.spent.host - before.spent.host,
+            targets: sums.spent.targets - before.spent.targets,
+            calls: self.calls_rate * length,
+            probes: sums.spent.probes - before.spent.probes,
+            others: sums.spent.others - before.spent.others,
+            openings: sums.spent.openings - before.spent.openings,
+        };
+        tracing::debug!(?spent, length, "the cost of profiling");
+        let cost_ratio = self.governor.share(&spent);
+        let decision = self.governor.judge(&spent);
         match decision {
             Decision::Keep => {}
-            Decision::Change(duty) => tracing::info!(
-                "step probes now run {} of the time: probes cost {} of the services' CPU time",
-                percent(duty.ratio()),
-                percent(cost_ratio)
-            ),
+            Decision::Change(rung) => {
+                let all = "All is measured again.".to_owned();
+                let text = reduced(rung).map_or(all, |reduced| reduced.text);
+                let cost = percent(cost_ratio);
+                tracing::info!("profiling cost {cost} of the services' CPU time. {text}");
+            }
             Decision::OverBudget => tracing::warn!(
-                "probes exceed the budget: they cost {} of the services' CPU time, although only those \
-                 that count handshakes are left",
+                "profiling exceeds the budget: it costs {} of the services' CPU time, although all is \
+                 taken out that may be",
                 percent(cost_ratio)
             ),
         }
@@ -59,21 +81,69 @@ impl Budget {
     }
 }
 
+/// What is not measured on a rung, in a sentence; None if all is.
+fn reduced(rung: Rung) -> Option<Reduced> {
+    let text = if rung.calls != Duty::ALWAYS {
+        format!(
+            "To keep the budget, only connections opened in {} are followed: their handshakes stand \
+             for the others, which are only counted.",
+            in_words(rung.calls)
+        )
+    } else if !rung.library {
+        "To keep the budget, TLS libraries are not probed: handshakes are measured on their \
+         sockets, without steps."
+            .to_owned()
+    } else if rung.steps != Duty::ALWAYS {
+        let windows = in_words(rung.steps);
+        format!("To keep the budget, steps of handshakes are measured in {windows} only.")
+    } else {
+        return None;
+    };
+    let estimates = rung.calls != Duty::ALWAYS;
+    Some(Reduced { text, estimates })
+}
+
+fn in_words(duty: Duty) -> String {
+    format!(
+        "{} s of every {} s",
+        duty.window.as_secs_f64(),
+        duty.period.as_secs_f64()
+    )
+}
+
 /// What profiling costs, and what is attached for it.
 pub(super) struct Overhead {
     step_probes: StepProbes,
+    /// Whether there are any.
+    steps: bool,
+    key_derivation: Duty,
+    library: bool,
     budget: Option<Budget>,
     meter: RunMeter,
+    /// The meter's sums have changed since the last judgement.
+    measured: bool,
+    host_before: Option<HostTime>,
     trap: TrapCost,
 }
 
 impl Overhead {
-    /// `trap`: what a hit of a probe costs on this machine.
-    pub(super) fn new(options: &Options, trap: TrapCost) -> Self {
+    /// `trap`: what a hit of a probe costs on this machine. `calls`: whether socket calls are seen,
+    /// without which probes in libraries are the only ones to tell of handshakes.
+    pub(super) fn new(options: &Options, trap: TrapCost, calls: bool) -> Self {
+        let keep = if calls {
+            options.keep
+        } else {
+            Keep::LibraryProbes
+        };
         Self {
+            steps: options.steps != Duty::NEVER,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
-            budget: options.budget.map(Budget::new),
+            key_derivation: options.key_derivation,
+            library: true,
+            budget: options.budget.map(|share| Budget::new(share, keep)),
             meter: RunMeter::default(),
+            measured: false,
+            host_before: HostTime::read(),
             trap,
         }
     }
@@ -94,25 +164,47 @@ impl Overhead {
         self.step_probes.begin(loaded, registry)
     }
 
-    /// Attaches or releases the step probes where it is time for it.
+    /// Attaches or releases the step probes where it is time for it. `calls_in`: for how long
+    /// there have been hooks on socket calls, all in all.
     ///
     /// # Errors
     ///
     /// As for [`begin`](Self::begin).
-    pub(super) fn turn(&mut self, loaded: &mut Loaded, registry: &mut Registry) -> Result<()> {
+    pub(super) fn turn(
+        &mut self,
+        loaded: &mut Loaded,
+        registry: &mut Registry,
+        calls_in: Duration,
+    ) -> Result<()> {
         self.step_probes.turn(loaded, registry)?;
-        self.measure(loaded);
+        self.measure(loaded, calls_in);
         Ok(())
     }
 
     /// Takes note of what programs have cost since the last time.
-    pub(super) fn measure(&mut self, loaded: &Loaded) {
-        self.meter.tick(loaded);
+    pub(super) fn measure(&mut self, loaded: &Loaded, calls_in: Duration) {
+        self.measured |= self.meter.tick(loaded, calls_in);
+    }
+
+    /// Socket calls are seen from now on: measures at once what that costs.
+    pub(super) const fn calls_begin(&mut self) {
+        self.meter.hasten();
     }
 
     /// Share of the time in which the public-key steps are probed.
     pub(super) fn step_duty_ratio(&self) -> f64 {
         self.step_probes.duty_ratio()
+    }
+
+    /// What is not measured now, to keep the budget.
+    pub(super) fn reduced(&self) -> Option<Reduced> {
+        let budget = self.budget.as_ref()?;
+        reduced(budget.governor.rung())
+    }
+
+    /// Whether TLS libraries are probed, as far as the budget goes.
+    pub(super) const fn probes_libraries(&self) -> bool {
+        self.library
     }
 
     /// What the profile has cost so far. Of the programs on socket calls and on
@@ -125,13 +217,13 @@ impl Overhead {
     )]
     pub(super) fn cost(&self, loaded: &Loaded, ledger: &Ledger) -> AgentCost {
         let runs = self.meter.total();
-        let hooks = hook_seconds(loaded.connections.call_cost(), runs.hooks);
+        let hooks = hook_seconds(loaded.connections.call_cost(), runs.hooks());
         let (probes, profiled_probes) = self.probe_seconds(loaded, ledger);
         AgentCost {
             cpu_seconds: own_cpu_seconds(),
             memory_bytes: own_memory_bytes(),
-            bpf_run_seconds: runs.probes.seconds + runs.hooks.seconds,
-            bpf_runs: (runs.probes.count + runs.hooks.count) as u64,
+            bpf_run_seconds: runs.probes.seconds + runs.hooks().seconds,
+            bpf_runs: (runs.probes.count + runs.hooks().count) as u64,
             probe_hits: loaded.hits().probes(),
             target_seconds: probes + hooks,
             profiled_seconds: profiled_probes + hooks,
@@ -148,32 +240,72 @@ impl Overhead {
         (all, all * share.min(1.0))
     }
 
-    /// Changes the duty of the step probes where their cost is over budget, or far
-    /// below it.
-    pub(super) fn keep_budget(&mut self, loaded: &Loaded, ledger: &Ledger) {
-        let due = |budget: &Budget| budget.judged.elapsed() >= PERIOD;
-        if !self.budget.as_ref().is_some_and(due) {
-            return;
+    /// Changes what is measured where it costs more than the budget, or much less. Returns when
+    /// socket calls are to be seen, if that changes.
+    pub(super) fn keep_budget(
+        &mut self,
+        loaded: &mut Loaded,
+        registry: &mut Registry,
+        ledger: &Ledger,
+    ) -> Option<Duty> {
+        let sums = self.sums(loaded, ledger);
+        let budget = self.budget.as_mut()?;
+        if !std::mem::take(&mut self.measured) {
+            return None;
         }
-        // What the budget can change: not the programs on socket calls.
-        let (_, probe_seconds) = self.probe_seconds(loaded, ledger);
-        let cpu_seconds = probed_cpu(ledger).as_secs_f64();
-        let decision = self
-            .budget
-            .as_mut()
-            .map(|budget| budget.judge(probe_seconds, cpu_seconds));
-        if let Some(Decision::Change(duty)) = decision {
-            self.step_probes.set_duty(duty);
+        let Decision::Change(rung) = budget.judge(sums) else {
+            return None;
+        };
+        if self.steps {
+            self.step_probes.set_duty(rung.steps);
+        }
+        if rung.library != self.library {
+            self.library = rung.library;
+            self.step_probes.set_key_derivation(match rung.library {
+                true => self.key_derivation,
+                false => Duty::NEVER,
+            });
+            registry.set_probed(loaded, rung.library);
+        }
+        Some(rung.calls)
+    }
+
+    /// CPU seconds of the host without our own, since the profile began.
+    fn host_seconds(&self) -> f64 {
+        let used = HostTime::read().zip(self.host_before);
+        let used = used.map_or(Duration::ZERO, |(now, before)| now.used_since(before));
+        used.as_secs_f64() - own_cpu_seconds()
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "estimates")]
+    fn sums(&self, loaded: &Loaded, ledger: &Ledger) -> Sums {
+        let runs = self.meter.total();
+        let call_cost = loaded.connections.call_cost();
+        Sums {
+            calls_in: self.meter.calls_known().as_secs_f64(),
+            spent: Spent {
+                host: self.host_seconds(),
+                targets: target_cpu(ledger).as_secs_f64(),
+                calls: hook_seconds(call_cost, runs.calls),
+                probes: self.probe_seconds(loaded, ledger).0,
+                others: hook_seconds(call_cost, runs.others),
+                openings: ledger
+                    .services()
+                    .map(|(_, account)| account.connection_count() as f64)
+                    .sum(),
+            },
         }
     }
 }
 
-/// CPU time of the services in which probes were hit: what the others use is
-/// no measure of what probes may cost.
-fn probed_cpu(ledger: &Ledger) -> Duration {
+/// CPU time of the services that hooks and probes are run by: what others use is no measure
+/// of what these may cost.
+fn target_cpu(ledger: &Ledger) -> Duration {
+    let is_target =
+        |account: &ServiceAccount| account.probe_hits > 0 || account.connection_count() > 0;
     let accounts = ledger.services().map(|(_, account)| account);
-    let probed = accounts.filter(|account| account.probe_hits > 0);
-    probed
+    let targets = accounts.filter(|account| is_target(account));
+    targets
         .map(|account| account.cpu_user + account.cpu_system)
         .sum()
 }

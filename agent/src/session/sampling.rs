@@ -43,8 +43,13 @@ impl Samples {
     /// Starts sampling.
     pub(super) fn begin(loaded: &mut Loaded, ledger: &SharedLedger) {
         loaded.start_samples();
+        Self::set_scale(loaded, ledger, 1);
+    }
+
+    /// Each sample stands for so many times the time between two.
+    pub(super) fn set_scale(loaded: &Loaded, ledger: &SharedLedger, times: u32) {
         let sampling = match &loaded.samples {
-            Ok(_) => Sampling::Every(loaded.sampling.period()),
+            Ok(_) => Sampling::Every(loaded.sampling.period() * times),
             Err(reason) => Sampling::Off(reason.to_string().into()),
         };
         write(ledger).set_sampling(sampling);

@@ -32,7 +32,7 @@ impl Silence {
         }
         let since = monotonic_now().saturating_sub(self.bound);
         let since = u64::try_from(since.as_nanos()).unwrap_or_default();
-        self.handshakes += loaded.give_up_silent(since);
+        self.handshakes += loaded.give_up_silent(since) as u64;
         self.next = Instant::now() + self.bound / LOOKS;
     }
 

@@ -108,8 +108,13 @@ impl StepProbes {
     }
 
     /// Changes the duty of the public-key steps.
-    pub(super) fn set_duty(&mut self, duty: Duty) {
+    pub(super) const fn set_duty(&mut self, duty: Duty) {
         self.steps.duty = duty;
+    }
+
+    /// Changes the duty of key derivation.
+    pub(super) const fn set_key_derivation(&mut self, duty: Duty) {
+        self.key_derivation.duty = duty;
     }
 
     /// Share of the time in which the public-key steps are probed.

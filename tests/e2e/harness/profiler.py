@@ -202,6 +202,9 @@ def profile_load(folder: Path, port: int, *loads: Load, options: Sequence[Argume
     return profiling.report, sum(seen, Seen.nothing())
 
 
+UNLIMITED = Path(__file__).with_name("unlimited.toml")
+
+
 @dataclass(frozen=True)
 class Agent:
     """A running `tlsprof agent`."""
@@ -227,7 +230,10 @@ def start_agent(
     launcher: Sequence[Argument] = (),
     **process_options,
 ) -> Agent:
-    """Starts the agent on that port, or on a free one; returns when it has attached and listens."""
+    """Starts the agent on that port, or on a free one; returns when it has attached and listens.
+    Without a configuration it has no budget: on a busy host it would begin to estimate handshakes."""
+    if "--config" not in options:
+        options = ["--config", UNLIMITED, *options]
     command = [*launcher, TLSPROF, "agent", "--listen", f"127.0.0.1:{port}", *options]
     process = Process(command, **process_options)
     try:

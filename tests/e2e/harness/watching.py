@@ -20,7 +20,7 @@ class Watching:
         a history of 25; `interval`: seconds of `top`."""
         configs = {name: folder / f"{name}.toml" for name in settings}
         for name, text in settings.items():
-            configs[name].write_text(f"[profile]\n{text}\n")
+            configs[name].write_text(f"[agent]\nbudget = 1.0\n[profile]\n{text}\n")
         config = ["--config", configs["default"]]
 
         selected = [word for service in services for word in ("--service", service)]

@@ -53,6 +53,7 @@ pub(super) fn handshake(event: &tlsprof_handshake_event) -> Handshake {
             number: event.error_reason,
         }),
         hello: None,
+        estimate: None,
     }
 }
 

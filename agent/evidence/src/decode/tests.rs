@@ -22,6 +22,7 @@ fn connection_event(kind: u32, pid: u32) -> tlsprof_connection_event {
         closed_by: TLSPROF_CLOSER_REMOTE as u8,
         duration: 5000,
         turns: 3,
+        followed: 1,
         seen_open: 1,
         ..Default::default()
     }
@@ -48,6 +49,16 @@ fn a_closed_connection_keeps_its_facts() {
     assert_eq!(whole.duration, Duration::from_micros(5));
     assert_eq!(closed.closed_by, Closer::Remote);
     assert_eq!(closed.owner.unwrap().process, 7);
+}
+
+#[test]
+fn turns_of_a_connection_that_was_not_followed_are_not_known() {
+    let mut event = connection_event(TLSPROF_EVENT_CONNECTION_CLOSED, 7);
+    event.followed = 0;
+    let Some(Evidence::Closed(closed)) = connection(&event) else {
+        unreachable!("a closed connection");
+    };
+    assert_eq!(closed.whole.unwrap().turns, None);
 }
 
 #[test]

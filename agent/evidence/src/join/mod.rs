@@ -239,6 +239,13 @@ impl Joiner {
         }
     }
 
+    /// No library is probed any more, so that no handshake waits for a twin.
+    pub fn forget_probes(&mut self) {
+        for process in self.processes.values_mut() {
+            process.probed = false;
+        }
+    }
+
     fn process(&mut self, pid: Pid, probed: impl Fn(Pid) -> bool) -> Option<&mut Process> {
         if self.processes.get(pid).is_none() {
             self.processes.insert(pid, Process::default());

@@ -7,7 +7,7 @@ use super::time::{Accounted, Key, nanos};
 
 /// Time that stands for so many samples had some, but for one case in 500 million
 /// (`e^-20`): without any, sampling failed.
-const MANY: u64 = 20;
+const MANY: u32 = 20;
 /// Samples may be this much later than the CPU time that they speak for, where the
 /// agent itself was kept from running.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -42,12 +42,14 @@ impl Waiting {
     /// Whether its CPU time should have had samples long ago.
     pub fn is_hopeless(&self, now: Duration, period: Duration) -> bool {
         let waited = now.saturating_sub(self.since);
-        waited > PATIENCE && self.stands_for_many(period)
+        // Where samples are taken in windows, each stands for much of the time in between.
+        let patience = PATIENCE.max(period.saturating_mul(MANY));
+        waited > patience && self.stands_for_many(period)
     }
 
     /// Whether its CPU time stands for so many samples that one must have come.
     pub fn stands_for_many(&self, period: Duration) -> bool {
-        nanos(self.cpu.total()) > nanos(period).saturating_mul(MANY)
+        nanos(self.cpu.total()) > nanos(period).saturating_mul(MANY.into())
     }
 }
 

@@ -11,9 +11,9 @@ use tlsprof_ledger::{Ledger, ServiceAccount};
 
 use super::families::{
     AGENT_BPF_RUN, AGENT_BPF_RUNS, AGENT_CAPABILITY, AGENT_CPU, AGENT_EVENTS_LOST,
-    AGENT_PROBE_HITS, AGENT_PROFILED_IMAGES, AGENT_RESIDENT_MEMORY, AGENT_SERVICES,
-    AGENT_STEP_PROBES_DUTY, AGENT_TARGET_COST, BUILD_INFO, HANDSHAKE_OUTCOME_CPU,
-    HANDSHAKE_STEP_CPU, HANDSHAKE_WAIT, HANDSHAKES,
+    AGENT_LIBRARY_PROBES_DUTY, AGENT_PROBE_HITS, AGENT_PROFILED_IMAGES, AGENT_RESIDENT_MEMORY,
+    AGENT_SERVICES, AGENT_SOCKET_CALLS_DUTY, AGENT_STEP_PROBES_DUTY, AGENT_TARGET_COST, BUILD_INFO,
+    HANDSHAKE_OUTCOME_CPU, HANDSHAKE_STEP_CPU, HANDSHAKE_WAIT, HANDSHAKES,
 };
 use super::rows::{one, write};
 use super::{
@@ -116,6 +116,10 @@ fn own_cost(encoder: &mut DescriptorEncoder<'_>, status: &AgentStatus) -> fmt::R
     write(encoder, &AGENT_TARGET_COST, one(status.target_cost))?;
     let duty = status.step_duty_ratio;
     write(encoder, &AGENT_STEP_PROBES_DUTY, one(duty))?;
+    let duty = status.library_duty_ratio;
+    write(encoder, &AGENT_LIBRARY_PROBES_DUTY, one(duty))?;
+    let duty = status.calls_duty_ratio;
+    write(encoder, &AGENT_SOCKET_CALLS_DUTY, one(duty))?;
     write(encoder, &AGENT_PROFILED_IMAGES, one(status.profiled_images))?;
     write(encoder, &AGENT_SERVICES, one(status.services))
 }

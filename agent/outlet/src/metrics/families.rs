@@ -99,6 +99,9 @@ HANDSHAKES_BY_SOURCE = Counter "tlsprof_handshakes_by_source" ["service_name" "r
 HANDSHAKES_OFFLOADED = Counter "tlsprof_handshakes_offloaded" ["service_name" "role"]
     "TLS handshakes answered by a different thread than the one that read the socket; other threads \
      may have worked on them, so their CPU time is a lower bound.";
+HANDSHAKES_ESTIMATED = Counter "tlsprof_handshakes_estimated" ["service_name" "role"]
+    "TLS handshakes that are estimated: of connections that were not followed, to keep the overhead budget."
+    "They are in all other figures of handshakes. See [sampled handshakes](accounting.md#sampled-handshakes).";
 AGREEMENT_HANDSHAKES = Counter "tlsprof_agreement_handshakes" ["service_name" "role"]
     "Completed TLS handshakes measured by both sources.";
 AGREEMENT_CPU = Counter "tlsprof_agreement_cpu_seconds" ["service_name" "role" "source"]
@@ -246,6 +249,12 @@ AGENT_CAPABILITY = Gauge "tlsprof_agent_capability" ["capability" "state"]
 AGENT_STEP_PROBES_DUTY = Gauge "tlsprof_agent_step_probes_duty_ratio" []
     "Share of time in which the probes of public-key steps are attached."
     "Below 1 if the overhead budget was exceeded.";
+AGENT_LIBRARY_PROBES_DUTY = Gauge "tlsprof_agent_library_probes_duty_ratio" []
+    "Share of time in which TLS libraries are probed."
+    "0 if the overhead budget was exceeded even with few step probes: handshakes are measured on their sockets.";
+AGENT_SOCKET_CALLS_DUTY = Gauge "tlsprof_agent_socket_calls_duty_ratio" []
+    "Share of time in which socket calls are seen."
+    "Below 1 if the overhead budget was exceeded without probes: handshakes are estimated, see [sampled handshakes](accounting.md#sampled-handshakes).";
 AGENT_PROFILED_IMAGES = Gauge "tlsprof_agent_profiled_images" []
     "Executable files with probes attached.";
 AGENT_SERVICES = Gauge "tlsprof_agent_services" []

@@ -111,6 +111,10 @@ pub struct AgentStatus {
     pub capabilities: Vec<Capability>,
     /// Share of the time in which the probes of public-key steps are attached.
     pub step_duty_ratio: f64,
+    /// Share of the time in which TLS libraries are probed.
+    pub library_duty_ratio: f64,
+    /// Share of the time in which socket calls are seen.
+    pub calls_duty_ratio: f64,
     /// Executable files with probes.
     pub profiled_images: u64,
     /// Services that are running.

@@ -9,7 +9,7 @@ use tlsprof_ledger::{HandshakeKey, HandshakeSum, Ledger, RoleAccount, ServiceAcc
 
 use super::families::{
     AGREEMENT_CPU, AGREEMENT_HANDSHAKES, HANDSHAKE_FLIGHT_CPU, HANDSHAKES_BY_SOURCE,
-    HANDSHAKES_OFFLOADED,
+    HANDSHAKES_ESTIMATED, HANDSHAKES_OFFLOADED,
 };
 use super::rows::write;
 
@@ -25,6 +25,9 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fm
     write(encoder, &HANDSHAKES_BY_SOURCE, by_source)?;
     let offloaded = accounts(ledger).map(|(labels, account)| (labels, account.socket.offloaded));
     write(encoder, &HANDSHAKES_OFFLOADED, offloaded)?;
+    let estimated =
+        accounts(ledger).map(|(labels, account)| (labels, account.estimated.handshakes));
+    write(encoder, &HANDSHAKES_ESTIMATED, estimated)?;
     let flights = accounts(ledger).flat_map(|([name, role], account)| {
         [
             ([name, role, "first"], account.socket.first_flight),

@@ -32,6 +32,17 @@ pub(super) fn sources(service: &Service) -> Option<Block> {
              other threads may have worked on them, so their CPU time is a lower bound."
         ));
     }
+    let estimated: u64 = service
+        .estimated_handshakes
+        .iter()
+        .map(|one| one.count)
+        .sum();
+    if estimated > 0 {
+        let number = counted(estimated, "handshake is", "handshakes are");
+        sentences.push(format!(
+            "{number} estimated from those that were followed, to keep the budget."
+        ));
+    }
     let seen: u64 = service.agreement.iter().map(|one| one.handshakes).sum();
     let library: f64 = service
         .agreement

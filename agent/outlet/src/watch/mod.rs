@@ -27,7 +27,7 @@ pub use figures::{Ending, Figure, Kind, Sums};
 pub use history::{Bounds, History, Interval, Span};
 pub use rates::{ActivityRate, Rates, RoleRates};
 pub use series::{Heading, Series, Slice};
-pub use state::{About, Agent, Details, FindingHead, SeriesState, ServiceState, State};
+pub use state::{About, Agent, Details, FindingHead, Reduced, SeriesState, ServiceState, State};
 
 /// What the agent's own cost is taken over.
 const OWN_SPAN: Duration = Duration::from_secs(60);
@@ -60,6 +60,7 @@ pub struct Watch {
     /// One for each second of the last minute, oldest first.
     costs: VecDeque<Costs>,
     sampling: Sampling,
+    reduced: Option<Reduced>,
 }
 
 impl Watch {
@@ -76,6 +77,7 @@ impl Watch {
             losses: Vec::new(),
             costs: VecDeque::new(),
             sampling: Sampling::default(),
+            reduced: None,
         }
     }
 
@@ -103,6 +105,11 @@ impl Watch {
             agent: cost,
             services: ledger.cpu(),
         });
+    }
+
+    /// Says what is not measured now, to keep the budget.
+    pub fn set_reduced(&mut self, reduced: Option<Reduced>) {
+        self.reduced = reduced;
     }
 
     /// Judges all services by their last minutes; `facts` is what the session knows of them.
@@ -248,7 +255,10 @@ impl Watch {
 
     fn agent(&self) -> Agent {
         let (Some(first), Some(last)) = (self.costs.front(), self.costs.back()) else {
-            return Agent::default();
+            return Agent {
+                reduced: self.reduced.clone(),
+                ..Agent::default()
+            };
         };
         let elapsed = last.at.saturating_sub(first.at).as_secs_f64();
         let services = last.services.saturating_sub(first.services).as_secs_f64();
@@ -258,6 +268,7 @@ impl Watch {
             cost: last.agent.clone(),
             cpu_cores: (elapsed > 0.0).then(|| own / elapsed),
             profiled_ratio: (services > 0.0).then(|| profiled / services),
+            reduced: self.reduced.clone(),
         }
     }
 }

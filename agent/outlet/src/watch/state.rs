@@ -93,6 +93,17 @@ pub struct Agent {
     /// The most that profiling costs the services, as a share (0 to 1) of the CPU time that
     /// they used in the last minute.
     pub profiled_ratio: Option<f64>,
+    /// What is not measured now, to keep the budget; null if all is.
+    pub reduced: Option<Reduced>,
+}
+
+/// What is not measured, to keep the budget.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reduced {
+    /// In a sentence.
+    pub text: String,
+    /// Whether figures of handshakes are estimates.
+    pub estimates: bool,
 }
 
 /// A service over the last hour.

@@ -93,6 +93,20 @@ pub struct SocketHandshakes {
     pub offloaded: u64,
 }
 
+/// Handshakes that are booked for connections that were not followed, because profiling kept to
+/// its budget. They are in all other figures of handshakes.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct EstimatedHandshakes {
+    /// `server` or `client`.
+    pub role: Role,
+    /// How many.
+    pub count: u64,
+    /// With a probability of 95%, their number is not further off than this.
+    pub count_margin: f64,
+    /// The same for the CPU time of handshakes, in seconds.
+    pub cpu_margin_seconds: f64,
+}
+
 /// Completed handshakes that two sources saw.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Agreement {

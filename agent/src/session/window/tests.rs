@@ -36,6 +36,7 @@ fn opening(id: ConnectionId) -> Evidence {
         port: 443,
         remote: None,
         accept_wait: None,
+        followed: true,
     })
 }
 

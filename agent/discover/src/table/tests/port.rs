@@ -30,6 +30,7 @@ fn opening(process: Pid, role: Role, port: u16) -> Opening {
         port,
         remote: None,
         accept_wait: None,
+        followed: true,
     }
 }
 

@@ -17,7 +17,19 @@ export function host(state) {
 
 /** Cost and losses. */
 export function agent(state) {
-  return [losses(state.losses), harmless(state.harmless_losses), h("p", {}, cost(state.agent)), h("p", {}, source(state))];
+  return [
+    losses(state.losses),
+    harmless(state.harmless_losses),
+    h("p", {}, cost(state.agent)),
+    state.agent.reduced && h("p", {}, state.agent.reduced.text),
+    h("p", {}, source(state)),
+  ];
+}
+
+/** What must be known before figures are read; null where nothing. */
+export function caution(state) {
+  const { reduced } = state.agent;
+  return reduced?.estimates ? h("p", { class: "note" }, `Figures of handshakes are estimates. ${reduced.text}`) : null;
 }
 
 const sum = (losses) => losses.reduce((lost, one) => lost + one.count, 0);

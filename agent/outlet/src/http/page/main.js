@@ -1,7 +1,7 @@
 // The live page: asks the agent, and shows what it answers.
 
 import { address, parse } from "./address.js";
-import { agent, host } from "./agent.js";
+import { agent, caution, host } from "./agent.js";
 import { fill } from "./element.js";
 import { copy } from "./findings.js";
 import { poll } from "./poll.js";
@@ -69,7 +69,7 @@ function render() {
   if (!state) return;
   document.title = `tlsprof · ${state.host.hostname}`;
   part("host").textContent = host(state);
-  fill(part("service-list"), list(state.services, shown));
+  fill(part("service-list"), [caution(state), list(state.services, shown)]);
   fill(part("agent"), agent(state));
   if (name !== null) view.show({ name, state, selected, held, window });
 }

@@ -2,7 +2,7 @@
 // last minutes.
 
 import { barCell, h, table } from "./element.js";
-import { bytes, count, percent, time, words } from "./format.js";
+import { bytes, count, counted, percent, time, words } from "./format.js";
 
 /** All tables on a service in one role. */
 export function mixes(details, role) {
@@ -24,11 +24,23 @@ export function mixes(details, role) {
   const head = [
     h("h2", {}, "Details"),
     h("p", { class: "note" }, `Sums over the last ${time(Math.round(details.elapsed_seconds))}, as ${role}.`),
+    ...of(service.estimated_handshakes).map((one) => h("p", { class: "note" }, estimated(one, groups))),
   ];
   if (tables.length === 0) {
     return [...head, h("p", { class: "empty" }, `No activity as ${role} in that time.`)];
   }
   return [...head, h("div", { class: "panels" }, tables.map((one) => h("div", { class: "panel" }, one)))];
+}
+
+/** How far figures may be off of which a part is estimated. */
+function estimated(one, groups) {
+  const all = sum(groups, (group) => group.count);
+  const cpu = sum(groups, (group) => group.cpu_seconds);
+  return (
+    `${count(one.count)} of ${counted(all, "handshake", "handshakes")} are estimated from those that were followed. ` +
+    `With 95% probability there were ${count(all)} ± ${count(Math.ceil(one.count_margin))}, ` +
+    `and they took ${time(cpu)} ± ${time(one.cpu_margin_seconds)} of CPU time.`
+  );
 }
 
 const sum = (rows, value) => rows.reduce((all, row) => all + value(row), 0);

@@ -137,6 +137,10 @@ fn notice(state: &State, width: usize, theme: Theme) -> Line<'static> {
         let text = format!(" no CPU samples, so no activities: {}", printable(reason));
         return Line::styled(cut(&text, width), theme.of(Paint::Yellow));
     }
+    if let Some(reduced) = state.agent.reduced.as_ref().filter(|it| it.estimates) {
+        let text = format!(" Handshakes are estimates. {}", reduced.text);
+        return Line::styled(cut(&text, width), theme.of(Paint::Yellow));
+    }
     let Some(first) = state.findings.first() else {
         return Line::default();
     };

@@ -1,0 +1,286 @@
+//! What the handshakes that were followed say of those that were not. Pure.
+//!
+//! Where socket calls are seen in windows only, the connections that open in one are a cohort:
+//! what handshakes they had is known. Connections are always counted. For one that was not
+//! followed, a handshake of the service's last cohort is booked once more, in turn, and as many
+//! of them as the cohort had for each connection: a connection without TLS has none. So counts
+//! follow the connections, and mean times are those of the cohorts. Few failures are not booked
+//! more than once: one in a cohort says little of how many there were.
+
+mod known;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem;
+
+use tlsprof_common::{Carries, Connection, ConnectionId, Opening, Owner, Resumption, Role};
+use tlsprof_evidence::{Evidence, Handshake};
+
+use known::{Known, Seen};
+
+/// Connections that are looked back at when the first window begins, at least and at most.
+const LEAST_BEFORE: usize = 20;
+const MOST_BEFORE: usize = 1000;
+/// Ends of connections that are kept, at most.
+const MOST_ENDS: usize = 256;
+/// Sums of fractions are off by less than that.
+const ROUNDING: f64 = 1e-6;
+
+/// What evidence of now belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Socket calls are seen all the time.
+    #[default]
+    Whole,
+    /// A window, and the end of what was followed in it.
+    Window,
+    /// Between two windows.
+    Between,
+}
+
+/// The cohorts of all services.
+#[derive(Debug, Default)]
+pub(super) struct Cohorts {
+    mode: Mode,
+    /// Whether there may be windows later.
+    prepares: bool,
+    cohorts: BTreeMap<(String, Role), Cohort>,
+    /// Who had the last connection on a port, as its server.
+    servers: BTreeMap<u16, Owner>,
+}
+
+/// One service in one role.
+#[derive(Debug, Default)]
+struct Cohort {
+    /// Of the window under way.
+    followed: BTreeSet<ConnectionId>,
+    /// While socket calls are seen all the time: connections that go with `seen`.
+    opened: usize,
+    seen: Seen,
+    /// Of the last window with any connection.
+    known: Option<Known>,
+    /// Handshakes of connections that were not followed, to be booked.
+    owed: f64,
+    /// Such connections before any window.
+    waiting: u64,
+    /// How TLS began on the connections that ended last.
+    begins: VecDeque<Begin>,
+    /// Connections with TLS that ended and were not followed, to be told how it began.
+    unknown: f64,
+}
+
+/// How TLS began on a connection.
+#[derive(Clone, Copy, Debug)]
+struct Begin {
+    cipher: &'static str,
+    resumption: Resumption,
+    /// Bytes of the handshake.
+    received: u64,
+    sent: u64,
+}
+
+impl Cohorts {
+    /// `prepares`: there may be windows later, and what is seen before stands for the first
+    /// connections that are not followed.
+    pub(super) fn new(prepares: bool) -> Self {
+        Self {
+            prepares,
+            ..Self::default()
+        }
+    }
+
+    /// Takes note of a connection of a service. If it was not followed, `book` gets what is
+    /// to be booked for it.
+    pub(super) fn opened(
+        &mut self,
+        service: &str,
+        opening: &Opening,
+        book: &mut impl FnMut(&Evidence),
+    ) {
+        if self.mode == Mode::Whole {
+            if self.prepares {
+                self.of(service, opening.role).note_opening();
+            }
+            return;
+        }
+        // Between windows what was followed is over.
+        let is_followed = opening.followed && self.mode == Mode::Window;
+        if opening.role == Role::Server {
+            self.servers.insert(opening.port, opening.owner.clone());
+        }
+        let cohort = self.of(service, opening.role);
+        if is_followed {
+            cohort.followed.insert(opening.id);
+        } else {
+            cohort.stand_for(1, book);
+        }
+    }
+
+    /// The opening of a connection that ended without an owner and was not followed: whose it
+    /// is, its port says. None where nothing is known of that.
+    pub(super) fn opening_of(&self, connection: &Connection) -> Option<Opening> {
+        let whole = connection.whole.as_ref()?;
+        let lost = connection.owner.is_none() && whole.turns.is_none();
+        if self.mode == Mode::Whole || !lost || whole.role != Role::Server {
+            return None;
+        }
+        Some(Opening {
+            id: connection.id,
+            owner: self.servers.get(&whole.port)?.clone(),
+            role: whole.role,
+            port: whole.port,
+            remote: None,
+            accept_wait: None,
+            followed: false,
+        })
+    }
+
+    /// Takes note of a handshake that is booked.
+    pub(super) fn handshake(&mut self, service: &str, handshake: &Handshake) {
+        if self.mode == Mode::Between || (self.mode == Mode::Whole && !self.prepares) {
+            return;
+        }
+        let is_whole = self.mode == Mode::Whole;
+        let cohort = self.of(service, handshake.role);
+        if is_whole {
+            return cohort.seen.add(handshake);
+        }
+        if !handshake
+            .connection
+            .is_some_and(|id| cohort.followed.contains(&id))
+        {
+            return; // under way since before the window
+        }
+        cohort.seen.add(handshake);
+    }
+
+    /// Completes the end of a connection that was not followed: it carried TLS as others of the
+    /// service did.
+    pub(super) fn closed(&mut self, service: &str, connection: &mut Connection) {
+        let Some(whole) = connection.whole else {
+            return;
+        };
+        if self.mode == Mode::Whole {
+            return;
+        }
+        let cohort = self.of(service, whole.role);
+        match connection.carries {
+            Carries::Tls => cohort.keep(connection),
+            Carries::Plain if whole.turns.is_none() => cohort.complete(connection),
+            Carries::Plain | Carries::Handshake => {}
+        }
+    }
+
+    /// Goes over to another mode, all evidence of the one before being taken. The
+    /// handshakes of `cut` connections were not followed to their end. `book` gets what is to be
+    /// booked for connections before any window, with its service.
+    pub(super) fn go_over(
+        &mut self,
+        mode: Mode,
+        cut: &[ConnectionId],
+        book: &mut impl FnMut(&str, &Evidence),
+    ) {
+        if self.mode == Mode::Window && mode != Mode::Window {
+            for ((service, _), cohort) in &mut self.cohorts {
+                cohort.end(cut, &mut |evidence| book(service, evidence));
+            }
+        }
+        if self.mode == Mode::Whole && mode == Mode::Window {
+            self.cohorts.values_mut().for_each(Cohort::look_back);
+        }
+        if mode == Mode::Whole {
+            self.cohorts.clear();
+            self.servers.clear();
+        }
+        self.mode = mode;
+    }
+
+    fn of(&mut self, service: &str, role: Role) -> &mut Cohort {
+        self.cohorts.entry((service.to_owned(), role)).or_default()
+    }
+}
+
+impl Cohort {
+    /// Counts a connection while all are followed. Of more than [`MOST_BEFORE`] only the last
+    /// ones count.
+    fn note_opening(&mut self) {
+        if self.opened >= MOST_BEFORE {
+            self.look_back();
+        }
+        self.opened += 1;
+    }
+
+    /// What was seen while all was followed is what is known, if it is enough.
+    fn look_back(&mut self) {
+        if self.opened < LEAST_BEFORE {
+            return;
+        }
+        let (seen, opened) = (mem::take(&mut self.seen), mem::take(&mut self.opened));
+        self.known = Some(Known::new(seen, opened, self.known.as_ref()));
+    }
+
+    /// Ends a window. One in which nothing opened says nothing.
+    fn end(&mut self, cut: &[ConnectionId], book: &mut impl FnMut(&Evidence)) {
+        for connection in cut {
+            self.followed.remove(connection);
+        }
+        let connections = mem::take(&mut self.followed).len();
+        let seen = mem::take(&mut self.seen);
+        tracing::debug!(connections, waiting = self.waiting, "a window has ended");
+        if connections == 0 {
+            return;
+        }
+        self.known = Some(Known::new(seen, connections, self.known.as_ref()));
+        let waiting = mem::take(&mut self.waiting);
+        self.stand_for(waiting, book);
+    }
+
+    fn keep(&mut self, connection: &Connection) {
+        let Connection {
+            bytes_received,
+            bytes_sent,
+            application_received,
+            application_sent,
+            ..
+        } = *connection;
+        if self.begins.len() >= MOST_ENDS {
+            self.begins.pop_front();
+        }
+        self.begins.push_back(Begin {
+            cipher: connection.cipher,
+            resumption: connection.resumption,
+            received: bytes_received.saturating_sub(application_received),
+            sent: bytes_sent.saturating_sub(application_sent),
+        });
+    }
+
+    fn complete(&mut self, connection: &mut Connection) {
+        let (Some(known), Some(begin)) = (&self.known, self.begins.front().copied()) else {
+            return;
+        };
+        self.unknown += known.share();
+        if self.unknown < 1.0 - ROUNDING {
+            return;
+        }
+        self.unknown -= 1.0;
+        self.begins.rotate_left(1);
+        connection.carries = Carries::Tls;
+        connection.cipher = begin.cipher;
+        connection.resumption = begin.resumption;
+        connection.application_received = connection.bytes_received.saturating_sub(begin.received);
+        connection.application_sent = connection.bytes_sent.saturating_sub(begin.sent);
+    }
+
+    /// Books what so many connections had that were not followed.
+    fn stand_for(&mut self, connections: u64, book: &mut impl FnMut(&Evidence)) {
+        let Some(known) = &mut self.known else {
+            self.waiting += connections;
+            return;
+        };
+        for _ in 0..connections {
+            known.stand_for(&mut self.owed, book);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

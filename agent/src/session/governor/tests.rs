@@ -1,0 +1,205 @@
+use super::*;
+
+const BUDGET: f64 = 0.01;
+const WITHIN: Spent = Spent {
+    host: 1.0,
+    targets: 1.0,
+    calls: 0.002,
+    probes: 0.004,
+    others: 0.001,
+    openings: 100.0,
+};
+
+fn change(level: usize) -> Decision {
+    Decision::Change(rung_at(level))
+}
+
+#[test]
+fn each_rung_costs_less_than_the_one_above() {
+    for pair in LADDER.windows(2) {
+        let [above, below] = pair else {
+            unreachable!("two");
+        };
+        assert!(below.steps.ratio() <= above.steps.ratio());
+        assert!(below.library <= above.library);
+        assert!(below.calls.ratio() <= above.calls.ratio());
+        assert_ne!(below, above);
+    }
+}
+
+#[test]
+fn within_the_budget_nothing_changes() {
+    let mut governor = Governor::new(BUDGET, Keep::Connections);
+    for _ in 0..100 {
+        assert_eq!(governor.judge(&WITHIN), Decision::Keep);
+    }
+}
+
+#[test]
+fn dear_probes_go_step_by_step() {
+    let mut governor = Governor::new(BUDGET, Keep::Connections);
+    let dear = Spent {
+        probes: 0.02,
+        ..WITHIN
+    };
+    assert_eq!(governor.judge(&dear), change(1));
+    assert_eq!(governor.judge(&dear), change(2));
+    assert_eq!(governor.judge(&dear), change(3));
+}
+
+#[test]
+fn dear_socket_calls_lead_at_once_to_the_rung_that_fits() {
+    let mut governor = Governor::new(BUDGET, Keep::Connections);
+    let dear = Spent {
+        calls: 0.06,
+        ..WITHIN
+    };
+    assert_eq!(governor.judge(&dear), change(5));
+    let dearer = Spent {
+        calls: 0.3,
+        ..WITHIN
+    };
+    assert_eq!(governor.judge(&dearer), change(6));
+    let too_dear = Spent {
+        others: 0.02,
+        ..dearer
+    };
+    assert_eq!(governor.judge(&too_dear), Decision::OverBudget);
+}
+
+#[test]
+fn what_is_never_taken_out_does_not_lead_to_the_bottom() {
+    let mut governor = Governor::new(BUDGET, Keep::Connections);
+    let storm = Spent {
+        calls: 0.03,
+        probes: 0.02,
+        others: 0.02,
+        ..WITHIN
+    };
+    assert_eq!(governor.judge(&storm), change(5));
+    let without_probes = Spent {
+        probes: 0.0,
+        ..storm
+    };
+    for _ in 0..2 * PATIENCE {
+        assert_eq!(governor.judge(&without_probes), Decision::OverBudget);
+    }
+}
+
+#[test]
+fn after_a_rung_up_that_did_not_last_the_next_takes_longer() {
+    let mut governor = Governor::new(BUDGET, Keep::Connections);
+    let dear = Spent {
+        calls: 0.06,
+        probes: 0.0,
+        ..WITHIN
+    };
+    let cheap = Spent {
+        calls: 0.02,
+        probes: 0.0,
+        ..WITHIN
+    };
+    let mut up_after = || {
+        governor.judge(&dear);
+        1 + (0..1000)
+            .take_while(|_| governor.judge(&cheap) == Decision::Keep)
+            .count()
+    };
+    assert_eq!(up_after(), PATIENCE as usize);
+    assert_eq!(up_after(), 2 * PATIENCE as usize);
+    assert_eq!(up_after(), 4 * PATIENCE as usize);
+}
+
+#[test]
+fn probes_that_nobody_hits_stay() {
+    let mut governor = Governor::new(BUDGET, Keep::LibraryProbes);
+    let others = Spent {
+        calls: 0.05,
+        probes: 0.0,
+        others: 0.02,
+        ..WITHIN
+    };
+    assert_eq!(governor.judge(&others), Decision::OverBudget);
+    assert_eq!(governor.rung(), rung_at(0));
+}
+
+#[test]
+fn what_is_to_be_kept_is_not_taken() {
+    let dear = Spent {
+        calls: 0.3,
+        probes: 0.3,
+        ..WITHIN
+    };
+    let lowest = |keep| {
+        let mut governor = Governor::new(BUDGET, keep);
+        while governor.judge(&dear) != Decision::OverBudget {}
+        governor.rung()
+    };
+    assert_eq!(lowest(Keep::LibraryProbes), rung_at(2));
+    assert_eq!(lowest(Keep::Handshakes), rung_at(3));
+    assert_eq!(lowest(Keep::Connections), rung_at(6));
+}
+
+#[test]
+fn an_idle_target_proves_nothing() {
+    let mut governor = Governor::new(BUDGET, Keep::Connections);
+    let idle = Spent {
+        host: 0.05,
+        others: 0.05,
+        ..Spent::default()
+    };
+    assert_eq!(governor.judge(&idle), Decision::Keep);
+    assert_eq!(governor.judge(&Spent::default()), Decision::Keep);
+}
+
+#[test]
+fn a_bystander_counts_where_no_target_runs() {
+    let mut governor = Governor::new(BUDGET, Keep::Connections);
+    let bystander = Spent {
+        host: 1.0,
+        calls: 0.05,
+        ..Spent::default()
+    };
+    assert_eq!(governor.judge(&bystander), change(5));
+    let beside_much_else = Spent {
+        host: 20.0,
+        ..bystander
+    };
+    let mut governor = Governor::new(BUDGET, Keep::Connections);
+    assert_eq!(governor.judge(&beside_much_else), Decision::Keep);
+}
+
+#[test]
+fn a_rung_up_is_taken_when_it_fits_by_what_it_cost_before() {
+    let mut governor = Governor::new(BUDGET, Keep::Connections);
+    let storm = Spent {
+        host: 1.0,
+        targets: 1.0,
+        calls: 0.002,
+        probes: 0.02,
+        others: 0.001,
+        openings: 1000.0,
+    };
+    assert_eq!(governor.judge(&storm), change(1));
+    let calmer = |openings: f64| Spent {
+        probes: 8e-6 * openings,
+        openings,
+        ..storm
+    };
+    // Steps all the time would cost 20 us each: too much for 300.
+    for _ in 0..2 * PATIENCE {
+        assert_eq!(governor.judge(&calmer(300.0)), Decision::Keep);
+    }
+    for _ in 1..PATIENCE {
+        assert_eq!(governor.judge(&calmer(200.0)), Decision::Keep);
+    }
+    assert_eq!(governor.judge(&calmer(200.0)), change(0));
+}
+
+#[test]
+fn a_duty_is_a_share_of_the_time() {
+    assert!((Duty::ALWAYS.ratio() - 1.0).abs() < f64::EPSILON);
+    assert!((steps(10).ratio() - 0.1).abs() < f64::EPSILON);
+    assert!((calls(8).ratio() - 0.0625).abs() < f64::EPSILON);
+    assert!(Duty::NEVER.ratio().abs() < f64::EPSILON);
+}
