@@ -29,7 +29,7 @@ COMPLETED = 'outcome="completed"'
 RESUMED = 'resumption!~"none|unknown"'
 PARAMETERS = ("version", "cipher", "group", "signature", "outcome")
 """Labels of handshakes that recorded series do not have."""
-FALSIFIES_COUNTS = 'reason!~"began_before_attach|hello_.*"'
+FALSIFIES_COUNTS = 'reason!~"began_before_attach|hello_.*|mapping_record_lost"'
 """Of losses: as the alert TlsprofLosesData has it."""
 
 

@@ -85,6 +85,13 @@ def test_a_profile_that_fails_leaves_the_file_alone(tmp_path, before):
     assert not graph.exists()
 
 
+def test_a_command_that_is_missing_is_named_before_anything_is_attached():
+    done = report("--", "no-such-command")
+    assert done.child.returncode == FAILURE, done.describe()
+    assert "the command `no-such-command` is not in PATH" in done.stderr, done.describe()
+    assert "attaching" not in done.stderr, done.describe()
+
+
 def test_a_folder_that_is_not_there_is_told_before_the_profile(tmp_path):
     done = report("--output", tmp_path / "none" / "report.json", "--", "touch", tmp_path / "ran")
     assert done.child.returncode == FAILURE, done.describe()

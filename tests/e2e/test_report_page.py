@@ -2,6 +2,8 @@
 keeps."""
 
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -49,6 +51,18 @@ def test_eight_services_take_four_pages_of_paper(page):
     # Chromium leaves the objects of pages readable.
     printed = page.pdf(format="A4")
     assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= PAGES
+
+
+@pytest.mark.skipif(not shutil.which("pdftotext"), reason="needs pdftotext (poppler-utils)")
+def test_a_service_begins_on_paper_where_its_text_does(page, tmp_path):
+    page.set_content(of_eight_services())
+    names = page.locator("section > h2").all_inner_texts()
+    printed = tmp_path / "report.pdf"
+    page.pdf(format="A4", path=printed)
+    text = subprocess.run(["pdftotext", "-layout", printed, "-"], capture_output=True, check=True, text=True)
+    last = [page.strip().splitlines()[-1].strip() for page in text.stdout.split("\f") if page.strip()]
+    assert len(last) >= 2 and names
+    assert not set(names) & set(last), last
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

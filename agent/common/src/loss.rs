@@ -110,8 +110,8 @@ losses! {
     agent {
         UndecodableRecord, "undecodable_record", Serious,
             "records of the BPF programs could not be decoded";
-        MappingRecordLost, "mapping_record_lost", Serious,
-            "records of newly mapped files were lost; the agent then examines all processes again";
+        MappingRecordLost, "mapping_record_lost", Harmless,
+            "records of newly mapped files were lost; the agent examines all processes again, so a TLS library may be probed a moment later";
         ProcessTableFull, "process_table_full", Serious,
             "processes were ignored: more run on this host than there is room for";
         ProgramSkipped, "program_skipped", Serious,

@@ -93,9 +93,9 @@ fn serve(options: &AgentOptions, config: &Config, shown: &Shown) -> Result<Serve
     let address = options.listen.unwrap_or(config.agent.listen);
     if !address.ip().is_loopback() && !access.is_protected() {
         tracing::warn!(
-            "everyone who reaches {address} can read the metrics and the live page: name a file with \
-             TLS and passwords by --web-config or agent.web_config, or admit your Prometheus only \
-             by a firewall"
+            "anyone who can reach {address} can read the metrics and the live page: set up TLS and \
+             passwords with --web-config or agent.web_config, or let a firewall admit only your \
+             Prometheus"
         );
     }
     Ok(Server::start(address, shown, access)?)

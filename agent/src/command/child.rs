@@ -1,7 +1,9 @@
 //! The command under which a report profiles.
 
-use std::ffi::OsString;
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{self, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,6 +15,28 @@ use super::setup::TURN;
 
 /// Time between SIGTERM and SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An error where there is no such program, for before anything is attached. `spawn` reports all
+/// that is wrong besides.
+pub(super) fn check(arguments: &[OsString]) -> Result<()> {
+    let [program, ..] = arguments else {
+        bail!("no command given")
+    };
+    let path = env::var_os("PATH").unwrap_or_default();
+    if Path::new(program).components().count() > 1 || is_in(program, &path) {
+        return Ok(());
+    }
+    bail!(
+        "the command `{}` is not in PATH, which sudo may have changed: install it, or name it with \
+         its folder",
+        program.display()
+    )
+}
+
+/// As execvp(3) looks for it.
+fn is_in(program: &OsStr, path: &OsStr) -> bool {
+    env::split_paths(path).any(|folder| folder.join(program).is_file())
+}
 
 /// A running command; dropping it ends it, as it was ours to start.
 pub(super) struct Child(process::Child);
@@ -82,4 +106,26 @@ pub(super) fn code(status: ExitStatus) -> i32 {
     status
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_looked_for_in_the_folders_of_path_only() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("ab"), "").unwrap();
+        let path = env::join_paths(["/nowhere".as_ref(), folder.path()]).unwrap();
+        assert!(is_in("ab".as_ref(), &path));
+        assert!(!is_in("wrk".as_ref(), &path));
+        assert!(!is_in("ab".as_ref(), "/nowhere".as_ref()));
+    }
+
+    #[test]
+    fn a_program_that_is_missing_is_named_with_what_to_do() {
+        let error = check(&["nosuchcommand".into()]).unwrap_err().to_string();
+        assert!(error.starts_with("the command `nosuchcommand` is not in PATH"));
+        assert!(check(&["/nowhere/ab".into()]).is_ok());
+    }
 }

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 
 use super::caller::Caller;
-use super::child::{Child, code};
+use super::child::{Child, check, code};
 use super::load_tool::LoadTool;
 use super::notices::Notices;
 use super::output::{Output, write};
@@ -33,7 +33,11 @@ use tlsprof_report::model::{Command, Requests};
 use tlsprof_report::{Facts, build};
 
 pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) -> Result<ExitCode> {
-    // Before anything else: nothing is lost if the report could not be written.
+    // Before anything else: nothing is lost if the command does not exist, or the report could not
+    // be written.
+    if let Until::CommandEnds(arguments, _) = &options.until {
+        check(arguments)?;
+    }
     let create = |path: Option<&Path>, what| path.map(|path| Output::to(path, what));
     let output = create(options.output.as_deref(), "the report").transpose()?;
     let graph = create(options.cpu_breakdown.as_deref(), "the CPU breakdown").transpose()?;

@@ -110,7 +110,7 @@ impl Survey {
             .select(&options.selection, listening.known())
             .map_err(|error| privilege::because(error.into()))?;
         for error in table.unmatched(&options.selection) {
-            tracing::warn!("{error}. Should it start, it is profiled from then on");
+            tracing::warn!("{error}. tlsprof will profile it when it starts");
         }
         let targets = Targets::new(proc.clone(), table, watch, host, options);
         Ok(Self { targets, listening })
