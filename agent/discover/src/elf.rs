@@ -7,6 +7,7 @@
 
 mod error;
 mod functions;
+mod go;
 mod headers;
 mod imports;
 mod relocations;
@@ -21,7 +22,10 @@ use object::LittleEndian as LE;
 use object::elf::{self as format, FileHeader64, SectionHeader64};
 use object::pod::{self, Pod};
 
+use unwind::first_from;
+
 pub use error::ElfError;
+pub use functions::Function;
 pub use imports::ImportError;
 pub use source::ReadAt;
 pub use symbols::{Symbol, Symbols};

@@ -88,7 +88,7 @@ impl Index<'_> {
 }
 
 /// The first of `count` indices for which `reached` holds, by halving.
-fn first_from(
+pub(super) fn first_from(
     count: u64,
     reached: impl Fn(u64) -> Result<bool, ElfError>,
 ) -> Result<u64, ElfError> {

@@ -55,9 +55,8 @@ fn parse(table: &'static str) -> Vec<Rule> {
             let mut all = Primitive::ALL.into_iter();
             all.find(|one| one.label() == label)
         });
-        let patterns = primitive.map(|primitive| {
-            words.map(move |pattern| Rule { primitive, pattern })
-        });
+        let patterns =
+            primitive.map(|primitive| words.map(move |pattern| Rule { primitive, pattern }));
         patterns.into_iter().flatten()
     });
     rules.collect()
@@ -73,11 +72,18 @@ mod tests {
     fn each_line_of_the_table_is_read_and_no_pattern_is_there_twice() {
         let text = include_str!("names.txt");
         let lines = text.lines().filter(|line| !line.starts_with('#'));
-        let words = lines.clone().flat_map(|line| line.split_whitespace().skip(1));
+        let words = lines
+            .clone()
+            .flat_map(|line| line.split_whitespace().skip(1));
         assert_eq!(TABLE.len(), words.count());
         let mut patterns = BTreeMap::new();
         for rule in TABLE.iter() {
-            assert_eq!(patterns.insert(rule.pattern, rule.primitive), None, "{}", rule.pattern);
+            assert_eq!(
+                patterns.insert(rule.pattern, rule.primitive),
+                None,
+                "{}",
+                rule.pattern
+            );
             assert_eq!(rule.pattern.trim_start_matches('_'), rule.pattern);
         }
     }
