@@ -8,6 +8,7 @@
 mod error;
 mod functions;
 mod go;
+mod halving;
 mod headers;
 mod imports;
 mod relocations;
@@ -21,8 +22,6 @@ use std::{fmt, io};
 use object::LittleEndian as LE;
 use object::elf::{self as format, FileHeader64, SectionHeader64};
 use object::pod::{self, Pod};
-
-use unwind::first_from;
 
 pub use error::ElfError;
 pub use functions::Function;

@@ -150,22 +150,22 @@ fn book_samples(ledger: &mut Ledger) {
     book_primitives(ledger);
 }
 
-/// What these samples of handshakes and encryption hit: functions with names in that nginx, code of a
+/// What these samples of handshakes and encryption hit: code of a stripped OpenSSL in that nginx, of a
 /// stripped program in the closed server.
 fn book_primitives(ledger: &mut Ledger) {
     let (handshake, encryption) = (Activity::Handshake, Activity::Encryption);
     let (name, instructions, none) = (Proof::Name, Proof::Instructions, Proof::None);
     let nginx = [
-        ((handshake, Primitive::BigNumber, name), 702),
-        ((handshake, Primitive::EllipticCurve, name), 508),
-        ((handshake, Primitive::Curve25519, name), 121),
-        ((handshake, Primitive::Sha, instructions), 44),
-        ((handshake, Primitive::Memory, name), 38),
-        ((handshake, Primitive::Other, name), 92),
+        ((handshake, Primitive::PublicKey, instructions), 934),
+        ((handshake, Primitive::NotIdentified, none), 338),
         ((handshake, Primitive::Kernel, name), 66),
-        ((handshake, Primitive::NotIdentified, none), 55),
-        ((encryption, Primitive::Aes, instructions), 48),
+        ((handshake, Primitive::Other, name), 117),
+        ((handshake, Primitive::Sha, instructions), 68),
+        ((handshake, Primitive::Memory, name), 59),
+        ((handshake, Primitive::BigNumber, name), 44),
+        ((encryption, Primitive::Aes, instructions), 40),
         ((encryption, Primitive::Other, name), 13),
+        ((encryption, Primitive::NotIdentified, none), 8),
         ((encryption, Primitive::Kernel, name), 4),
     ];
     ledger.note_primitives("nginx.service", &BTreeMap::from(nginx));

@@ -6,7 +6,8 @@ use object::LittleEndian as LE;
 use object::elf::SectionHeader64;
 use object::endian::{U32, U64};
 
-use super::{ElfError, ElfView, Function, MAX_TABLE, first_from};
+use super::halving::first_from;
+use super::{ElfError, ElfView, Function, MAX_TABLE};
 
 const WHAT: &str = "Go's table of functions";
 const SECTIONS: [&[u8]; 2] = [b".gopclntab", b".data.rel.ro.gopclntab"];

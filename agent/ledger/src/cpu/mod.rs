@@ -21,6 +21,7 @@
 //! **Softirq** is kernel work for the service outside its processes' time. It is no part
 //! of that sum; each sample stands for a period.
 
+mod part;
 mod primitives;
 mod reconcile;
 #[cfg(test)]
@@ -35,6 +36,7 @@ use std::time::Duration;
 use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
 
+pub use part::Part;
 pub use primitives::PrimitiveAccount;
 use reconcile::{Waiting, shares};
 pub use time::Accounted;
@@ -64,28 +66,6 @@ impl Default for Sampling {
 
 /// Samples by activity, what their code computes and how that is known.
 pub type Primitives = BTreeMap<(Activity, Primitive, Evidence), u64>;
-
-/// CPU time and samples of an activity in a mode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Part {
-    /// How many samples.
-    pub samples: u64,
-    nanos: u64,
-}
-
-impl Part {
-    const fn since(self, earlier: Self) -> Self {
-        Self {
-            samples: self.samples.saturating_sub(earlier.samples),
-            nanos: self.nanos.saturating_sub(earlier.nanos),
-        }
-    }
-
-    /// CPU time; never decreases.
-    pub const fn cpu(self) -> Duration {
-        Duration::from_nanos(self.nanos)
-    }
-}
 
 /// CPU time of one service by activity.
 #[derive(Clone, Debug, Default)]

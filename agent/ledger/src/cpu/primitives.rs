@@ -10,7 +10,7 @@ use std::time::Duration;
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
 
-use super::Part;
+use super::part::Part;
 use super::reconcile::shares;
 use super::time::Key;
 
