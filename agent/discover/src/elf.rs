@@ -7,6 +7,8 @@
 
 mod error;
 mod functions;
+mod go;
+mod halving;
 mod headers;
 mod imports;
 mod relocations;
@@ -22,6 +24,7 @@ use object::elf::{self as format, FileHeader64, SectionHeader64};
 use object::pod::{self, Pod};
 
 pub use error::ElfError;
+pub use functions::Function;
 pub use imports::ImportError;
 pub use source::ReadAt;
 pub use symbols::{Symbol, Symbols};

@@ -8,6 +8,7 @@ pub mod fingerprint;
 pub mod hello;
 pub mod join;
 mod model;
+pub mod primitive;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 

@@ -11,7 +11,7 @@ use tlsprof_evidence::{Comparison, Evidence};
 use super::ledger::Ledger;
 use super::limits::bounded;
 use super::sources::record_application;
-use super::{NetworkEvents, Sampling};
+use super::{NetworkEvents, Primitives, Sampling};
 
 impl Ledger {
     /// Books a TCP connection that was opened.
@@ -182,6 +182,11 @@ impl Ledger {
     pub fn note_cipher_alone(&mut self, service: &str, count: u64) {
         let account = &mut self.account_mut(service).activities;
         account.cipher_alone = account.cipher_alone.saturating_add(count);
+    }
+
+    /// Notes what the code computes that booked samples of handshakes and encryption hit.
+    pub fn note_primitives(&mut self, service: &str, counts: &Primitives) {
+        self.account_mut(service).activities.add_primitives(counts);
     }
 
     /// Divides what still waits for a sample: none will come.

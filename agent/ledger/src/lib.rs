@@ -35,7 +35,7 @@ pub use alternatives::{
     Alternatives, Chosen, CipherOffers, Consequences, Counts, RSA_TRANSPORT, TurnedAway,
 };
 pub use connections::{Closed, ConnectionAccount, Turns};
-pub use cpu::{Accounted, Check, CpuAccount, Part, Sampling};
+pub use cpu::{Accounted, Check, CpuAccount, Part, PrimitiveAccount, Primitives, Sampling};
 pub use distribution::Distribution;
 pub use flights::{Chains, Flights, INITIAL_WINDOW};
 pub use handshakes::{CostDistribution, HandshakeKey, HandshakeSum, RoleAccount};

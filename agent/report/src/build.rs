@@ -194,6 +194,8 @@ pub fn service(
         },
         activities: cpu::activities(account),
         cpu_samples: cpu::samples(account),
+        primitives: cpu::primitives(account),
+        primitive_samples: cpu::primitive_samples(account),
         unit_costs: cpu::unit_costs(account),
         handshake_cpu_is_lower_bound: is_lower_bound(&handshakes),
         handshakes,

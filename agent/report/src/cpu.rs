@@ -1,10 +1,11 @@
 //! CPU time by activity and by unit of a service, from its account.
 
 use tlsprof_evidence::activity::{Activity, Mode};
+use tlsprof_evidence::primitive::{Evidence, Primitive};
 use tlsprof_ledger::interval::of_share;
-use tlsprof_ledger::{Ledger, ServiceAccount};
+use tlsprof_ledger::{Ledger, PrimitiveAccount, ServiceAccount};
 
-use super::model::{ActivityCpu, CpuSamples, Sampling, UnitCost};
+use super::model::{ActivityCpu, CpuSamples, PrimitiveCpu, PrimitiveSamples, Sampling, UnitCost};
 
 /// How CPUs were sampled, or why they were not.
 pub fn sampling(ledger: &Ledger) -> Sampling {
@@ -79,6 +80,46 @@ pub(super) fn samples(account: &ServiceAccount) -> Option<CpuSamples> {
         sampled_ratio: ratio(activities.sampled().as_secs_f64()),
         unattributed_seconds: unattributed.as_secs_f64(),
         reconciliation_error_ratio: ratio((total - attributed).abs()),
+    })
+}
+
+/// What the code of handshakes and encryption computed, most CPU time first.
+pub(super) fn primitives(account: &ServiceAccount) -> Vec<PrimitiveCpu> {
+    let computed = account.activities.primitives();
+    let all = account.activities.samples();
+    let total = account.cpu().as_secs_f64().max(f64::MIN_POSITIVE);
+    let of = |primitive| {
+        let [handshake, encryption] =
+            PrimitiveAccount::ACTIVITIES.map(|activity| computed.part(activity, primitive));
+        let samples = handshake.samples + encryption.samples;
+        let seconds = (handshake.cpu() + encryption.cpu()).as_secs_f64();
+        let share = seconds / total;
+        // As for activities.
+        let of_samples = samples as f64 / all.max(1) as f64;
+        let limits = of_share(samples, all).scaled(share / of_samples.max(f64::MIN_POSITIVE));
+        PrimitiveCpu {
+            primitive: Primitive::label(primitive).into(),
+            cpu_seconds: seconds,
+            handshake_seconds: handshake.cpu().as_secs_f64(),
+            share,
+            share_low: limits.low,
+            share_high: limits.high.min(1.0),
+            samples,
+        }
+    };
+    let mut primitives: Vec<PrimitiveCpu> = Primitive::ALL.into_iter().map(of).collect();
+    primitives.retain(|one| one.samples > 0);
+    primitives.sort_by(|a, b| b.cpu_seconds.total_cmp(&a.cpu_seconds));
+    primitives
+}
+
+pub(super) fn primitive_samples(account: &ServiceAccount) -> Option<PrimitiveSamples> {
+    let computed = account.activities.primitives();
+    (!computed.is_empty()).then(|| PrimitiveSamples {
+        count: computed.samples(),
+        by_name: computed.identified(Evidence::Name),
+        by_instructions: computed.identified(Evidence::Instructions),
+        not_identified: computed.identified(Evidence::None),
     })
 }
 

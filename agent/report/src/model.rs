@@ -20,7 +20,7 @@ use tlsprof_common::WaitReason;
 
 pub use accept_queue::{AcceptQueue, AcceptWait, ListeningQueues, QueueLength};
 pub use connections::{ClosedConnections, Connections, EphemeralPorts, TurnCount};
-pub use cpu::{ActivityCpu, CpuSamples, Sampling, UnitCost};
+pub use cpu::{ActivityCpu, CpuSamples, PrimitiveCpu, PrimitiveSamples, Sampling, UnitCost};
 pub use findings::{Finding, Prediction, Range, Remedy, Variant};
 pub use quantiles::Quantiles;
 pub use requests::Requests;
@@ -30,8 +30,8 @@ pub use tls::{
 };
 
 pub use words::{
-    Activity, Attempt, Closer, Outcome, PredictionKind, Resumption, Role, Severity, Source, Step,
-    Unit, Witness,
+    Activity, Attempt, Closer, Outcome, PredictionKind, Primitive, Resumption, Role, Severity,
+    Source, Step, Unit, Witness,
 };
 
 /// Version of the schema that this program writes.
@@ -100,6 +100,13 @@ pub struct Service {
     /// The samples that say so; null where none hit it.
     #[serde(default)]
     pub cpu_samples: Option<CpuSamples>,
+    /// What the code of handshakes and encryption computed, most CPU time first; empty where no sample
+    /// hit it.
+    #[serde(default)]
+    pub primitives: Vec<PrimitiveCpu>,
+    /// The samples that say so; null where none hit it.
+    #[serde(default)]
+    pub primitive_samples: Option<PrimitiveSamples>,
     /// CPU time of one handshake, turn and megabyte, where there are samples.
     #[serde(default)]
     pub unit_costs: Vec<UnitCost>,

@@ -12,6 +12,7 @@ use tlsprof_common::{
 use tlsprof_evidence::accept_queue::{AcceptQueues, Queue};
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::hello::fixture;
+use tlsprof_evidence::primitive::{Evidence as Proof, Primitive};
 use tlsprof_evidence::sample::opening;
 pub use tlsprof_evidence::sample::{connection, handshake};
 use tlsprof_evidence::{Comparison, Handshake, hello};
@@ -146,6 +147,34 @@ fn book_samples(ledger: &mut Ledger) {
     ledger.add_samples("domino.service", Activity::Handshake, Mode::User, 60);
     ledger.add_samples("domino.service", Activity::Encryption, Mode::User, 4);
     ledger.note_cipher_alone("domino.service", 4);
+    book_primitives(ledger);
+}
+
+/// What these samples of handshakes and encryption hit: code of a stripped OpenSSL in that nginx, of a
+/// stripped program in the closed server.
+fn book_primitives(ledger: &mut Ledger) {
+    let (handshake, encryption) = (Activity::Handshake, Activity::Encryption);
+    let (name, instructions, none) = (Proof::Name, Proof::Instructions, Proof::None);
+    let nginx = [
+        ((handshake, Primitive::PublicKey, instructions), 934),
+        ((handshake, Primitive::NotIdentified, none), 338),
+        ((handshake, Primitive::Kernel, name), 66),
+        ((handshake, Primitive::Other, name), 117),
+        ((handshake, Primitive::Sha, instructions), 68),
+        ((handshake, Primitive::Memory, name), 59),
+        ((handshake, Primitive::BigNumber, name), 44),
+        ((encryption, Primitive::Aes, instructions), 40),
+        ((encryption, Primitive::Other, name), 13),
+        ((encryption, Primitive::NotIdentified, none), 8),
+        ((encryption, Primitive::Kernel, name), 4),
+    ];
+    ledger.note_primitives("nginx.service", &BTreeMap::from(nginx));
+    let closed = [
+        ((handshake, Primitive::PublicKey, instructions), 47),
+        ((handshake, Primitive::NotIdentified, none), 13),
+        ((encryption, Primitive::Aes, instructions), 4),
+    ];
+    ledger.note_primitives("domino.service", &BTreeMap::from(closed));
 }
 
 /// The ledger of half a minute of an nginx with two certificates.

@@ -16,6 +16,7 @@ mod listening;
 mod options;
 mod overhead;
 mod port;
+mod primitives;
 mod queues;
 mod readings;
 mod sampling;
@@ -238,6 +239,7 @@ impl Session {
         self.cpu
             .book_as_read(&self.targets, &mut self.samples, &self.ledger);
         // No more samples come.
+        self.samples.finish(&self.ledger);
         write(&self.ledger).settle_cpu();
         bound_time_wait(&self.targets, &self.ledger);
         Ok(())

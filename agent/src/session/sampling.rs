@@ -7,6 +7,7 @@ mod tls;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::primitives::Primitives;
 use super::shared::{read, write};
 use super::spots::Spots;
 use super::targets::Targets;
@@ -26,6 +27,7 @@ use tlsprof_outlet::flamegraph::Stack;
 /// The samples of a session: what they show, and the code that they hit.
 pub(super) struct Samples {
     desk: SampleDesk,
+    primitives: Primitives,
     spots: Option<Spots>,
     undecodable: u64,
 }
@@ -35,6 +37,7 @@ impl Samples {
     pub(super) fn new(desk: SampleDesk, spots: bool) -> Self {
         Self {
             desk,
+            primitives: Primitives::new(),
             spots: spots.then(Spots::default),
             undecodable: 0,
         }
@@ -107,11 +110,24 @@ impl Samples {
                 return;
             };
             hit(sample.process);
-            let shown = self.desk.take(&scene, &sample);
-            if let (Some(spots), Some(shown)) = (self.spots.as_mut(), shown) {
+            let Some(shown) = self.desk.take(&scene, &sample) else {
+                return;
+            };
+            if let Some(service) = table.service_of(sample.process) {
+                let mappings = table.images_of(sample.process);
+                self.primitives
+                    .note(service.as_str(), shown, &sample, proc, mappings);
+            }
+            if let Some(spots) = self.spots.as_mut() {
                 keep_spot(spots, proc, table, &sample, shown);
             }
         });
+    }
+
+    /// Books what is still being looked up: no more samples come.
+    pub(super) fn finish(&mut self, ledger: &SharedLedger) {
+        self.primitives.await_answers();
+        self.primitives.hand_over(&mut write(ledger));
     }
 
     /// Books the samples of these services: before the CPU time of the same interval.
@@ -138,6 +154,8 @@ impl Samples {
             }
             ledger.note_cipher_alone(&service, booking.cipher_alone);
         }
+        self.primitives
+            .book(&mut ledger, |name| alive.contains(name));
         let mut events: BTreeMap<Option<String>, NetworkEvents> = ledger
             .services()
             .map(|(name, account)| (Some(name.to_owned()), account.network_events()))

@@ -1,6 +1,6 @@
 //! Which code samples hit, and how it is called.
 
-mod readable;
+pub(super) mod readable;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

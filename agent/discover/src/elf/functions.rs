@@ -13,22 +13,45 @@ const LONGEST_NAME: u64 = 512;
 /// Symbols may overlap, but not so much that this many times one covers an address.
 const MOST_COVERS: u64 = 10_000_000;
 
+/// A function in an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Virtual address as linked.
+    pub start: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Name as linked, at most 512 bytes.
+    pub name: String,
+}
+
 /// The symbol that covers an address most closely, so far.
 #[derive(Clone, Copy, Debug)]
 struct Cover {
+    start: u64,
     size: u64,
     /// Index of the string table's section, and the name's offset in it.
     name: (usize, u32),
 }
 
 impl ElfView {
-    /// The names of the functions that these addresses are in, as far as the static and
-    /// dynamic symbol tables name them: the smallest symbol with a size that covers one. Where
-    /// names cannot be read as text, they are read as well as possible.
+    /// The names of the functions that these addresses are in: see [`functions_at`](Self::functions_at).
     ///
     /// # Errors
     /// See [`ElfError`].
     pub fn names_at(&self, addresses: &[u64]) -> Result<BTreeMap<u64, String>, ElfError> {
+        let functions = self.functions_at(addresses)?.into_iter();
+        Ok(functions
+            .map(|(address, function)| (address, function.name))
+            .collect())
+    }
+
+    /// The functions that these addresses are in, as far as the static and dynamic symbol tables
+    /// name them: the smallest symbol with a size that covers one; else the table of Go's runtime.
+    /// Where names cannot be read as text, they are read as well as possible.
+    ///
+    /// # Errors
+    /// See [`ElfError`].
+    pub fn functions_at(&self, addresses: &[u64]) -> Result<BTreeMap<u64, Function>, ElfError> {
         let mut wanted: BTreeMap<u64, Option<Cover>> =
             addresses.iter().map(|address| (*address, None)).collect();
         for kind in [format::SHT_SYMTAB, format::SHT_DYNSYM] {
@@ -37,17 +60,22 @@ impl ElfView {
                 self.cover(table, &mut wanted)?;
             }
         }
-        let covered = wanted
-            .into_iter()
-            .filter_map(|(address, cover)| Some((address, cover?)));
-        let mut names = BTreeMap::new();
-        for (address, cover) in covered {
-            let name = self.symbol_name(cover.name)?;
-            if !name.is_empty() {
-                names.insert(address, name);
-            }
+        let of_go = self.go_functions()?;
+        let mut functions = BTreeMap::new();
+        for (address, cover) in wanted {
+            let function = match (cover, &of_go) {
+                (Some(cover), _) => Some(Function {
+                    start: cover.start,
+                    size: cover.size,
+                    name: self.symbol_name(cover.name)?,
+                }),
+                (None, Some(of_go)) => of_go.at(address)?,
+                (None, None) => None,
+            };
+            let function = function.filter(|function| !function.name.is_empty());
+            functions.extend(function.map(|function| (address, function)));
         }
-        Ok(names)
+        Ok(functions)
     }
 
     fn cover(
@@ -66,7 +94,7 @@ impl ElfView {
                     covers += 1;
                     if cover.is_none_or(|known| size < known.size) {
                         let name = (strings, symbol.st_name.get(LE));
-                        *cover = Some(Cover { size, name });
+                        *cover = Some(Cover { start, size, name });
                     }
                 }
                 if covers > MOST_COVERS {
@@ -82,12 +110,17 @@ impl ElfView {
     }
 
     fn symbol_name(&self, (strings, at): (usize, u32)) -> Result<String, ElfError> {
-        let what = "the name of a symbol";
         let strings = self.sections.get(strings);
         let strings = strings.ok_or(ElfError::Malformed("link to a string table"))?;
         let left = strings.sh_size.get(LE).saturating_sub(u64::from(at));
         let start = strings.sh_offset.get(LE).saturating_add(u64::from(at));
-        let bytes = self.bytes(what, start, left.min(LONGEST_NAME))?;
+        self.text_at(start, left.min(LONGEST_NAME))
+    }
+
+    /// Text at an offset in the file, up to a NUL, and not longer than `most` bytes.
+    pub(super) fn text_at(&self, offset: u64, most: u64) -> Result<String, ElfError> {
+        let left = self.length.saturating_sub(offset);
+        let bytes = self.bytes("the name of a symbol", offset, left.min(most))?;
         let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         Ok(String::from_utf8_lossy(name).into_owned())
     }

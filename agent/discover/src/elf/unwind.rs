@@ -4,6 +4,7 @@
 use object::LittleEndian as LE;
 use object::endian::{I32, U32};
 
+use super::halving::first_from;
 use super::{ElfError, ElfView};
 
 /// The only encodings that linkers write (Linux Standard Base Core 5.0,
@@ -85,21 +86,4 @@ impl Index<'_> {
         let [start, _] = self.image.record::<[I32<LE>; 2]>(WHAT, entry)?;
         Ok(self.base.wrapping_add_signed(i64::from(start.get(LE))))
     }
-}
-
-/// The first of `count` indices for which `reached` holds, by halving.
-fn first_from(
-    count: u64,
-    reached: impl Fn(u64) -> Result<bool, ElfError>,
-) -> Result<u64, ElfError> {
-    let (mut low, mut high) = (0, count);
-    while low < high {
-        let middle = low.midpoint(high);
-        if reached(middle)? {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    Ok(low)
 }

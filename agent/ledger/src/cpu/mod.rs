@@ -21,6 +21,8 @@
 //! **Softirq** is kernel work for the service outside its processes' time. It is no part
 //! of that sum; each sample stands for a period.
 
+mod part;
+mod primitives;
 mod reconcile;
 #[cfg(test)]
 mod tests;
@@ -32,7 +34,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
+use tlsprof_evidence::primitive::{Evidence, Primitive};
 
+pub use part::Part;
+pub use primitives::PrimitiveAccount;
 use reconcile::{Waiting, shares};
 pub use time::Accounted;
 use time::{Key, nanos};
@@ -59,20 +64,8 @@ impl Default for Sampling {
     }
 }
 
-/// CPU time and samples of an activity in a mode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Part {
-    /// How many samples.
-    pub samples: u64,
-    nanos: u64,
-}
-
-impl Part {
-    /// CPU time; never decreases.
-    pub const fn cpu(self) -> Duration {
-        Duration::from_nanos(self.nanos)
-    }
-}
+/// Samples by activity, what their code computes and how that is known.
+pub type Primitives = BTreeMap<(Activity, Primitive, Evidence), u64>;
 
 /// CPU time of one service by activity.
 #[derive(Clone, Debug, Default)]
@@ -81,6 +74,7 @@ pub struct CpuAccount {
     pub(super) unclassified: u64,
     pub(super) upkeep: BTreeMap<Upkeep, u64>,
     pub(super) cipher_alone: u64,
+    primitives: PrimitiveAccount,
     unattributed: Accounted,
     waiting: Waiting,
     /// What the samples of its processes stand for, at a period each.
@@ -144,15 +138,16 @@ impl CpuAccount {
         self.cipher_alone
     }
 
+    /// What the code of handshakes and encryption computes.
+    pub const fn primitives(&self) -> &PrimitiveAccount {
+        &self.primitives
+    }
+
     /// What came after an earlier state; of what waits and of checks, nothing.
     pub(super) fn since(&self, earlier: &Self) -> Self {
         let parts = self.parts().map(|(key, part)| {
             let before = earlier.part(key.0, key.1);
-            let new = Part {
-                samples: part.samples.saturating_sub(before.samples),
-                nanos: part.nanos.saturating_sub(before.nanos),
-            };
-            (key, new)
+            (key, part.since(before))
         });
         let upkeep = self
             .upkeep
@@ -162,6 +157,7 @@ impl CpuAccount {
             parts: parts.collect(),
             upkeep: upkeep.collect(),
             cipher_alone: self.cipher_alone.saturating_sub(earlier.cipher_alone),
+            primitives: self.primitives.since(&earlier.primitives),
             unclassified: self.unclassified.saturating_sub(earlier.unclassified),
             sampled: self.sampled.saturating_sub(earlier.sampled),
             ..Self::default()
@@ -235,6 +231,15 @@ impl CpuAccount {
             self.divide();
         }
         self.add_cpu(Accounted::default(), total, now, sampling);
+        self.primitives.settle();
+    }
+
+    /// Adds samples whose code was looked up.
+    pub(super) fn add_primitives(&mut self, counts: &Primitives) {
+        for (&(activity, primitive, by), &count) in counts {
+            self.primitives.add_samples(activity, primitive, by, count);
+        }
+        self.primitives.divide();
     }
 
     fn divide(&mut self) {
@@ -245,7 +250,9 @@ impl CpuAccount {
         for (key, nanos) in shares(nanos(cpu.total()), &samples) {
             let part = self.parts.entry(key).or_default();
             part.nanos = part.nanos.saturating_add(nanos);
+            self.primitives.add_cpu(key, nanos);
         }
+        self.primitives.divide();
     }
 
     fn give_up(&mut self) {

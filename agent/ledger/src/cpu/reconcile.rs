@@ -55,10 +55,10 @@ impl Waiting {
 
 /// Divides `total` in proportion to `weights`, exactly: the parts add up to it, each
 /// is off by less than 1, and what has no weight gets nothing.
-pub(super) fn shares(
+pub(super) fn shares<K: Copy>(
     total: u64,
-    weights: &BTreeMap<Key, u64>,
-) -> impl Iterator<Item = (Key, u64)> + '_ {
+    weights: &BTreeMap<K, u64>,
+) -> impl Iterator<Item = (K, u64)> + '_ {
     let sum: u128 = weights.values().map(|&weight| u128::from(weight)).sum();
     let (mut weight_so_far, mut given) = (0_u128, 0_u64);
     weights.iter().map(move |(&key, &weight)| {

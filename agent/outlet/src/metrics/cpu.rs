@@ -6,11 +6,12 @@ use std::time::Duration;
 use prometheus_client::encoding::DescriptorEncoder;
 
 use tlsprof_evidence::activity::{Activity, Mode};
-use tlsprof_ledger::{Check, Ledger, Part, Sampling, ServiceAccount};
+use tlsprof_evidence::primitive::Primitive;
+use tlsprof_ledger::{Check, Ledger, Part, PrimitiveAccount, Sampling, ServiceAccount};
 
 use super::families::{
     CPU, CPU_RECONCILIATION_ERROR, CPU_SAMPLE_PERIOD, CPU_SAMPLED, CPU_SAMPLES,
-    CPU_SAMPLES_UNCLASSIFIED, SERVICE_CPU,
+    CPU_SAMPLES_UNCLASSIFIED, CRYPTO_CPU, SERVICE_CPU,
 };
 use super::rows::{one, write};
 
@@ -33,6 +34,8 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fm
     let unclassified =
         accounts(ledger).map(|(name, account)| ([name], account.activities.unclassified()));
     write(encoder, &CPU_SAMPLES_UNCLASSIFIED, unclassified)?;
+    let primitives = accounts(ledger).flat_map(primitives);
+    write(encoder, &CRYPTO_CPU, primitives)?;
     let period = match ledger.sampling() {
         Sampling::Every(period) => *period,
         Sampling::Off(_) => Duration::ZERO,
@@ -90,6 +93,21 @@ fn seconds<'a>(
         (labels(Mode::User), lost.user),
         (labels(Mode::System), lost.system),
     ])
+}
+
+/// What was sampled, which never goes.
+fn primitives<'a>(
+    (service_name, account): (&'a str, &'a ServiceAccount),
+) -> impl Iterator<Item = ([&'a str; 3], Duration)> {
+    let keys = PrimitiveAccount::ACTIVITIES
+        .into_iter()
+        .flat_map(|activity| Primitive::ALL.map(|primitive| (activity, primitive)));
+    let computed = account.activities.primitives();
+    keys.filter_map(move |(activity, primitive)| {
+        let part = computed.part(activity, primitive);
+        let labels = [service_name, activity.label(), primitive.label()];
+        (part.samples > 0).then_some((labels, part.cpu()))
+    })
 }
 
 fn checks(ledger: &Ledger, of: impl Fn(Check) -> f64) -> impl Iterator<Item = ([&str; 1], f64)> {

@@ -122,6 +122,14 @@ CPU_SAMPLES = Counter "tlsprof_cpu_samples" ["service_name" "activity" "mode"]
 CPU_SAMPLES_UNCLASSIFIED = Counter "tlsprof_cpu_samples_unclassified" ["service_name"]
     "CPU samples in unclassified kernel functions; they count as application."
     "Their mode is `system`.";
+CRYPTO_CPU = Counter "tlsprof_crypto_cpu_seconds" ["service_name" "activity" "primitive"]
+    "CPU time of the service's handshakes and encryption by cryptographic primitive, from samples."
+    "Activities: `handshake`, `encryption`. Primitives: `big_number` (RSA, finite-field DH), `p256`, \
+     `p384`, `p521`, `elliptic_curve` (which one is unknown), `curve25519`, `curve448`, `ml_kem`, \
+     `ml_dsa`, `public_key` (algorithm unknown), `sha` (SHA-1, SHA-2), `sha3`, `key_derivation`, `aes`, \
+     `chacha20_poly1305`, `x509`, `random`, `memory`, `other`, `kernel`, `not_identified`; those that \
+     were sampled. They add up to `tlsprof_cpu_seconds_total` of these activities, one or two seconds \
+     later.";
 CPU_SAMPLE_PERIOD = Gauge "tlsprof_cpu_sample_period_seconds" []
     "Interval between samples of a CPU; 0 if sampling is off."
     "`tlsprof doctor` shows the reason.";

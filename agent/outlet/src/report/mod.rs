@@ -10,6 +10,7 @@ mod headline;
 mod hellos;
 pub mod json;
 pub mod losses;
+mod primitives;
 mod service;
 mod shares;
 mod sources;

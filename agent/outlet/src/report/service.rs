@@ -10,6 +10,7 @@ use super::activities::{activities, unit_costs};
 use super::connections::connections;
 use super::costs::{costs, mix, negotiated, steps};
 use super::hellos::hellos;
+use super::primitives::primitives;
 use super::sources::sources;
 
 /// Rows of long tables where there is little room.
@@ -20,6 +21,7 @@ pub(super) fn section(service: &Service, at: usize, seconds: f64) -> Block {
     let mut blocks = vec![Block::Facts(facts(service))];
     blocks.extend(outcomes_and_sources(service, seconds));
     blocks.extend(activities(service));
+    blocks.extend(primitives(service));
     blocks.extend(unit_costs(service));
     blocks.extend(parts(service));
     blocks.extend(connections(service, seconds));

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::words::{Activity, Unit};
+use super::words::{Activity, Primitive, Unit};
 
 /// CPU samples of the profile.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
@@ -66,6 +66,45 @@ pub struct CpuSamples {
     /// How far the sum of the activities is from what the kernel accounted, as a
     /// share of that. Null without CPU time.
     pub reconciliation_error_ratio: Option<f64>,
+}
+
+/// CPU time that a service spent on one cryptographic primitive in handshakes and encryption. All of
+/// them add up to these two activities.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct PrimitiveCpu {
+    /// `big_number` (RSA, finite-field DH, and curves without code of their own), `p256`, `p384`, `p521`,
+    /// `elliptic_curve` (which one is not known), `curve25519` (X25519 and Ed25519), `curve448`, `ml_kem`,
+    /// `ml_dsa`, `public_key` (the algorithm is not known), `sha` (SHA-1 and SHA-2), `sha3`,
+    /// `key_derivation` (HMAC, HKDF and TLS's PRF but for their hash), `aes` (with GHASH),
+    /// `chacha20_poly1305`, `x509` (with ASN.1), `random`, `memory`, `other` (code with a name that is
+    /// none of these), `kernel`, `not_identified`.
+    pub primitive: Primitive,
+    /// CPU time, scaled to what the kernel accounts.
+    pub cpu_seconds: f64,
+    /// The part of it in handshakes.
+    pub handshake_seconds: f64,
+    /// `cpu_seconds` as a share of the service's CPU time.
+    pub share: f64,
+    /// Lower limit of `share` in 95% of cases: binomial by Wilson, from the numbers of
+    /// samples.
+    pub share_low: f64,
+    /// Upper limit.
+    pub share_high: f64,
+    /// Samples that `cpu_seconds` rests on.
+    pub samples: u64,
+}
+
+/// The samples of handshakes and encryption whose code was looked up.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct PrimitiveSamples {
+    /// How many.
+    pub count: u64,
+    /// Those of them that are identified by the name of their function, or as the kernel.
+    pub by_name: u64,
+    /// Those of them that only their machine instructions identify.
+    pub by_instructions: u64,
+    /// Those of them that nothing identifies.
+    pub not_identified: u64,
 }
 
 /// CPU time of one unit of work.

@@ -126,6 +126,18 @@ words! {
 }
 
 words! {
+    /// What code computes.
+    Primitive {
+        BigNumber = "big_number", P256 = "p256", P384 = "p384", P521 = "p521",
+        EllipticCurve = "elliptic_curve", Curve25519 = "curve25519", Curve448 = "curve448",
+        MlKem = "ml_kem", MlDsa = "ml_dsa", PublicKey = "public_key", Sha = "sha", Sha3 = "sha3",
+        KeyDerivation = "key_derivation", Aes = "aes", ChaCha = "chacha20_poly1305", X509 = "x509",
+        Random = "random", Memory = "memory", Other = "other", Kernel = "kernel",
+        NotIdentified = "not_identified",
+    }
+}
+
+words! {
     /// A unit of work.
     Unit { Handshake = "handshake", Turn = "turn", Megabyte = "megabyte", }
 }
@@ -161,6 +173,9 @@ mod tests {
         }
         for one in tlsprof_evidence::activity::Activity::ALL {
             assert_eq!(Activity::from(one.label()).label(), one.label());
+        }
+        for one in tlsprof_evidence::primitive::Primitive::ALL {
+            assert_eq!(Primitive::from(one.label()).label(), one.label());
         }
     }
 }

@@ -11,7 +11,7 @@ const DEEPEST: u32 = 64;
 
 /// The name of a function of Rust or C++ without what the compiler added, of C++ without
 /// its parameters; any other as it is.
-pub(super) fn readable(symbol: &str) -> String {
+pub(in crate::session) fn readable(symbol: &str) -> String {
     match rustc_demangle::try_demangle(symbol) {
         Ok(name) => format!("{name:#}"),
         Err(_) => of_cpp(symbol).unwrap_or_else(|| symbol.to_owned()),

@@ -1,0 +1,88 @@
+//! What the code of handshakes and encryption computes.
+
+use crate::document::{Block, Cell, Drawn, Shade, Table};
+use tlsprof_common::units::{counted, percent, time};
+use tlsprof_report::model::{Primitive, PrimitiveCpu, PrimitiveSamples, Service};
+
+/// The table of primitives; None where no sample was looked up.
+pub(super) fn primitives(service: &Service) -> Option<Block> {
+    let samples = service.primitive_samples.as_ref()?;
+    let number = counted(samples.count, "sample", "samples");
+    let mut table = Table::new("Handshake and encryption CPU by cryptographic primitive")
+        .words("primitive")
+        .number("share of CPU")
+        .bar("share, drawn; line: 95% CI")
+        .numbers(["CPU", "in handshakes"])
+        .number("95% CI")
+        .help("with so many samples, the true share lies in this range in 95 of 100 profiles")
+        .optional();
+    for row in &service.primitives {
+        let limits = Some((row.share_low, row.share_high));
+        table.row([
+            name(row.primitive).into(),
+            percent(row.share).into(),
+            Cell::default().drawn(Drawn::Bar(row.share, shade(row), limits)),
+            time(row.cpu_seconds).into(),
+            time(row.handshake_seconds).into(),
+            format!("{} to {}", percent(row.share_low), percent(row.share_high)).into(),
+        ]);
+    }
+    let mut blocks = vec![table.into()];
+    blocks.extend(Block::remarks(notes(service, samples)));
+    let title = format!("CPU by cryptographic primitive ({number})");
+    Some(Block::section(title, blocks))
+}
+
+fn notes(service: &Service, samples: &PrimitiveSamples) -> Vec<String> {
+    let share = |part: u64| percent(part as f64 / samples.count.max(1) as f64);
+    let mut notes = vec![format!(
+        "Identified by function name: {} of the samples; by machine instructions: {}; not identified: {}.",
+        share(samples.by_name),
+        share(samples.by_instructions),
+        share(samples.not_identified),
+    )];
+    let mut rows = service.primitives.iter();
+    if rows.any(|row| row.primitive == Primitive::PublicKey) {
+        notes.push(
+            "The algorithm of some public-key code is unknown: it has no function names (stripped), and \
+             its instructions are those of RSA, elliptic curves and other public-key algorithms alike."
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// The colour of the activity that a primitive is used for most.
+fn shade(row: &PrimitiveCpu) -> Shade {
+    match row.handshake_seconds * 2.0 >= row.cpu_seconds {
+        true => Shade::Handshake,
+        false => Shade::Encryption,
+    }
+}
+
+/// A primitive in words.
+const fn name(primitive: Primitive) -> &'static str {
+    match primitive {
+        Primitive::BigNumber => "RSA, DH (big numbers)",
+        Primitive::P256 => "P-256",
+        Primitive::P384 => "P-384",
+        Primitive::P521 => "P-521",
+        Primitive::EllipticCurve => "elliptic curve, any",
+        Primitive::Curve25519 => "X25519, Ed25519",
+        Primitive::Curve448 => "X448, Ed448",
+        Primitive::MlKem => "ML-KEM",
+        Primitive::MlDsa => "ML-DSA",
+        Primitive::PublicKey => "public key, algorithm unknown",
+        Primitive::Sha => "SHA-1, SHA-2",
+        Primitive::Sha3 => "SHA-3, SHAKE",
+        Primitive::KeyDerivation => "HMAC, HKDF, TLS PRF",
+        Primitive::Aes => "AES, GHASH",
+        Primitive::ChaCha => "ChaCha20-Poly1305",
+        Primitive::X509 => "ASN.1, X.509",
+        Primitive::Random => "random numbers",
+        Primitive::Memory => "memory allocation, copying",
+        Primitive::Other => "protocol and other code",
+        Primitive::Kernel => "kernel",
+        Primitive::NotIdentified | Primitive::Unknown => "not identified",
+    }
+}

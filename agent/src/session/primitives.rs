@@ -1,0 +1,223 @@
+//! What the code computes that samples of handshakes and encryption hit: looked up in images by a
+//! thread beside the session, and booked when its answer has come.
+
+mod images;
+mod lookup;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use images::{Images, Place};
+use lookup::Lookup;
+use tlsprof_common::ImageId;
+use tlsprof_discover::ProcRoot;
+use tlsprof_discover::image::Mapping;
+use tlsprof_evidence::activity::{Activity, Mode};
+use tlsprof_evidence::cpu::CpuSample;
+use tlsprof_evidence::fingerprint::{Cache, Kind};
+use tlsprof_evidence::primitive::{Evidence, Primitive, by_instructions};
+use tlsprof_ledger::{Ledger, PrimitiveAccount, Primitives as Counts};
+
+/// Pieces of machine code whose kind is remembered, some 300 bytes each.
+const MAX_CODE: usize = 4096;
+/// Different spots that wait to be looked up; the code of more is not identified.
+const MAX_WAITING: usize = 50_000;
+/// Services whose samples wait to be booked; as many as the sample desk has.
+const MAX_SERVICES: usize = 1024;
+/// How long the end of a profile waits for answers: an image of 500 MB takes a second or two.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where samples hit user code, or what is known without looking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Spot {
+    /// Kernel code.
+    Kernel,
+    /// Code that is in no image, or in none that can be read.
+    Code(Kind),
+    /// Code of an image, at that offset in the file.
+    Image(Place, Kind),
+}
+
+/// Samples of one time, which wait for the answer to one question, or to all before it.
+#[derive(Debug, Default)]
+struct Batch {
+    question: u64,
+    spots: BTreeMap<(String, Activity, Spot), u64>,
+}
+
+/// Samples of handshakes and encryption, from when they are taken to when they are booked.
+#[derive(Debug)]
+pub(super) struct Primitives {
+    kinds: Cache,
+    images: Images,
+    lookup: Lookup,
+    /// Questions asked, and answered.
+    asked: u64,
+    answered: u64,
+    now: Batch,
+    waiting: VecDeque<Batch>,
+    known: BTreeMap<String, Counts>,
+}
+
+impl Primitives {
+    pub(super) fn new() -> Self {
+        Self {
+            kinds: Cache::new(MAX_CODE),
+            images: Images::default(),
+            lookup: Lookup::start(),
+            asked: 0,
+            answered: 0,
+            now: Batch::default(),
+            waiting: VecDeque::new(),
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a sample that was counted so. `mappings`: those of its process.
+    pub(super) fn note(
+        &mut self,
+        service: &str,
+        (activity, mode): (Activity, Mode),
+        sample: &CpuSample,
+        proc: &ProcRoot,
+        mappings: &[Mapping],
+    ) {
+        if mode == Mode::Softirq || !PrimitiveAccount::ACTIVITIES.contains(&activity) {
+            return;
+        }
+        let spot = match sample.kernel_stack.is_empty() {
+            true => self.user_spot(sample, proc, mappings),
+            false => Spot::Kernel,
+        };
+        let spots: usize = self.waiting.iter().map(|batch| batch.spots.len()).sum();
+        let spot = match spot {
+            Spot::Image(_, kind) if spots + self.now.spots.len() >= MAX_WAITING => Spot::Code(kind),
+            spot => spot,
+        };
+        let key = (service.to_owned(), activity, spot);
+        let count = self.now.spots.entry(key).or_default();
+        *count = count.saturating_add(sample.count);
+    }
+
+    fn user_spot(&mut self, sample: &CpuSample, proc: &ProcRoot, mappings: &[Mapping]) -> Spot {
+        let kind = match sample.code.is_empty() {
+            true => Kind::Other,
+            false => self.kinds.classify(&sample.code, sample.at),
+        };
+        let address = sample.instruction;
+        let holds = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&address);
+        let Some(mapping) = mappings.iter().find(holds) else {
+            return Spot::Code(kind);
+        };
+        let offset = (address - mapping.start).saturating_add(mapping.file_offset);
+        let image = mapping.image();
+        let opened = self.images.touch(image, || {
+            mapping.open(proc, sample.process).map(|image| image.file)
+        });
+        match opened {
+            true => Spot::Image(Place { image, offset }, kind),
+            false => Spot::Code(kind),
+        }
+    }
+
+    /// Books what was looked up, of services that have an account, and asks about the samples that
+    /// have come since the last time.
+    pub(super) fn book(&mut self, ledger: &mut Ledger, is_alive: impl Fn(&str) -> bool) {
+        while let Some((question, answers)) = self.lookup.answer() {
+            self.take(question, answers);
+        }
+        self.ask();
+        self.count_answered();
+        self.hand_over(ledger);
+        self.known.retain(|service, _| is_alive(service));
+        self.images.forget_unused();
+    }
+
+    /// Waits for all answers: no more samples come.
+    pub(super) fn await_answers(&mut self) {
+        self.ask();
+        while self.answered < self.asked {
+            let Some((question, answers)) = self.lookup.await_answer(PATIENCE) else {
+                tracing::warn!("the functions of some images could not be looked up in time");
+                break;
+            };
+            self.take(question, answers);
+        }
+        self.answered = self.asked;
+        self.count_answered();
+    }
+
+    fn take(&mut self, question: u64, answers: Vec<(ImageId, Vec<lookup::Extent>)>) {
+        self.answered = self.answered.max(question);
+        for (image, extents) in answers {
+            self.images.learn(image, extents);
+        }
+    }
+
+    /// Asks about what is not known of the newest samples.
+    fn ask(&mut self) {
+        if self.now.spots.is_empty() {
+            return;
+        }
+        let places = self.now.spots.keys().filter_map(|(_, _, spot)| match spot {
+            Spot::Image(place, _) => Some(*place),
+            _ => None,
+        });
+        let unknown = self.images.unknown(places);
+        if !unknown.is_empty() && self.lookup.ask(self.asked + 1, unknown) {
+            self.asked += 1;
+        }
+        self.now.question = self.asked;
+        self.waiting.push_back(std::mem::take(&mut self.now));
+    }
+
+    fn count_answered(&mut self) {
+        while let Some(batch) = self
+            .waiting
+            .pop_front_if(|one| one.question <= self.answered)
+        {
+            for ((service, activity, spot), count) in batch.spots {
+                let (primitive, by) = self.identify(spot);
+                if self.known.len() >= MAX_SERVICES && !self.known.contains_key(&service) {
+                    continue;
+                }
+                let counts = self.known.entry(service).or_default();
+                let sum = counts.entry((activity, primitive, by)).or_default();
+                *sum = sum.saturating_add(count);
+            }
+        }
+    }
+
+    fn identify(&self, spot: Spot) -> (Primitive, Evidence) {
+        match spot {
+            Spot::Kernel => (Primitive::Kernel, Evidence::Name),
+            Spot::Code(kind) => by_instructions(kind),
+            Spot::Image(place, kind) => identify(self.images.named(place), kind),
+        }
+    }
+
+    /// Books what is known by now, of services that have an account.
+    pub(super) fn hand_over(&mut self, ledger: &mut Ledger) {
+        for (service, counts) in &mut self.known {
+            if ledger.service(ledger.booked_name(service)).is_some() {
+                tracing::debug!(service, ?counts, "CPU samples by primitive");
+                ledger.note_primitives(service, counts);
+                counts.clear();
+            }
+        }
+        self.known.retain(|_, counts| !counts.is_empty());
+    }
+}
+
+/// What code computes by its name, else by its instructions. A function of another name may have a
+/// cipher in it that a compiler put there; copying in it is its own.
+fn identify(named: Option<Primitive>, kind: Kind) -> (Primitive, Evidence) {
+    match (named, kind) {
+        (Some(Primitive::Other), Kind::Copy | Kind::Other) => (Primitive::Other, Evidence::Name),
+        (Some(Primitive::Other) | None, kind) => by_instructions(kind),
+        (Some(primitive), _) => (primitive, Evidence::Name),
+    }
+}
+
+#[cfg(test)]
+mod tests;

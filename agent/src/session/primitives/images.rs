@@ -1,0 +1,124 @@
+//! What is known of the functions of images.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+
+use super::lookup::{Extent, Unknown};
+use tlsprof_common::ImageId;
+use tlsprof_common::causes::one_line;
+use tlsprof_discover::image::OpenError;
+use tlsprof_evidence::primitive::Primitive;
+
+/// Images that are kept open. The kernel does not give their inode numbers to other files
+/// meanwhile.
+const MAX_IMAGES: usize = 64;
+/// Functions of an image that are remembered.
+const MAX_FUNCTIONS: usize = 8192;
+/// So many functions may lie within another one, before the place that is looked for.
+const NESTED: usize = 8;
+/// An image that was not hit for so many bookings, one a second, is closed: its file may have been
+/// removed, and takes up space until then.
+const UNUSED: u64 = 600;
+
+/// A byte of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) image: ImageId,
+    /// In the file.
+    pub(super) offset: u64,
+}
+
+#[derive(Debug)]
+struct Image {
+    file: File,
+    hit: u64,
+    /// By their beginning.
+    functions: BTreeMap<u64, Extent>,
+}
+
+/// Images that were hit.
+#[derive(Debug, Default)]
+pub(super) struct Images {
+    images: HashMap<ImageId, Image>,
+    now: u64,
+}
+
+impl Images {
+    /// Notes that an image was hit, and opens it the first time. False if that fails.
+    pub(super) fn touch(
+        &mut self,
+        id: ImageId,
+        open: impl FnOnce() -> Result<File, OpenError>,
+    ) -> bool {
+        if let Some(image) = self.images.get_mut(&id) {
+            image.hit = self.now;
+            return true;
+        }
+        if self.images.len() >= MAX_IMAGES {
+            return false;
+        }
+        match open() {
+            Ok(file) => {
+                let image = Image {
+                    file,
+                    hit: self.now,
+                    functions: BTreeMap::new(),
+                };
+                self.images.insert(id, image);
+                true
+            }
+            Err(error) => {
+                tracing::debug!(error = one_line(&error), "an image cannot be opened");
+                false
+            }
+        }
+    }
+
+    /// Those of the places that are in no function that is known, by image.
+    pub(super) fn unknown(&self, places: impl Iterator<Item = Place>) -> Vec<Unknown> {
+        let mut offsets: BTreeMap<ImageId, Vec<u64>> = BTreeMap::new();
+        for place in places.filter(|place| self.extent(*place).is_none()) {
+            offsets.entry(place.image).or_default().push(place.offset);
+        }
+        let unknown = offsets.into_iter().filter_map(|(image, mut offsets)| {
+            offsets.sort_unstable();
+            offsets.dedup();
+            Some(Unknown {
+                image,
+                file: self.images.get(&image)?.file.try_clone().ok()?,
+                offsets,
+            })
+        });
+        unknown.collect()
+    }
+
+    pub(super) fn learn(&mut self, id: ImageId, extents: Vec<Extent>) {
+        let Some(image) = self.images.get_mut(&id) else {
+            return;
+        };
+        if image.functions.len() + extents.len() > MAX_FUNCTIONS {
+            image.functions.clear();
+        }
+        let by_start = extents.into_iter().map(|extent| (extent.start, extent));
+        image.functions.extend(by_start);
+    }
+
+    /// What the function computes that a place is in; None where no name is known.
+    pub(super) fn named(&self, place: Place) -> Option<Primitive> {
+        self.extent(place)?.primitive
+    }
+
+    fn extent(&self, place: Place) -> Option<Extent> {
+        let functions = &self.images.get(&place.image)?.functions;
+        let before = functions.range(..=place.offset).rev().take(NESTED);
+        let mut before = before.map(|(_, extent)| *extent);
+        before.find(|extent| place.offset < extent.end)
+    }
+
+    /// Closes images that have not been hit for long. To be called once for each booking.
+    pub(super) fn forget_unused(&mut self) {
+        self.now += 1;
+        let now = self.now;
+        self.images.retain(|_, image| now - image.hit < UNUSED);
+    }
+}
