@@ -110,6 +110,8 @@ pub(super) fn code(status: ExitStatus) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
     use super::*;
 
     #[test]
