@@ -55,8 +55,8 @@ struct connection {
 	/* Bytes up to the end of the TLS handshake. */
 	__u32 handshake_received;
 	__u32 handshake_sent;
-	__u32 local_ports; /* ephemeral ports to choose from, of a client */
-	__u64 remote;      /* its remote endpoint, see remote.h */
+	__u32 local_ports;      /* ephemeral ports to choose from, of a client */
+	__u64 remote;           /* its remote endpoint, see remote.h */
 	__u32 calls_generation; /* of tlsprof_control, when it was opened */
 };
 

@@ -286,8 +286,8 @@ struct tlsprof_connection_event {
 	__u64 round_trip;  /* least that TCP has measured, 0 if it has not */
 	__u64 remote;      /* CLIENT: tells remote endpoints apart, a keyed hash; else 0 */
 	__u32 local_ports; /* CLIENT: how many ephemeral ports its network namespace has */
-	__u32 turns;       /* where `followed`: requests with their answers, see connection_data() */
-	__u32 segment;     /* payload of a full segment on the way to the peer, in bytes */
+	__u32 turns;   /* where `followed`: requests with their answers, see connection_data() */
+	__u32 segment; /* payload of a full segment on the way to the peer, in bytes */
 	/* 1: socket calls were seen when it was opened; CLOSED: from then on to its end. */
 	__u8 followed;
 	__u8 reserved[3];
