@@ -352,7 +352,6 @@ static inline bool connection_is_followed(const struct connection *connection,
 static inline void connection_describe(const struct connection *connection,
 				       struct tlsprof_connection_event *event)
 {
-
 	event->header.pid = connection->pid;
 	event->connection = connection->id;
 	event->followed = !(connection->calls_generation & 1);
