@@ -52,7 +52,7 @@ pub struct Agent {
     /// The web configuration file of the listener: TLS, users, headers.
     #[serde(deserialize_with = "file", serialize_with = "written::file")]
     pub web_config: Option<PathBuf>,
-    /// Share of the targets' CPU time that probes may cost, over 0 up to 1.
+    /// Share of the targets' CPU time that profiling may cost, over 0 up to 1.
     #[serde(deserialize_with = "share")]
     pub budget: f64,
     /// What the budget must not take.

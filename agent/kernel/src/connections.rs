@@ -94,12 +94,13 @@ impl Connections {
         calls.is_some_and(|calls| calls.hooks.iter().any(|hook| hook.runs(program)))
     }
 
+    fn calls_mut(&mut self) -> Option<&mut Calls> {
+        self.0.as_mut().ok()?.calls.as_mut().ok()
+    }
+
     /// Takes the hooks on socket calls out.
     pub(super) fn release_calls(&mut self) {
-        if let Ok(Followed {
-            calls: Ok(calls), ..
-        }) = &mut self.0
-        {
+        if let Some(calls) = self.calls_mut() {
             calls.links.clear();
         }
     }
@@ -110,11 +111,7 @@ impl Connections {
     ///
     /// When the kernel refuses now what it let in before.
     pub(super) fn attach_calls(&mut self, bpf: &mut Ebpf) -> Result<(), Unavailable> {
-        if let Ok(Followed {
-            calls: Ok(calls), ..
-        }) = &mut self.0
-            && calls.links.is_empty()
-        {
+        if let Some(calls) = self.calls_mut().filter(|calls| calls.links.is_empty()) {
             calls.links = hook::attach_all(bpf, &calls.hooks)?;
         }
         Ok(())

@@ -180,7 +180,7 @@ impl Default for RunMeter {
 
 impl RunMeter {
     /// Opens and closes windows; to be called a few times a second. `calls_in`: for how long
-    /// there have been hooks on socket calls, all in all. True if more is known than before.
+    /// there have been hooks on socket calls, in total. True if a window was closed.
     pub fn tick(&mut self, loaded: &Loaded, calls_in: Duration) -> bool {
         let is_due = self.hastened || self.last_end.elapsed() + WINDOW >= PERIOD;
         match self.window.take() {

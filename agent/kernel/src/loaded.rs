@@ -91,7 +91,7 @@ impl Loaded {
     pub fn set_generations(&mut self, steps: u32, key_derivation: u32) -> Result<(), MapError> {
         self.said.steps_generation = steps;
         self.said.key_derivation_generation = key_derivation;
-        self.control.set(0, &Pod(self.said), 0)
+        self.say()
     }
 
     /// From now on connections that open are followed: their socket calls, and what of
@@ -121,6 +121,11 @@ impl Loaded {
     /// When the map cannot be written.
     pub fn pause_samples(&mut self, paused: bool) -> Result<(), MapError> {
         self.said.no_samples = paused.into();
+        self.say()
+    }
+
+    /// Tells the programs what is in `said`.
+    fn say(&mut self) -> Result<(), MapError> {
         self.control.set(0, &Pod(self.said), 0)
     }
 
@@ -129,7 +134,7 @@ impl Loaded {
         if (*generation).is_multiple_of(2) != followed {
             *generation += 1;
         }
-        self.control.set(0, &Pod(self.said), 0)
+        self.say()
     }
 
     /// Whether handshakes that have begun are still followed.
@@ -170,24 +175,8 @@ impl Loaded {
     /// Forgets the calls and handshakes that are under way in TLS libraries: the probes at their
     /// ends are out.
     pub fn forget_calls(&mut self) {
-        let handshakes: Vec<_> = self
-            .handshakes
-            .keys()
-            .take(MAX_KEYS)
-            .filter_map(Result::ok)
-            .collect();
-        for key in &handshakes {
-            let _gone = self.handshakes.remove(key);
-        }
-        let calls: Vec<u32> = self
-            .calls
-            .keys()
-            .take(MAX_KEYS)
-            .filter_map(Result::ok)
-            .collect();
-        for thread in &calls {
-            let _gone = self.calls.remove(thread);
-        }
+        clear(&mut self.handshakes);
+        clear(&mut self.calls);
     }
 
     /// Starts the clocks of all CPUs that are on line; what came of it is in
@@ -223,6 +212,15 @@ impl Loaded {
 const MAX_RECORDS: usize = 131_072;
 /// Handshakes under way that are looked at when processes have ended.
 pub(super) const MAX_KEYS: usize = 262_144;
+
+/// Takes out what is in a map.
+fn clear<K: aya::Pod, V: aya::Pod>(map: &mut HashMap<MapData, K, V>) {
+    // Bounded: a key that is deleted under the iteration makes it begin again.
+    let keys: Vec<K> = map.keys().take(MAX_KEYS).filter_map(Result::ok).collect();
+    for key in &keys {
+        let _gone = map.remove(key);
+    }
+}
 
 /// As handshake_end() in `bpf/include/handshake.h` would have it.
 fn abandoned(handshake: tlsprof_handshake, end: u64) -> tlsprof_handshake_event {

@@ -70,7 +70,7 @@ impl CallWindows {
         self.duty = duty;
     }
 
-    /// For how long there have been hooks, all in all.
+    /// For how long there have been hooks, in total.
     pub(super) fn with_hooks(&self, now: Duration) -> Duration {
         match self.stage.has_hooks() {
             true => self.with_hooks + now.saturating_sub(self.since),

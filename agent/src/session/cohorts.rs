@@ -7,6 +7,7 @@
 //! follow the connections, and mean times are those of the cohorts. Few failures are not booked
 //! more than once: one in a cohort says little of how many there were.
 
+mod fractions;
 mod known;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,6 +16,7 @@ use std::mem;
 use tlsprof_common::{Carries, Connection, ConnectionId, Opening, Owner, Resumption, Role};
 use tlsprof_evidence::{Evidence, Handshake};
 
+use fractions::Fractions;
 use known::{Known, Seen};
 
 /// Connections that are looked back at when the first window begins, at least and at most.
@@ -22,8 +24,6 @@ const LEAST_BEFORE: usize = 20;
 const MOST_BEFORE: usize = 1000;
 /// Ends of connections that are kept, at most.
 const MOST_ENDS: usize = 256;
-/// Sums of fractions are off by less than that.
-const ROUNDING: f64 = 1e-6;
 
 /// What evidence of now belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,13 +59,13 @@ struct Cohort {
     /// Of the last window with any connection.
     known: Option<Known>,
     /// Handshakes of connections that were not followed, to be booked.
-    owed: f64,
+    owed: Fractions,
     /// Such connections before any window.
     waiting: u64,
     /// How TLS began on the connections that ended last.
     begins: VecDeque<Begin>,
     /// Connections with TLS that ended and were not followed, to be told how it began.
-    unknown: f64,
+    unknown: Fractions,
 }
 
 /// How TLS began on a connection.
@@ -136,21 +136,16 @@ impl Cohorts {
 
     /// Takes note of a handshake that is booked.
     pub(super) fn handshake(&mut self, service: &str, handshake: &Handshake) {
-        if self.mode == Mode::Between || (self.mode == Mode::Whole && !self.prepares) {
+        let (mode, prepares) = (self.mode, self.prepares);
+        if mode == Mode::Between || (mode == Mode::Whole && !prepares) {
             return;
         }
-        let is_whole = self.mode == Mode::Whole;
         let cohort = self.of(service, handshake.role);
-        if is_whole {
-            return cohort.seen.add(handshake);
+        // Of a window: others were under way since before it.
+        let is_followed = |id| cohort.followed.contains(&id);
+        if mode == Mode::Whole || handshake.connection.is_some_and(is_followed) {
+            cohort.seen.add(handshake);
         }
-        if !handshake
-            .connection
-            .is_some_and(|id| cohort.followed.contains(&id))
-        {
-            return; // under way since before the window
-        }
-        cohort.seen.add(handshake);
     }
 
     /// Completes the end of a connection that was not followed: it carried TLS as others of the
@@ -257,11 +252,10 @@ impl Cohort {
         let (Some(known), Some(begin)) = (&self.known, self.begins.front().copied()) else {
             return;
         };
-        self.unknown += known.share();
-        if self.unknown < 1.0 - ROUNDING {
+        self.unknown.add(known.share());
+        if !self.unknown.take_one() {
             return;
         }
-        self.unknown -= 1.0;
         self.begins.rotate_left(1);
         connection.carries = Carries::Tls;
         connection.cipher = begin.cipher;

@@ -44,7 +44,7 @@ impl Duty {
 pub struct Rung {
     /// When the public-key steps of handshakes are probed.
     pub steps: Duty,
-    /// Whether TLS libraries are probed. Without, socket calls tell of handshakes.
+    /// Whether TLS libraries are probed. If not, handshakes are measured on their sockets.
     pub library: bool,
     /// When socket calls are seen. For a part of the time only: handshakes of the connections
     /// that open then stand for the others.
@@ -75,7 +75,7 @@ const fn rung(steps: Duty, library: bool, calls: Duty) -> Rung {
     }
 }
 
-/// Dearest first.
+/// Most expensive first.
 const LADDER: [Rung; 7] = [
     rung(Duty::ALWAYS, true, Duty::ALWAYS),
     rung(steps(10), true, Duty::ALWAYS),

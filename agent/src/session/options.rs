@@ -22,7 +22,7 @@ pub struct Options {
     pub steps: Duty,
     /// When key derivation is probed.
     pub key_derivation: Duty,
-    /// Share of the targets' CPU time that probes may cost; None for no limit.
+    /// Share of the targets' CPU time that profiling may cost; None for no limit.
     pub budget: Option<f64>,
     /// What that limit must not take.
     pub keep: Keep,

@@ -117,7 +117,6 @@ pub(super) struct Overhead {
     /// Whether there are any.
     steps: bool,
     key_derivation: Duty,
-    library: bool,
     budget: Option<Budget>,
     meter: RunMeter,
     /// The meter's sums have changed since the last judgement.
@@ -139,7 +138,6 @@ impl Overhead {
             steps: options.steps != Duty::NEVER,
             step_probes: StepProbes::new(options.steps, options.key_derivation),
             key_derivation: options.key_derivation,
-            library: true,
             budget: options.budget.map(|share| Budget::new(share, keep)),
             meter: RunMeter::default(),
             measured: false,
@@ -165,7 +163,7 @@ impl Overhead {
     }
 
     /// Attaches or releases the step probes where it is time for it. `calls_in`: for how long
-    /// there have been hooks on socket calls, all in all.
+    /// there have been hooks on socket calls, in total.
     ///
     /// # Errors
     ///
@@ -203,8 +201,9 @@ impl Overhead {
     }
 
     /// Whether TLS libraries are probed, as far as the budget goes.
-    pub(super) const fn probes_libraries(&self) -> bool {
-        self.library
+    pub(super) fn probes_libraries(&self) -> bool {
+        let budget = self.budget.as_ref();
+        budget.is_none_or(|budget| budget.governor.rung().library)
     }
 
     /// What the profile has cost so far. Of the programs on socket calls and on
@@ -248,19 +247,18 @@ impl Overhead {
         registry: &mut Registry,
         ledger: &Ledger,
     ) -> Option<Duty> {
-        let sums = self.sums(loaded, ledger);
-        let budget = self.budget.as_mut()?;
-        if !std::mem::take(&mut self.measured) {
+        if self.budget.is_none() || !std::mem::take(&mut self.measured) {
             return None;
         }
-        let Decision::Change(rung) = budget.judge(sums) else {
+        let sums = self.sums(loaded, ledger);
+        let probed = self.probes_libraries();
+        let Decision::Change(rung) = self.budget.as_mut()?.judge(sums) else {
             return None;
         };
         if self.steps {
             self.step_probes.set_duty(rung.steps);
         }
-        if rung.library != self.library {
-            self.library = rung.library;
+        if rung.library != probed {
             self.step_probes.set_key_derivation(match rung.library {
                 true => self.key_derivation,
                 false => Duty::NEVER,
@@ -305,9 +303,7 @@ fn target_cpu(ledger: &Ledger) -> Duration {
         |account: &ServiceAccount| account.probe_hits > 0 || account.connection_count() > 0;
     let accounts = ledger.services().map(|(_, account)| account);
     let targets = accounts.filter(|account| is_target(account));
-    targets
-        .map(|account| account.cpu_user + account.cpu_system)
-        .sum()
+    targets.map(ServiceAccount::cpu).sum()
 }
 
 /// CPU time of this process, user and system.

@@ -231,7 +231,7 @@ def start_agent(
     **process_options,
 ) -> Agent:
     """Starts the agent on that port, or on a free one; returns when it has attached and listens.
-    Without a configuration it has no budget: on a busy host it would begin to estimate handshakes."""
+    Without a configuration it has no budget: on a busy host it would take step probes out."""
     if "--config" not in options:
         options = ["--config", UNLIMITED, *options]
     command = [*launcher, TLSPROF, "agent", "--listen", f"127.0.0.1:{port}", *options]

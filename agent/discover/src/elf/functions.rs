@@ -9,7 +9,7 @@ use object::elf::{self as format, SectionHeader64, Sym64};
 use super::{ElfError, ElfView};
 
 /// Longer names are cut: those of C++ templates have no end.
-const LONGEST_NAME: u64 = 512;
+pub(super) const LONGEST_NAME: u64 = 512;
 /// Symbols may overlap, but not so much that this many times one covers an address.
 const MOST_COVERS: u64 = 10_000_000;
 

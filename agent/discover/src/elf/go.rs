@@ -6,6 +6,7 @@ use object::LittleEndian as LE;
 use object::elf::SectionHeader64;
 use object::endian::{U32, U64};
 
+use super::functions::LONGEST_NAME;
 use super::halving::first_from;
 use super::{ElfError, ElfView, Function, MAX_TABLE};
 
@@ -16,7 +17,6 @@ const TEXT: &[u8] = b".text";
 const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
 /// The linker may align the end of the code.
 const PADDING: u64 = 64;
-const LONGEST_NAME: u64 = 512;
 
 /// Functions by the beginning of their code, which is an offset in all of the code.
 pub(super) struct GoFunctions<'a> {

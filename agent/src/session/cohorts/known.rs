@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use super::fractions::Fractions;
 use tlsprof_common::Outcome;
 use tlsprof_evidence::{Estimate, Evidence, Handshake};
 
@@ -10,9 +11,6 @@ use tlsprof_evidence::{Estimate, Evidence, Handshake};
 const MOST_KEPT: usize = 256;
 /// Fewer failures in a window say little of how many there were.
 const LEAST_FAILURES: u64 = 10;
-/// Sums of fractions are off by less than that.
-const ROUNDING: f64 = 1e-6;
-
 /// Handshakes of a window: one in so many that those kept are spread over all of it.
 #[derive(Debug)]
 pub(super) struct Seen {
@@ -156,14 +154,13 @@ impl Known {
         self.share.mean
     }
 
-    /// What a connection that was not followed owes; `owed` is the part of a handshake that
+    /// What a connection that was not followed owes; `owed` has the part of a handshake that
     /// is left of the ones before. `book` gets what is to be booked.
-    pub(super) fn stand_for(&mut self, owed: &mut f64, book: &mut impl FnMut(&Evidence)) {
+    pub(super) fn stand_for(&mut self, owed: &mut Fractions, book: &mut impl FnMut(&Evidence)) {
         self.connections += 1.0;
         self.count_variance += added_variance(self.connections, self.share.variance);
-        *owed += self.share.mean;
-        while *owed >= 1.0 - ROUNDING {
-            *owed -= 1.0;
+        owed.add(self.share.mean);
+        while owed.take_one() {
             self.book_next(book);
         }
     }

@@ -36,35 +36,35 @@ fn within_the_budget_nothing_changes() {
 }
 
 #[test]
-fn dear_probes_go_step_by_step() {
+fn expensive_probes_go_step_by_step() {
     let mut governor = Governor::new(BUDGET, Keep::Connections);
-    let dear = Spent {
+    let expensive = Spent {
         probes: 0.02,
         ..WITHIN
     };
-    assert_eq!(governor.judge(&dear), change(1));
-    assert_eq!(governor.judge(&dear), change(2));
-    assert_eq!(governor.judge(&dear), change(3));
+    assert_eq!(governor.judge(&expensive), change(1));
+    assert_eq!(governor.judge(&expensive), change(2));
+    assert_eq!(governor.judge(&expensive), change(3));
 }
 
 #[test]
-fn dear_socket_calls_lead_at_once_to_the_rung_that_fits() {
+fn expensive_socket_calls_lead_at_once_to_the_rung_that_fits() {
     let mut governor = Governor::new(BUDGET, Keep::Connections);
-    let dear = Spent {
+    let expensive = Spent {
         calls: 0.06,
         ..WITHIN
     };
-    assert_eq!(governor.judge(&dear), change(5));
-    let dearer = Spent {
+    assert_eq!(governor.judge(&expensive), change(5));
+    let more_expensive = Spent {
         calls: 0.3,
         ..WITHIN
     };
-    assert_eq!(governor.judge(&dearer), change(6));
-    let too_dear = Spent {
+    assert_eq!(governor.judge(&more_expensive), change(6));
+    let still_too_much = Spent {
         others: 0.02,
-        ..dearer
+        ..more_expensive
     };
-    assert_eq!(governor.judge(&too_dear), Decision::OverBudget);
+    assert_eq!(governor.judge(&still_too_much), Decision::OverBudget);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn what_is_never_taken_out_does_not_lead_to_the_bottom() {
 #[test]
 fn after_a_rung_up_that_did_not_last_the_next_takes_longer() {
     let mut governor = Governor::new(BUDGET, Keep::Connections);
-    let dear = Spent {
+    let expensive = Spent {
         calls: 0.06,
         probes: 0.0,
         ..WITHIN
@@ -100,7 +100,7 @@ fn after_a_rung_up_that_did_not_last_the_next_takes_longer() {
         ..WITHIN
     };
     let mut up_after = || {
-        governor.judge(&dear);
+        governor.judge(&expensive);
         1 + (0..1000)
             .take_while(|_| governor.judge(&cheap) == Decision::Keep)
             .count()
@@ -125,14 +125,14 @@ fn probes_that_nobody_hits_stay() {
 
 #[test]
 fn what_is_to_be_kept_is_not_taken() {
-    let dear = Spent {
+    let expensive = Spent {
         calls: 0.3,
         probes: 0.3,
         ..WITHIN
     };
     let lowest = |keep| {
         let mut governor = Governor::new(BUDGET, keep);
-        while governor.judge(&dear) != Decision::OverBudget {}
+        while governor.judge(&expensive) != Decision::OverBudget {}
         governor.rung()
     };
     assert_eq!(lowest(Keep::LibraryProbes), rung_at(2));
