@@ -74,10 +74,6 @@ def test_probes_are_dropped_and_every_handshake_counts(tight, rsa):
     assert said.ours(HANDSHAKES, outcome="completed") <= seen.completed
 
 
-@pytest.mark.xfail(
-    reason="known defect of agent.keep = connections: in 3 of 5 quiet runs far too few handshakes were estimated",
-    strict=False,
-)
 def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tight, rsa):
     said = Figures(tight)
     with servers.selftimed("epoll", rsa) as server:

@@ -194,7 +194,7 @@ impl Registry {
             .collect();
         order.sort_unstable();
         self.all_errors |= all_errors;
-        if all_errors && self.are_probed() {
+        if all_errors && self.is_probing() {
             self.set_attached(loaded, Group::AllErrors, true);
         }
         for (_, id) in order {
@@ -268,13 +268,14 @@ impl Registry {
 
     /// Whether an image has probes.
     pub fn is_profiled(&self, id: ImageId) -> bool {
-        self.are_probed()
+        self.is_probing()
             && self
                 .get(id)
                 .is_some_and(|image| matches!(image.state, State::Profiled))
     }
 
-    fn are_probed(&self) -> bool {
+    /// Whether handshakes in libraries are probed at all.
+    pub fn is_probing(&self) -> bool {
         self.groups.contains(&Group::Handshakes)
     }
 

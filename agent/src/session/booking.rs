@@ -37,6 +37,8 @@ pub(super) struct News {
     pub(super) ended: BTreeMap<Pid, u64>,
     /// A process was found to listen on the selected port.
     pub(super) appeared: bool,
+    /// The kernel side has no more.
+    pub(super) all_taken: bool,
 }
 
 impl Bookkeeper {
@@ -56,20 +58,17 @@ impl Bookkeeper {
         &mut self.window
     }
 
-    /// No TLS library is probed any more.
-    pub(super) fn forget_probes(&mut self) {
-        self.joiner.forget_probes();
-    }
-
     /// What is followed from now on is in this mode; all evidence of the one before is taken.
     /// Of `cut` connections the handshakes were not followed to their end.
     pub(super) fn go_over(
         &mut self,
         mode: Mode,
         cut: &[ConnectionId],
+        targets: &mut Targets,
         ledger: &SharedLedger,
         see: &mut impl FnMut(&str, &Evidence),
     ) {
+        self.flush(targets, ledger, see);
         let mut ledger = write(ledger);
         self.cohorts.go_over(mode, cut, &mut |service, evidence| {
             book(&mut ledger, service, evidence, see);
@@ -135,11 +134,16 @@ impl Bookkeeper {
         });
         desk.take_abandoned(loaded, &ended, see);
         if all_taken {
+            desk.joiner.expect_libraries(desk.registry.is_probing());
             desk.advance(now, see);
         }
         let appeared = desk.appeared;
         self.undecodable += undecodable;
-        News { ended, appeared }
+        News {
+            ended,
+            appeared,
+            all_taken,
+        }
     }
 
     /// Books the handshakes that still wait for another source: no more evidence

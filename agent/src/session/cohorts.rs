@@ -19,8 +19,9 @@ use tlsprof_evidence::{Evidence, Handshake};
 use fractions::Fractions;
 use known::{Known, Seen};
 
-/// Connections that are looked back at when the first window begins, at least and at most.
+/// Connections that are looked back at when the first window begins, at least.
 const LEAST_BEFORE: usize = 20;
+/// So many are forgotten at once while all are followed.
 const MOST_BEFORE: usize = 1000;
 /// Ends of connections that are kept, at most.
 const MOST_ENDS: usize = 256;
@@ -51,10 +52,9 @@ pub(super) struct Cohorts {
 /// One service in one role.
 #[derive(Debug, Default)]
 struct Cohort {
-    /// Of the window under way.
+    /// Of the window under way, or the last ones while socket calls are seen all the time.
     followed: BTreeSet<ConnectionId>,
-    /// While socket calls are seen all the time: connections that go with `seen`.
-    opened: usize,
+    /// Their handshakes.
     seen: Seen,
     /// Of the last window with any connection.
     known: Option<Known>,
@@ -98,7 +98,7 @@ impl Cohorts {
     ) {
         if self.mode == Mode::Whole {
             if self.prepares {
-                self.of(service, opening.role).note_opening();
+                self.of(service, opening.role).follow_for_later(opening.id);
             }
             return;
         }
@@ -136,14 +136,13 @@ impl Cohorts {
 
     /// Takes note of a handshake that is booked.
     pub(super) fn handshake(&mut self, service: &str, handshake: &Handshake) {
-        let (mode, prepares) = (self.mode, self.prepares);
-        if mode == Mode::Between || (mode == Mode::Whole && !prepares) {
+        if self.mode == Mode::Between || (self.mode == Mode::Whole && !self.prepares) {
             return;
         }
         let cohort = self.of(service, handshake.role);
-        // Of a window: others were under way since before it.
+        // Others were under way before.
         let is_followed = |id| cohort.followed.contains(&id);
-        if mode == Mode::Whole || handshake.connection.is_some_and(is_followed) {
+        if handshake.connection.is_some_and(is_followed) {
             cohort.seen.add(handshake);
         }
     }
@@ -165,7 +164,7 @@ impl Cohorts {
         }
     }
 
-    /// Goes over to another mode, all evidence of the one before being taken. The
+    /// Goes over to another mode, all evidence of the one before being booked. The
     /// handshakes of `cut` connections were not followed to their end. `book` gets what is to be
     /// booked for connections before any window, with its service.
     pub(super) fn go_over(
@@ -195,22 +194,23 @@ impl Cohorts {
 }
 
 impl Cohort {
-    /// Counts a connection while all are followed. Of more than [`MOST_BEFORE`] only the last
-    /// ones count.
-    fn note_opening(&mut self) {
-        if self.opened >= MOST_BEFORE {
-            self.look_back();
+    /// Follows a connection while all are followed.
+    fn follow_for_later(&mut self, connection: ConnectionId) {
+        if self.followed.len() >= MOST_BEFORE {
+            self.followed.clear();
+            self.seen = Seen::default();
         }
-        self.opened += 1;
+        self.followed.insert(connection);
     }
 
     /// What was seen while all was followed is what is known, if it is enough.
     fn look_back(&mut self) {
-        if self.opened < LEAST_BEFORE {
-            return;
+        let connections = mem::take(&mut self.followed).len();
+        let seen = mem::take(&mut self.seen);
+        tracing::debug!(connections, handshakes = seen.count(), "before the windows");
+        if connections >= LEAST_BEFORE {
+            self.known = Some(Known::new(seen, connections, None));
         }
-        let (seen, opened) = (mem::take(&mut self.seen), mem::take(&mut self.opened));
-        self.known = Some(Known::new(seen, opened, self.known.as_ref()));
     }
 
     /// Ends a window. One in which nothing opened says nothing.
@@ -220,7 +220,12 @@ impl Cohort {
         }
         let connections = mem::take(&mut self.followed).len();
         let seen = mem::take(&mut self.seen);
-        tracing::debug!(connections, waiting = self.waiting, "a window has ended");
+        tracing::debug!(
+            connections,
+            handshakes = seen.count(),
+            waiting = self.waiting,
+            "a window has ended"
+        );
         if connections == 0 {
             return;
         }

@@ -198,11 +198,6 @@ impl Session {
                 self.calls.set_duty(duty);
             }
             drop(ledger);
-            if !self.overhead.probes_libraries() {
-                // What the probes saw last makes a process a probed one.
-                self.take_evidence(&mut see);
-                self.books.forget_probes();
-            }
             bound_time_wait(&self.targets, &self.ledger);
             self.books.signatures().follow_restarts(&self.targets.table);
         }
@@ -290,7 +285,20 @@ impl Session {
         advice::findings(&self.ledger, &self.targets, services, setting, thresholds)
     }
 
-    fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
+    /// Takes all that the kernel side has at this time; where more comes faster than it can be
+    /// taken, the rest is left.
+    fn take_all_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
+        const AT_MOST: usize = 16;
+        for _ in 0..AT_MOST {
+            if self.take_evidence(see) {
+                return;
+            }
+        }
+        tracing::debug!("evidence of the stage before is left");
+    }
+
+    /// Takes what the kernel side has, or much of it; true if it was all.
+    fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) -> bool {
         let Self {
             loaded,
             targets,
@@ -299,7 +307,7 @@ impl Session {
             ports,
             ..
         } = self;
-        take_evidence(loaded, targets, ledger, books, ports, see);
+        take_evidence(loaded, targets, ledger, books, ports, see)
     }
 
     /// Puts the hooks on socket calls in or takes them out, where they are seen in windows
@@ -323,13 +331,14 @@ impl Session {
             Stage::Always => {}
         }
         loaded.pause_samples(!stage.samples())?;
-        self.take_evidence(see);
+        self.take_all_evidence(see);
         let mode = match stage {
             Stage::Always => Mode::Whole,
             Stage::Lead | Stage::Open | Stage::Ending => Mode::Window,
             Stage::Out => Mode::Between,
         };
-        self.books.go_over(mode, &cut, &self.ledger, see);
+        self.books
+            .go_over(mode, &cut, &mut self.targets, &self.ledger, see);
         if stage.samples() {
             Samples::set_scale(&self.loaded, &self.ledger, self.calls.time_for_a_sample());
         }
@@ -350,8 +359,9 @@ fn take_evidence(
     books: &mut Bookkeeper,
     ports: &mut Ports,
     see: &mut impl FnMut(&str, &Evidence),
-) {
+) -> bool {
     let news = books.take(loaded, targets, ledger, see);
     ports.note_ends(&news.ended, books.elapsed(monotonic_now()));
     ports.follow_selected(targets, news.appeared);
+    news.all_taken
 }

@@ -38,10 +38,6 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         self.entries.get_mut(&key).map(|(_, value)| value)
     }
 
-    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        self.entries.values_mut().map(|(_, value)| value)
-    }
-
     /// Puts in an entry in place of that of the same key; what had to go for it
     /// comes back.
     pub(super) fn insert(&mut self, key: K, value: V) -> Option<V> {

@@ -13,8 +13,8 @@
 //!    gave up: until the exchange or the connection ends, at most [`HOLD`].
 //! 2. A socket handshake of that connection, before or after, is the same
 //!    handshake: it is compared, not booked.
-//! 3. A socket handshake of a process without probes is booked at once. With
-//!    probes it waits for its twin, at most [`HOLD`]; even after the end of the
+//! 3. A socket handshake of a process without probes is booked at once, and so is any while
+//!    no library is probed. With probes it waits for its twin, at most [`HOLD`]; even after the end of the
 //!    connection, since a library may hear of that later.
 //! 4. A library handshake that names no connection waits as long, if its process
 //!    showed any socket evidence. The kernel names it where a socket call is made
@@ -127,6 +127,8 @@ pub struct Joiner {
     exited: VecDeque<(Duration, Pid)>,
     held: BTreeMap<Number, Held>,
     arrivals: Number,
+    /// Socket handshakes wait for their twins.
+    expects_libraries: bool,
     /// Socket handshakes and unfinished library handshakes that are held, by
     /// connection.
     sockets: NumberMap<ConnectionId, Number>,
@@ -155,6 +157,7 @@ impl Joiner {
             exited: VecDeque::new(),
             held: BTreeMap::new(),
             arrivals: 0,
+            expects_libraries: true,
             sockets: NumberMap::default(),
             unfinished: NumberMap::default(),
             sessions: Sessions::new(),
@@ -239,11 +242,10 @@ impl Joiner {
         }
     }
 
-    /// No library is probed any more, so that no handshake waits for a twin.
-    pub fn forget_probes(&mut self) {
-        for process in self.processes.values_mut() {
-            process.probed = false;
-        }
+    /// Says whether libraries are probed, all evidence of before being taken: if not, no
+    /// handshake waits for a twin any more.
+    pub fn expect_libraries(&mut self, expected: bool) {
+        self.expects_libraries = expected;
     }
 
     fn process(&mut self, pid: Pid, probed: impl Fn(Pid) -> bool) -> Option<&mut Process> {

@@ -24,7 +24,7 @@ impl Joiner {
                 let named = handshake.named;
                 let process = self.process(handshake.process, |pid| named || probed(pid));
                 let probed = process.map_or(named, |process| process.probed);
-                self.socket(handshake, span, probed);
+                self.socket(handshake, span, probed && self.expects_libraries);
             }
             Source::Library => match handshake.connection.filter(|id| self.is_free(*id)) {
                 Some(id) => self.library_on(id, handshake, span),

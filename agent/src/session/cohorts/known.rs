@@ -52,6 +52,10 @@ impl Seen {
         self.failures += u64::from(handshake.outcome != Outcome::Completed);
     }
 
+    pub(super) const fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Forgets failures where they are few.
     fn settle(mut self) -> Self {
         if self.failures < LEAST_FAILURES {

@@ -146,6 +146,22 @@ fn what_was_seen_before_any_window_stands_for_the_first_connections() {
 }
 
 #[test]
+fn handshakes_of_connections_from_before_do_not_count() {
+    let mut bench = Bench {
+        cohorts: Cohorts::new(true),
+        ..Bench::default()
+    };
+    bench.open(0..1000, true);
+    bench.open(1000..1040, true);
+    // The first thousand end theirs late.
+    bench.shake(0..1020, 100);
+    bench.go_over(Mode::Window, &[]);
+    bench.go_over(Mode::Between, &[]);
+    bench.open(1040..1050, false);
+    assert_eq!(bench.booked, [100; 5]);
+}
+
+#[test]
 fn a_window_without_connections_says_nothing() {
     let mut bench = Bench::new(&[Mode::Between]);
     bench.window(0..2, 100);

@@ -49,6 +49,24 @@ fn the_first_handshake_of_a_new_process_waits_for_its_twin() {
 }
 
 #[test]
+fn once_the_probes_are_out_nothing_waits_for_them() {
+    // Under way when they came out: an object of the library has the connection.
+    let named = Handshake {
+        named: true,
+        ..socket(7)
+    };
+    let mut bench = Bench::new();
+    bench.joiner.expect_libraries(false);
+    bench.ends(named).ends(socket(8));
+    assert_eq!(bench.sources(), [Source::Socket; 2]);
+    bench.joiner.expect_libraries(true);
+    bench.ends(socket(9));
+    assert_eq!(bench.handshakes().len(), 2);
+    bench.ends(library(Some(9)));
+    assert_eq!(bench.handshakes().len(), 3);
+}
+
+#[test]
 fn without_probes_the_socket_is_booked_at_once() {
     let mut bench = Bench::new();
     bench
