@@ -145,10 +145,15 @@ impl<'a> Costs<'a> {
             (None, Some(difference), Some(present)) => {
                 let there = self.calibration(service)?.get(&to)?;
                 let seen = present.minus(*there);
-                // What was seen in the service is nearer to it than the bare operation.
-                Some((seen.widened_to(difference), CostSource::Calibration))
+                // What was seen in the service is nearer to it than the bare operation. A
+                // calibration on a busy host may take far longer than the operation does there.
+                let range = seen.widened_to(difference).bounded(present.high);
+                Some((range, CostSource::Calibration))
             }
-            (None, Some(difference), None) => Some((difference, CostSource::Calibration)),
+            (None, Some(difference), None) => {
+                let bound = whole(account, from).map_or(f64::INFINITY, |whole| whole.high);
+                Some((difference.bounded(bound), CostSource::Calibration))
+            }
             // Nobody timed what the service does, but its handshakes tell.
             (None, None, Some(present)) => {
                 let there = self.calibration(service)?.get(&to)?;
@@ -245,6 +250,20 @@ fn moments(account: &ServiceAccount, operation: Operation) -> Moments {
         Operation::Encryption(..) => Moments::default(),
     });
     costs.fold(Moments::default(), Moments::plus)
+}
+
+/// Seconds of whole handshakes with an operation: more than the operation itself.
+fn whole(account: &ServiceAccount, operation: Operation) -> Option<Range> {
+    let has = |key: &HandshakeKey| {
+        key.role == Role::Server
+            && match operation {
+                Operation::KeyExchange(group) => key.group == group,
+                Operation::Signing(signature) => key.signature == signature,
+                Operation::Encryption(..) => false,
+            }
+    };
+    let those = account.handshakes.iter().filter(|(key, _)| has(key));
+    range(those.fold(Moments::default(), |sum, (_, one)| sum.plus(one.costs)))
 }
 
 /// Seconds between whole handshakes of a service that differ in nothing but the

@@ -137,14 +137,14 @@ pub(crate) fn fast_first(target: Target) -> Advice {
         Server::Envoy => ENVOY,
         Server::Caddy => CADDY,
         Server::Domino => (
-            "Domino 12 and later prefer X25519: remove what disables it from notes.ini, then restart \
-             the HTTP task.",
+            "Domino 12 and later prefer X25519: remove the setting that disables it from \
+             notes.ini, then restart the HTTP task.",
             "SSL_DISABLE_CURVE_X25519=0",
         ),
         Server::Unknown => (
             "Put X25519MLKEM768 (post-quantum) first in the server's list of groups (curves) where \
              its library has it, then X25519 and P-256, slower groups last, and let the server's \
-             order decide. Where it cannot, remove the slow groups.",
+             order decide. If the server cannot enforce its order, remove the slow groups.",
             "",
         ),
     }

@@ -66,6 +66,15 @@ impl Range {
             high: self.high.max(other.high),
         }
     }
+
+    /// Cuts the upper end at a bound that is known by other means; never below the likely value.
+    #[must_use]
+    pub const fn bounded(self, bound: f64) -> Self {
+        Self {
+            high: self.high.min(bound).max(self.likely),
+            ..self
+        }
+    }
 }
 
 #[cfg(test)]
@@ -88,5 +97,12 @@ mod tests {
     fn a_second_estimate_widens_but_does_not_move() {
         let widened = range(9.0, 10.0, 11.0).widened_to(range(7.0, 8.0, 10.0));
         assert_eq!(widened, range(7.0, 10.0, 11.0));
+    }
+
+    #[test]
+    fn a_bound_cuts_the_upper_end_only() {
+        assert_eq!(range(1.0, 2.0, 9.0).bounded(4.0), range(1.0, 2.0, 4.0));
+        assert_eq!(range(1.0, 2.0, 3.0).bounded(4.0), range(1.0, 2.0, 3.0));
+        assert_eq!(range(1.0, 2.0, 3.0).bounded(1.5), range(1.0, 2.0, 2.0));
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn wait(
     let evidence = Evidence {
         basis: subject.basis(Observed::Handshakes, handshakes.count),
         statements: vec![format!(
-            "{} handshakes waited {}, {} each: {} of their time in the server itself.",
+            "{} handshakes waited {}, {} each: {} of the time that they spent in the server.",
             count(handshakes.count),
             time(waited),
             time(each),

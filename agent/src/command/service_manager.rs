@@ -22,6 +22,10 @@ pub(super) fn stopping() {
 
 fn tell(states: &[NotifyState]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::warn!("the service manager could not be told how the agent is: {error}");
+        let socket = std::env::var("NOTIFY_SOCKET").unwrap_or_default();
+        tracing::warn!(
+            "cannot notify the service manager at NOTIFY_SOCKET={socket}: {error}. It must be the \
+             path of a socket; abstract sockets (@) are not supported"
+        );
     }
 }

@@ -14,6 +14,7 @@ mod inspection;
 mod learned;
 mod listening;
 mod options;
+mod over_budget;
 mod overhead;
 mod port;
 mod primitives;

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::governor::{Decision, Duty, Governor, Keep, Rung, Spent};
 use super::options::Options;
+use super::over_budget::{Notice, Notices};
 use super::windows::StepProbes;
 use tlsprof_attach::registry::Registry;
 use tlsprof_common::units::percent;
@@ -31,6 +32,7 @@ struct Budget {
     before: Sums,
     /// What socket calls cost in a second in which they were seen.
     calls_rate: f64,
+    notices: Notices,
 }
 
 impl Budget {
@@ -40,6 +42,7 @@ impl Budget {
             judged: Instant::now(),
             before: Sums::default(),
             calls_rate: 0.0,
+            notices: Notices::default(),
         }
     }
 
@@ -63,21 +66,33 @@ impl Budget {
         tracing::debug!(?spent, length, "the cost of profiling");
         let cost_ratio = self.governor.share(&spent);
         let decision = self.governor.judge(&spent);
-        match decision {
-            Decision::Keep => {}
-            Decision::Change(rung) => {
-                let all = "All is measured again.".to_owned();
-                let text = reduced(rung).map_or(all, |reduced| reduced.text);
-                let cost = percent(cost_ratio);
-                tracing::info!("profiling cost {cost} of the services' CPU time. {text}");
-            }
-            Decision::OverBudget => tracing::warn!(
-                "profiling exceeds the budget: it costs {} of the services' CPU time, although all is \
-                 taken out that may be",
-                percent(cost_ratio)
-            ),
+        if let Decision::Change(rung) = decision {
+            log_change(rung, cost_ratio);
+        }
+        if let Some(notice) = self.notices.after(decision, self.judged) {
+            log_notice(notice, cost_ratio);
         }
         decision
+    }
+}
+
+fn log_change(rung: Rung, cost_ratio: f64) {
+    let all = "All is measured again.".to_owned();
+    let text = reduced(rung).map_or(all, |reduced| reduced.text);
+    let cost = percent(cost_ratio);
+    tracing::info!("profiling cost {cost} of the services' CPU time. {text}");
+}
+
+fn log_notice(notice: Notice, cost_ratio: f64) {
+    let cost = percent(cost_ratio);
+    match notice {
+        Notice::Exceeded => tracing::warn!(
+            "profiling exceeds its budget: it costs {cost} of the services' CPU time, and nothing \
+             more can be turned off"
+        ),
+        Notice::Over => tracing::info!(
+            "profiling is within its budget again: it costs {cost} of the services' CPU time"
+        ),
     }
 }
 

@@ -40,7 +40,7 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
     )];
     statements.push(if with_certificate > 0 {
         format!(
-            "{} clients signed with a certificate of their own.",
+            "{} clients authenticated with a certificate.",
             count(with_certificate)
         )
     } else {
@@ -82,31 +82,31 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
 fn remedy(target: Target) -> Advice {
     match target.server {
         Server::Nginx => (
-            "With client certificates: let sessions be resumed, so that certificates are not \
+            "With client certificates: enable session resumption, so that certificates are not \
              verified again, and keep the issuers' chain short.",
             "ssl_session_cache shared:TLS:10m;\nssl_session_timeout 1h;",
         ),
         Server::Apache => (
-            "Without client certificates: append the intermediate certificates to the file, so that \
-             OpenSSL does not search for them in each handshake. With client certificates: let \
-             sessions be resumed.",
+            "Without client certificates: append the intermediate certificates to the file, so \
+             that OpenSSL does not search for them in each handshake. With client certificates: \
+             enable session resumption.",
             "# the server's certificate, then its intermediates\n\
              SSLCertificateFile /etc/apache2/site-fullchain.pem",
         ),
         Server::HaProxy => (
-            "With client certificates: let sessions be resumed, so that certificates are not \
+            "With client certificates: enable session resumption, so that certificates are not \
              verified again. Without: put the intermediate certificates into the crt file.",
             "tune.ssl.cachesize 100000\ntune.ssl.lifetime 3600",
         ),
         Server::NodeJs => (
             "Append the intermediate certificates to the server's in `cert`. With client \
-             certificates: let sessions be resumed, with the same ticket keys in all workers.",
+             certificates: enable session resumption, with the same ticket keys in all workers.",
             "cert: serverCertificate + intermediates, ticketKeys: sharedKeys",
         ),
         Server::Envoy | Server::Domino | Server::Stunnel | Server::Caddy | Server::Unknown => (
-            "Configure the server's complete chain, so that it is not built in each handshake. With \
-             client certificates: let sessions be resumed, so that certificates are not verified \
-             again, and keep the issuers' chain short.",
+            "Configure the server's complete chain, so that it is not built in each handshake. \
+             With client certificates: enable session resumption, so that certificates are not \
+             verified again, and keep the issuers' chain short.",
             "",
         ),
     }

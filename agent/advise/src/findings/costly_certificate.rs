@@ -196,8 +196,8 @@ fn remedy(target: Target) -> Advice {
             "cert = /etc/stunnel/site-ecdsa.pem",
         ),
         Server::Caddy | Server::Unknown => (
-            "Get a certificate with an ECDSA key on P-256 and configure it beside the RSA one, or in \
-             its place if the server can have one only.",
+            "Get a certificate with an ECDSA key on P-256 and configure it beside the RSA one, or \
+             replace the RSA one if the server supports only one.",
             "",
         ),
     }

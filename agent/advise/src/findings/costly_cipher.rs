@@ -15,10 +15,10 @@ pub(crate) static KIND: Kind = Kind {
     label: "costly-cipher",
     page: include_str!("../../../../docs/findings/costly-cipher.md"),
     summary: "Slow cipher, although clients offer AES-GCM",
-    risk: "Clients without AES instructions, such as old phones, prefer ChaCha20: keep it in the list. \
-           Let clients that put it first have it. Dropping CBC suites is no risk: they have a history of \
-           padding and timing attacks (Lucky Thirteen), and the blocks of 3DES are too short for \
-           long connections (Sweet32).",
+    risk: "Clients without AES instructions, such as old phones, prefer ChaCha20: keep it in the \
+           list. Negotiate it with clients that prefer it. Dropping CBC suites is no risk: they \
+           have a history of padding and timing attacks (Lucky Thirteen), and the blocks of 3DES \
+           are too short for long connections (Sweet32).",
     rules: &[(Role::Server, find)],
     remedy,
     calibration: Some(Work::Encryption),
@@ -309,8 +309,8 @@ fn remedy(target: Target) -> Advice {
              honorCipherOrder: true",
         ),
         Server::Envoy => (
-            "Use AES-GCM suites in the listener's common_tls_context. Among suites in brackets the \
-             client chooses. TLS 1.3 suites are not configurable.",
+            "Use AES-GCM suites in the listener's common_tls_context. The client chooses among \
+             suites in brackets. TLS 1.3 suites are not configurable.",
             "tls_params:\n\
              \x20 cipher_suites:\n\
              \x20 - \"[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-ECDSA-CHACHA20-POLY1305]\"\n\

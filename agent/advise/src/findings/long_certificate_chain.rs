@@ -69,8 +69,8 @@ fn found(subject: &Subject<'_>, role: &RoleAccount, harm: &Harm, sent: u64) -> F
     let flights = role.flights;
     let mut statements = vec![
         format!(
-            "The server sent {2} of all its bytes in {0} full handshakes on connections that ended, \
-             {1} in each.",
+            "In {0} full handshakes on connections that ended, the server sent {1} each: {2} of \
+             all its bytes.",
             count(flights.count),
             in_bytes(flights.mean()),
             percent(flights.bytes as f64 / sent.max(1) as f64)
@@ -87,7 +87,7 @@ fn found(subject: &Subject<'_>, role: &RoleAccount, harm: &Harm, sent: u64) -> F
                 percent(*share)
             ));
             (
-                "The certificate chain is so long that it costs clients a round trip",
+                "The certificate chain is so long that clients wait for an extra round trip",
                 Severity::Medium,
                 range(flights.round_trips).map_or(Prediction::Nothing, Prediction::Latency),
             )
@@ -99,7 +99,8 @@ fn found(subject: &Subject<'_>, role: &RoleAccount, harm: &Harm, sent: u64) -> F
                 percent(*share)
             ));
             (
-                "The certificate chain is long, and much of what the server sends",
+                "The certificate chain is long, and a large part of the bytes that the server \
+                 sends",
                 Severity::Low,
                 Prediction::Nothing,
             )

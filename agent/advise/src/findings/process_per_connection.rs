@@ -135,7 +135,7 @@ fn remedy(target: Target) -> Advice {
         _ => (
             "Serve many connections per process: with threads, an event loop or a pool of \
              processes. Under inetd or systemd, run a daemon (Accept=no). Link the TLS library \
-             instead of starting a program for it, and let sessions be resumed.",
+             instead of starting a program for it, and enable session resumption.",
             "",
         ),
     }

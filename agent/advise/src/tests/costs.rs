@@ -43,6 +43,28 @@ fn this_service_then_this_host_then_a_calibration() {
     assert!((range.likely - 1e-3).abs() < 1e-12);
 }
 
+/// A calibration that a busy host slowed down tenfold.
+fn slow_calibrations() -> Calibrations {
+    let calibration = Calibration::from([
+        (FROM, Range::around(11e-3, 0.0)),
+        (TO, Range::around(0.2e-3, 0.0)),
+    ]);
+    Calibrations::from([(SERVICE.to_owned(), Ok(calibration))])
+}
+
+#[test]
+fn no_more_can_be_saved_than_the_operation_costs_in_the_service() {
+    let calibrations = slow_calibrations();
+    let kept = ledger(20, |ledger| {
+        ledger.record(SERVICE, &handshake("secp384r1", "rsa_2048", [1100, 900]));
+    });
+    let costs = Costs::new(&kept, &calibrations);
+    let (range, _) = costs.saved(SERVICE, FROM, TO).unwrap();
+    assert!((range.likely - 900e-6).abs() < 1e-12);
+    // The mean and 3%.
+    assert!((range.high - 1_133e-6).abs() < 1e-12, "{range:?}");
+}
+
 #[test]
 fn a_few_handshakes_make_no_cost() {
     let none = Calibrations::new();

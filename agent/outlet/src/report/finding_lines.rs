@@ -10,6 +10,9 @@ use tlsprof_report::model::{Finding, Prediction, PredictionKind, Range, Variant}
 /// follow.
 const CHANGE: usize = 2;
 
+/// No change saves this share of a service's CPU time.
+const NEARLY_ALL: f64 = 0.99;
+
 /// What a reader needs of a finding, and the rest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindingLines {
@@ -136,7 +139,11 @@ fn bound(capacity: f64) -> String {
     format!("{:.0}", (capacity / unit).floor() * unit)
 }
 
+/// An interval of a share. An upper end of nearly all says nothing: it is left out.
 fn span(range: Range) -> String {
+    if range.high >= NEARLY_ALL {
+        return format!("at least {}", percent(range.low));
+    }
     format!("{} to {}", percent(range.low), percent(range.high))
 }
 
@@ -199,6 +206,12 @@ mod tests {
         let text = "Would save 25.0% of its CPU (20.0% to 30.0%): 1.33x capacity.";
         assert_eq!(saving(&prediction).as_deref(), Some(text));
         assert_eq!(gain(&prediction).as_deref(), Some("25.0% of CPU"));
+        prediction.cpu_ratio = range(0.311, 0.387, 1.0);
+        prediction.capacity_ratio = range(1.451, 1.631, 100.0);
+        let text = "Would save 38.7% of its CPU (at least 31.1%): 1.63x capacity.";
+        assert_eq!(saving(&prediction).as_deref(), Some(text));
+        prediction.cpu_ratio = range(0.2, 0.25, 0.3);
+        prediction.capacity_ratio = range(1.2, 1.333, 1.5);
         prediction.kind = PredictionKind::AtMost;
         prediction.caveat = "if clients agree".to_owned();
         let text =

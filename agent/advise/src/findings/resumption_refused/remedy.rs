@@ -96,32 +96,39 @@ const fn other_service(server: Server) -> Advice {
 const fn time_out(server: Server) -> Advice {
     match server {
         Server::Nginx => (
-            "Let sessions live until clients return; the default is 5 minutes.",
+            "Raise the session timeout, so that sessions last until clients return; the default is \
+             5 minutes.",
             "ssl_session_timeout 1h;",
         ),
         Server::Apache => (
-            "Let sessions live until clients return; the default is 5 minutes.",
+            "Raise the session timeout, so that sessions last until clients return; the default is \
+             5 minutes.",
             "SSLSessionCacheTimeout 3600",
         ),
         Server::HaProxy => (
-            "Let sessions live until clients return; the default is 5 minutes.",
+            "Raise the session timeout, so that sessions last until clients return; the default is \
+             5 minutes.",
             "tune.ssl.lifetime 3600",
         ),
         Server::NodeJs => (
-            "Let sessions live until clients return; the default is 5 minutes.",
+            "Raise the session timeout, so that sessions last until clients return; the default is \
+             5 minutes.",
             "sessionTimeout: 3600",
         ),
         Server::Envoy => (
-            "Let sessions live until clients return, in the listener's DownstreamTlsContext.",
+            "Raise the session timeout, so that sessions last until clients return, in the \
+             listener's DownstreamTlsContext.",
             "session_timeout: 3600s",
         ),
         Server::Stunnel => (
-            "Let sessions live until clients return; the default is 5 minutes.",
+            "Raise the session timeout, so that sessions last until clients return; the default is \
+             5 minutes.",
             "sessionCacheTimeout = 3600",
         ),
-        Server::Domino | Server::Caddy | Server::Unknown => {
-            ("Let sessions live until clients return.", "")
-        }
+        Server::Domino | Server::Caddy | Server::Unknown => (
+            "Raise the session timeout, so that sessions last until clients return.",
+            "",
+        ),
     }
 }
 
@@ -156,8 +163,8 @@ pub(super) const fn refused(server: Server) -> Advice {
              # several hosts: ssl_session_ticket_key /etc/nginx/ticket.key;",
         ),
         Server::Apache => (
-            "Keep the session cache in shared memory, with a timeout longer than clients stay away, \
-             and enable tickets. Several hosts need the same ticket keys.",
+            "Keep the session cache in shared memory, with a timeout longer than a client's time \
+             between connections, and enable tickets. Several hosts need the same ticket keys.",
             "SSLSessionCache shmcb:/run/apache2/ssl_scache(2097152)\n\
              SSLSessionCacheTimeout 3600\n\
              SSLSessionTickets on\n\
@@ -192,7 +199,7 @@ pub(super) const fn refused(server: Server) -> Advice {
         ),
         Server::Caddy | Server::Unknown => (
             "Enable the session cache and tickets; share cache and ticket keys among processes and \
-             hosts; let sessions live until clients return.",
+             hosts; raise the session timeout, so that sessions last until clients return.",
             "",
         ),
     }
