@@ -13,7 +13,7 @@ const INTERVAL: Duration = Duration::from_secs(600);
 pub(super) enum Notice {
     Exceeded,
     /// Within the budget again, after a warning.
-    Over,
+    Within,
 }
 
 /// When the last warning was logged, and whether its end still has to be.
@@ -27,7 +27,7 @@ impl Notices {
     /// What to log for a judgement made at `now`, if anything.
     pub(super) fn after(&mut self, decision: Decision, now: Instant) -> Option<Notice> {
         match decision {
-            Decision::Keep => std::mem::take(&mut self.open).then_some(Notice::Over),
+            Decision::Keep => std::mem::take(&mut self.open).then_some(Notice::Within),
             // A change is logged by itself, and does not show yet whether it is enough.
             Decision::Change(_) => None,
             Decision::OverBudget => {
@@ -72,7 +72,7 @@ mod tests {
             (0, Notice::Exceeded),
             (600, Notice::Exceeded),
             (1_200, Notice::Exceeded),
-            (1_202, Notice::Over),
+            (1_202, Notice::Within),
         ];
         assert_eq!(notices(lasting.chain(over)), expected);
     }
@@ -82,9 +82,9 @@ mod tests {
         let flapping = [Decision::OverBudget, Decision::Keep];
         let expected = [
             (0, Notice::Exceeded),
-            (2, Notice::Over),
+            (2, Notice::Within),
             (600, Notice::Exceeded),
-            (602, Notice::Over),
+            (602, Notice::Within),
         ];
         let decisions = flapping.into_iter().cycle().take(400);
         assert_eq!(notices(decisions), expected);

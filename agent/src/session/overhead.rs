@@ -90,7 +90,7 @@ fn log_notice(notice: Notice, cost_ratio: f64) {
             "profiling exceeds its budget: it costs {cost} of the services' CPU time, and nothing \
              more can be turned off"
         ),
-        Notice::Over => tracing::info!(
+        Notice::Within => tracing::info!(
             "profiling is within its budget again: it costs {cost} of the services' CPU time"
         ),
     }
