@@ -53,7 +53,7 @@ EMPTY = {
 OF_THE_HOST = {
     "tlsprof-load-test / Load tests": "other tests run some beside this one",
 }
-"""Queries that may well give something, and not of this load. tests/e2e/test_load_test.py shows what."""
+"""Queries that may well give something, and not of this load."""
 
 NEEDS = {
     "tlsprof-connections / Accept wait": "accept_wait",
@@ -259,13 +259,22 @@ def test_every_panel_has_data(watched, kind, uid):
     assert (empty, nonsense) == ([], [])
 
 
+def _queries_by(name: str) -> list[Query]:
+    found = [query for board in boards().values() for query in queries(board) if str(query).startswith(name)]
+    assert found, "no such query: take it off the list"
+    return found
+
+
+@pytest.mark.parametrize("name", OF_THE_HOST)
+def test_what_depends_on_other_tests_is_a_query(name):
+    _queries_by(name)
+
+
 @pytest.mark.parametrize("name", [*EMPTY, *NEEDS])
 def test_what_is_expected_to_be_empty_is(watched, name):
     if name in NEEDS and name not in _unavailable(watched):
         pytest.skip(f"this host has {NEEDS[name]}")
-    found = [query for board in boards().values() for query in queries(board) if str(query).startswith(name)]
-    assert found, "no such query: take it off the list"
-    for query in found:
+    for query in _queries_by(name):
         assert watched.by["native"].ask(query) == []
 
 

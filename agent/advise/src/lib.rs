@@ -37,6 +37,7 @@ pub use protection::{Hash, Protection};
 pub use range::Range;
 pub use saving::{Prediction, Saving, Variant};
 pub use server::Server;
+pub use subject::NEARLY_ALL;
 use subject::Subject;
 
 /// When a finding is worth telling.

@@ -147,7 +147,7 @@ impl Bookkeeper {
     }
 
     /// Books the handshakes that still wait for another source: no more evidence
-    /// is expected.
+    /// of them is expected.
     pub(super) fn flush(
         &mut self,
         targets: &mut Targets,

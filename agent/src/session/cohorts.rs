@@ -197,16 +197,20 @@ impl Cohort {
     /// Follows a connection while all are followed.
     fn follow_for_later(&mut self, connection: ConnectionId) {
         if self.followed.len() >= MOST_BEFORE {
-            self.followed.clear();
-            self.seen = Seen::default();
+            self.take_followed();
         }
         self.followed.insert(connection);
     }
 
+    /// How many connections were followed, and their handshakes; none is from now on.
+    fn take_followed(&mut self) -> (usize, Seen) {
+        let connections = mem::take(&mut self.followed).len();
+        (connections, mem::take(&mut self.seen))
+    }
+
     /// What was seen while all was followed is what is known, if it is enough.
     fn look_back(&mut self) {
-        let connections = mem::take(&mut self.followed).len();
-        let seen = mem::take(&mut self.seen);
+        let (connections, seen) = self.take_followed();
         tracing::debug!(connections, handshakes = seen.count(), "before the windows");
         if connections >= LEAST_BEFORE {
             self.known = Some(Known::new(seen, connections, None));
@@ -218,8 +222,7 @@ impl Cohort {
         for connection in cut {
             self.followed.remove(connection);
         }
-        let connections = mem::take(&mut self.followed).len();
-        let seen = mem::take(&mut self.seen);
+        let (connections, seen) = self.take_followed();
         tracing::debug!(
             connections,
             handshakes = seen.count(),

@@ -28,7 +28,7 @@ impl Notices {
     pub(super) fn after(&mut self, decision: Decision, now: Instant) -> Option<Notice> {
         match decision {
             Decision::Keep => std::mem::take(&mut self.open).then_some(Notice::Within),
-            // A change is logged by itself, and does not show yet whether it is enough.
+            // A change has a message of its own; the next judgement shows whether it is enough.
             Decision::Change(_) => None,
             Decision::OverBudget => {
                 let recent = |warned| now.saturating_duration_since(warned) < INTERVAL;

@@ -6,9 +6,10 @@ use crate::{Calibration, Calibrations, CostSource, Costs, Operation, Range};
 const FROM: Operation = Operation::KeyExchange("secp384r1");
 const TO: Operation = Operation::KeyExchange("x25519");
 
-fn calibrations() -> Calibrations {
+/// `slow`: seconds of the slow operation.
+fn calibrations(slow: f64) -> Calibrations {
     let calibration = Calibration::from([
-        (FROM, Range::around(1.3e-3, 0.0)),
+        (FROM, Range::around(slow, 0.0)),
         (TO, Range::around(0.2e-3, 0.0)),
     ]);
     Calibrations::from([(SERVICE.to_owned(), Ok(calibration))])
@@ -16,7 +17,7 @@ fn calibrations() -> Calibrations {
 
 #[test]
 fn this_service_then_this_host_then_a_calibration() {
-    let calibrations = calibrations();
+    let calibrations = calibrations(1.3e-3);
     let mut kept = ledger(20, |ledger| {
         ledger.record(SERVICE, &handshake("secp384r1", "rsa_2048", [1100, 900]));
     });
@@ -43,18 +44,10 @@ fn this_service_then_this_host_then_a_calibration() {
     assert!((range.likely - 1e-3).abs() < 1e-12);
 }
 
-/// A calibration that a busy host slowed down tenfold.
-fn slow_calibrations() -> Calibrations {
-    let calibration = Calibration::from([
-        (FROM, Range::around(11e-3, 0.0)),
-        (TO, Range::around(0.2e-3, 0.0)),
-    ]);
-    Calibrations::from([(SERVICE.to_owned(), Ok(calibration))])
-}
-
 #[test]
 fn no_more_can_be_saved_than_the_operation_costs_in_the_service() {
-    let calibrations = slow_calibrations();
+    // A busy host slowed the calibration down tenfold.
+    let calibrations = calibrations(11e-3);
     let kept = ledger(20, |ledger| {
         ledger.record(SERVICE, &handshake("secp384r1", "rsa_2048", [1100, 900]));
     });

@@ -13,9 +13,9 @@
 //!    gave up: until the exchange or the connection ends, at most [`HOLD`].
 //! 2. A socket handshake of that connection, before or after, is the same
 //!    handshake: it is compared, not booked.
-//! 3. A socket handshake of a process without probes is booked at once, and so is any while
-//!    no library is probed. With probes it waits for its twin, at most [`HOLD`]; even after the end of the
-//!    connection, since a library may hear of that later.
+//! 3. A socket handshake of a process without probes is booked at once, and so is any
+//!    while no library is probed. With probes it waits for its twin, at most [`HOLD`];
+//!    even after the end of the connection, since a library may hear of that later.
 //! 4. A library handshake that names no connection waits as long, if its process
 //!    showed any socket evidence. The kernel names it where a socket call is made
 //!    inside the library's, and where data passes through memory, if the thread
@@ -207,7 +207,7 @@ impl Joiner {
         self.ready.drain(..)
     }
 
-    /// Ends all waits: no more evidence is expected.
+    /// Ends all waits: no more evidence of what waits is expected.
     pub fn flush(&mut self) -> Drain<'_, Evidence> {
         while let Some((&first, _)) = self.held.first_key_value() {
             self.resolve(first);

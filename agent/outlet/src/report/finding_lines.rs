@@ -3,15 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use tlsprof_advise::NEARLY_ALL;
 use tlsprof_common::units::{count, percent, time};
 use tlsprof_report::model::{Finding, Prediction, PredictionKind, Range, Variant};
 
 /// Sentences of a change that are always shown: the second is a condition, or a step that must
 /// follow.
 const CHANGE: usize = 2;
-
-/// No change saves this share of a service's CPU time.
-const NEARLY_ALL: f64 = 0.99;
 
 /// What a reader needs of a finding, and the rest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

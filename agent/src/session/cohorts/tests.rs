@@ -36,6 +36,14 @@ impl Bench {
         bench
     }
 
+    /// Socket calls are seen all the time, and there may be windows later.
+    fn before_windows() -> Self {
+        Self {
+            cohorts: Cohorts::new(true),
+            ..Self::default()
+        }
+    }
+
     fn open(&mut self, ids: Range<u64>, followed: bool) {
         let mut cohorts = mem::take(&mut self.cohorts);
         for id in ids {
@@ -132,10 +140,7 @@ fn connections_before_any_window_wait_for_one() {
 
 #[test]
 fn what_was_seen_before_any_window_stands_for_the_first_connections() {
-    let mut bench = Bench {
-        cohorts: Cohorts::new(true),
-        ..Bench::default()
-    };
+    let mut bench = Bench::before_windows();
     bench.open(0..40, true);
     bench.shake(0..20, 100);
     assert!(bench.booked.is_empty());
@@ -147,10 +152,7 @@ fn what_was_seen_before_any_window_stands_for_the_first_connections() {
 
 #[test]
 fn handshakes_of_connections_from_before_do_not_count() {
-    let mut bench = Bench {
-        cohorts: Cohorts::new(true),
-        ..Bench::default()
-    };
+    let mut bench = Bench::before_windows();
     bench.open(0..1000, true);
     bench.open(1000..1040, true);
     // The first thousand end theirs late.
