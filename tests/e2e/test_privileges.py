@@ -176,6 +176,35 @@ def test_a_report_gives_up_what_it_does_not_need_and_its_command_is_the_callers(
         assert "tlsprof" in (open_folder / "report.txt").read_text()
 
 
+NO_USER = "54321"
+
+
+def test_a_caller_without_a_name_has_no_name_and_no_home_of_roots():
+    with pytest.raises(KeyError):
+        pwd.getpwuid(int(NO_USER))
+    script = 'id -u; id -g; echo "$HOME ${USER-unset} ${LOGNAME-unset}"'
+    env = {"SUDO_UID": NO_USER, "SUDO_GID": NO_USER, "HOME": "/root", "USER": "root", "LOGNAME": "root"}
+    done = run(report_of("--", "sh", "-c", script), env=env)
+    assert done.child.returncode == 0, done.describe()
+    assert done.stdout.split()[:5] == [NO_USER, NO_USER, "/", "unset", "unset"], done.describe()
+
+
+@pytest.mark.parametrize(
+    "env, named",
+    [
+        ({"SUDO_UID": "abc", "SUDO_GID": "1"}, 'SUDO_UID is "abc"'),
+        ({"SUDO_UID": "-1", "SUDO_GID": "1"}, 'SUDO_UID is "-1"'),
+        ({"SUDO_UID": "1"}, 'SUDO_GID is ""'),
+        ({"SUDO_UID": "1", "SUDO_GID": "99999999999"}, 'SUDO_GID is "99999999999"'),
+    ],
+)
+def test_a_command_of_nobody_known_is_not_run_as_root(env, named, tmp_path):
+    trace = tmp_path / "trace"
+    done = run(report_of("--", "touch", trace), env=env)
+    assert done.child.returncode == 1 and named in done.stderr and "--as-root" in done.stderr, done.describe()
+    assert "attaching" not in done.stderr and not trace.exists()
+
+
 def test_a_command_runs_as_root_where_that_is_asked_for(tmp_path):
     done = run(report_of("--as-root", "--", "sh", "-c", "id -u; grep NoNewPrivs /proc/self/status"), env=OTHER)
     assert done.child.returncode == 0, done.describe()

@@ -124,7 +124,7 @@ def test_a_page_needs_nothing_but_itself(rsa, tmp_path):
     output = tmp_path / "report.html"
     with nginx(tmp_path, rsa, workers=1) as server:
         command = LOAD.command(server.port)
-        done = report("--port", server.port, "--format", "html", "--output", output, "--", *command)
+        done = report("--port", server.port, "--output", output, "--", *command)
     assert done.child.returncode == 0, done.describe()
     page = output.read_text()
     assert page.startswith("<!DOCTYPE html>") and name_of_copy("nginx", tmp_path) in page

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::form::{OUTPUT, RawForm, ReportFormat};
+use super::form::{OUTPUT, RawOutput, ReportFormat};
 use tlsprof_report::compare::Pair;
 
 const COMPARED: &str = "What to compare";
@@ -50,10 +50,7 @@ pub(super) struct RawCompare {
     #[arg(long, value_name = "PERCENT", default_value = SPREAD, value_parser = percent, help_heading = COMPARED)]
     noise: f64,
     #[command(flatten)]
-    form: RawForm<ReportFormat>,
-    /// Write the comparison to this file
-    #[arg(long, short, value_name = "FILE", help_heading = OUTPUT)]
-    output: Option<PathBuf>,
+    output: RawOutput,
     /// Exit with status 1 if any figure is worse
     #[arg(long, help_heading = OUTPUT)]
     fail_if_worse: bool,
@@ -65,8 +62,8 @@ impl From<RawCompare> for CompareOptions {
             reports: raw.reports,
             services: raw.services,
             spread: raw.noise,
-            format: raw.form.format,
-            output: raw.output,
+            format: raw.output.format(),
+            output: raw.output.output,
             fail_if_worse: raw.fail_if_worse,
         }
     }

@@ -31,7 +31,7 @@ Examples:
   sudo tlsprof report --duration 2m --service nginx
   sudo tlsprof report --summary       a line for each finding and service
   sudo tlsprof report --format json --output profile.json
-  sudo tlsprof report --format html --output profile.html
+  sudo tlsprof report --output profile.html
   sudo tlsprof report --service nginx --cpu-breakdown nginx.svg
   sudo tlsprof report --port 443 -- wrk -d 20s https://localhost/
   sudo tlsprof report --duration 60s -- ./load-test.sh

@@ -1,5 +1,8 @@
 //! Forms of an output.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
 use clap::{Args, ValueEnum};
 
 /// Form of an output.
@@ -25,6 +28,17 @@ pub enum ReportFormat {
     Text,
     Json,
     Html,
+}
+
+impl ReportFormat {
+    /// The form that the name of a file stands for, by its extension; text for any other.
+    fn of_file(name: &Path) -> Self {
+        match name.extension().and_then(OsStr::to_str) {
+            Some("html" | "htm") => Self::Html,
+            Some("json") => Self::Json,
+            _ => Self::Text,
+        }
+    }
 }
 
 /// What is logged.
@@ -60,8 +74,27 @@ pub(super) const OUTPUT: &str = "Output";
 
 /// How the result is written.
 #[derive(Debug, Args)]
-pub(super) struct RawForm<F: ValueEnum + Default + Send + Sync + 'static> {
+pub(super) struct RawForm {
     /// Output format
     #[arg(long, value_enum, default_value_t, help_heading = OUTPUT)]
-    pub(super) format: F,
+    pub(super) format: Format,
+}
+
+/// How a report or a comparison is written, and where.
+#[derive(Debug, Args)]
+pub(super) struct RawOutput {
+    /// Output format [default: that of FILE by its name (.html, .json), else text]
+    #[arg(long, value_enum, help_heading = OUTPUT)]
+    format: Option<ReportFormat>,
+    /// Write to this file
+    #[arg(long, short, value_name = "FILE", help_heading = OUTPUT)]
+    pub(super) output: Option<PathBuf>,
+}
+
+impl RawOutput {
+    /// The form that is asked for, by an option or by the name of the file.
+    pub(super) fn format(&self) -> ReportFormat {
+        let named = self.output.as_deref().map(ReportFormat::of_file);
+        self.format.or(named).unwrap_or_default()
+    }
 }

@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 use super::compare::RawCompare;
 use super::examples;
-use super::form::{Format, LogLevel, OUTPUT, RawForm};
+use super::form::{LogLevel, OUTPUT, RawForm};
 use super::options::{AgentOptions, Command, DoctorOptions, Invocation, ListOptions, TopOptions};
 use super::report::{HOW_LONG, RawReport, RawTarget, WHAT};
 use crate::calibrate::COMMAND;
@@ -64,7 +64,7 @@ enum RawCommand {
     #[command(after_help = examples::DOCTOR)]
     Doctor {
         #[command(flatten)]
-        form: RawForm<Format>,
+        form: RawForm,
         /// Quote the system's reasons
         #[arg(long, short, help_heading = OUTPUT)]
         verbose: bool,
@@ -76,7 +76,7 @@ enum RawCommand {
         #[arg(long, help_heading = OUTPUT)]
         all: bool,
         #[command(flatten)]
-        form: RawForm<Format>,
+        form: RawForm,
         /// Show processes, TLS libraries, and the probe sites with the reason for each
         #[arg(long, short, help_heading = OUTPUT)]
         verbose: bool,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::form::{OUTPUT, RawForm, ReportFormat};
+use super::form::{OUTPUT, RawOutput, ReportFormat};
 use super::options::{ReportOptions, Target, Until};
 use crate::config::parse_duration;
 
@@ -51,13 +51,10 @@ pub(super) struct RawReport {
     #[arg(long, requires = "command", help_heading = HOW_LONG)]
     as_root: bool,
     #[command(flatten)]
-    form: RawForm<ReportFormat>,
+    output: RawOutput,
     /// Write a line for each finding and service only
     #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
     summary: bool,
-    /// Write the report to this file
-    #[arg(long, short, value_name = "FILE", help_heading = OUTPUT)]
-    output: Option<PathBuf>,
     /// Show how savings were estimated, and services with little CPU time
     #[arg(long, short, conflicts_with = "summary", help_heading = OUTPUT)]
     verbose: bool,
@@ -93,9 +90,13 @@ impl From<RawReport> for ReportOptions {
             target: raw.target.into(),
             until,
             as_root: raw.as_root,
-            format: raw.form.format,
+            format: if raw.summary {
+                ReportFormat::Text
+            } else {
+                raw.output.format()
+            },
             summary: raw.summary,
-            output: raw.output,
+            output: raw.output.output,
             verbose: raw.verbose,
             cpu_breakdown: raw.cpu_breakdown,
             ask_certificates: raw.ask_certificates,

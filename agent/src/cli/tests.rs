@@ -30,6 +30,26 @@ fn report_defaults() {
 }
 
 #[test]
+fn the_name_of_the_file_says_the_form_unless_an_option_does() {
+    let form = |arguments: &str| report(arguments).format;
+    assert_eq!(form("tlsprof report -o a.html"), ReportFormat::Html);
+    assert_eq!(form("tlsprof report -o a.htm"), ReportFormat::Html);
+    assert_eq!(form("tlsprof report -o a.b/c.json"), ReportFormat::Json);
+    for other in ["a", "a.txt", "html", ".html", "a.html.txt", "/dev/stdout"] {
+        let arguments = format!("tlsprof report -o {other}");
+        assert_eq!(form(&arguments), ReportFormat::Text, "{other}");
+    }
+    let given = "tlsprof report -o a.html --format json";
+    assert_eq!(form(given), ReportFormat::Json);
+    let given = "tlsprof report -o a.html --summary";
+    assert_eq!(form(given), ReportFormat::Text);
+    match parsed("tlsprof compare a.json b.json -o c.html").command {
+        Command::Compare(options) => assert_eq!(options.format, ReportFormat::Html),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn a_cpu_breakdown_is_drawn_where_it_is_asked_for() {
     assert_eq!(report("tlsprof report").cpu_breakdown, None);
     let options = report("tlsprof report --cpu-breakdown cpu.svg --output cpu.txt");

@@ -1,16 +1,18 @@
 //! The user who called sudo: a load test has no use for root.
 
 use std::env;
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::thread;
 
+use anyhow::{Context as _, Result};
 use nix::unistd::{User, getgrouplist};
 use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use tlsprof_common::units::printable;
 
 /// A user, as whom a command is run.
 pub(super) struct Caller {
@@ -23,11 +25,20 @@ pub(super) struct Caller {
 
 impl Caller {
     /// None where this program was not started by sudo, or is not root (sudo(8), ENVIRONMENT).
-    pub fn of_sudo() -> Option<Self> {
-        let number = |name| env::var(name).ok()?.parse::<u32>().ok();
-        let uid = number("SUDO_UID")?;
-        let gid = number("SUDO_GID")?;
-        (geteuid().is_root() && uid != 0).then(|| Self::new(uid, gid))
+    ///
+    /// # Errors
+    ///
+    /// sudo started it, and does not say for whom: nothing is run as root by mistake.
+    pub fn of_sudo() -> Result<Option<Self>> {
+        if !geteuid().is_root() {
+            return Ok(None);
+        }
+        let Some(uid) = env::var_os("SUDO_UID") else {
+            return Ok(None);
+        };
+        let uid = number("SUDO_UID", &uid)?;
+        let gid = number("SUDO_GID", &env::var_os("SUDO_GID").unwrap_or_default())?;
+        Ok((uid != 0).then(|| Self::new(uid, gid)))
     }
 
     fn new(uid: u32, gid: u32) -> Self {
@@ -55,12 +66,17 @@ impl Caller {
     /// calling thread alone, other than the functions of the C library (credentials(7)). It loses
     /// its capabilities with that.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
-        if let Some((name, home)) = &self.known {
-            command
+        match &self.known {
+            Some((name, home)) => command
                 .env("HOME", home)
                 .env("USER", name)
-                .env("LOGNAME", name);
-        }
+                .env("LOGNAME", name),
+            // As login(1) has it: the home of root is no place for anyone else.
+            None => command
+                .env("HOME", "/")
+                .env_remove("USER")
+                .env_remove("LOGNAME"),
+        };
         let spawn = || {
             set_thread_groups(&self.groups)?;
             set_thread_res_gid(self.gid, self.gid, self.gid)?;
@@ -73,6 +89,18 @@ impl Caller {
                 .unwrap_or_else(|_| Err(io::Error::other("the thread that starts it broke down")))
         })
     }
+}
+
+/// A user or a group by its number.
+fn number(name: &str, value: &OsStr) -> Result<u32> {
+    let number = value.to_str().and_then(|value| value.parse().ok());
+    number.with_context(|| {
+        let value = printable(&value.to_string_lossy()).into_owned();
+        format!(
+            "cannot run the command as the user who called sudo: {name} is {value:?}, not a number \
+             (--as-root: run it as root)"
+        )
+    })
 }
 
 impl fmt::Display for Caller {

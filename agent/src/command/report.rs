@@ -35,8 +35,12 @@ use tlsprof_report::{Facts, build};
 pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) -> Result<ExitCode> {
     // Before anything else: nothing is lost if the command does not exist, or the report could not
     // be written.
+    let mut caller = None;
     if let Until::CommandEnds(arguments, _) = &options.until {
         check(arguments)?;
+        if !options.as_root {
+            caller = Caller::of_sudo()?;
+        }
     }
     let create = |path: Option<&Path>, what| path.map(|path| Output::to(path, what));
     let output = create(options.output.as_deref(), "the report").transpose()?;
@@ -55,7 +59,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
         notices.say(note);
     }
     let started_at = format!("{:.0}", Timestamp::now());
-    let load = run_load(&mut session, options, &stop, notices)?;
+    let load = run_load(&mut session, options, caller.as_ref(), &stop, notices)?;
     session.finish(|_, _| {})?;
     let duration = session.elapsed();
     let status = load.status();
@@ -118,6 +122,7 @@ impl Load {
 fn run_load(
     session: &mut Session,
     options: &ReportOptions,
+    caller: Option<&Caller>,
     stop: &AtomicBool,
     notices: Notices,
 ) -> Result<Load> {
@@ -144,15 +149,14 @@ fn run_load(
         Until::CommandEnds(arguments, at_most) => {
             let tool = LoadTool::of(arguments);
             let progress = Progress::new(*at_most, true, notices);
-            let caller = Caller::of_sudo().filter(|_| !options.as_root);
-            if let Some(caller) = &caller {
+            if let Some(caller) = caller {
                 notices.say(format_args!("the command runs as {caller}"));
             }
             let run = Run {
                 arguments,
                 at_most: *at_most,
                 tool: tool.as_ref(),
-                caller: caller.as_ref(),
+                caller,
                 kept: Kept {
                     to_end_commands: true,
                     ..kept

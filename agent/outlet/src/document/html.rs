@@ -171,15 +171,34 @@ fn table(table: &Table) -> Markup {
                 } } }
             }
         }
+        (meanings(table))
+    }
+}
+
+/// What the heads of a table mean, for those who cannot point at them, as on a phone.
+fn meanings(table: &Table) -> Markup {
+    let explained = |column: &Column| Some((head_of(column).to_owned(), column.help?));
+    let all: Vec<_> = table.columns.iter().filter_map(explained).collect();
+    html! {
+        @if !all.is_empty() {
+            details class="meanings" {
+                summary { "What the columns mean" }
+                dl { @for (name, meaning) in all { dt { (printable(&name)) } dd { (meaning) } } }
+            }
+        }
     }
 }
 
 fn head(column: &Column, class: Option<String>) -> Markup {
-    let title = match &*column.title {
+    let title = printable(head_of(column));
+    html! { th scope="col" class=[class] title=[column.help] { (title) } }
+}
+
+fn head_of(column: &Column) -> &str {
+    match &*column.title {
         "" => &column.head,
         title => title,
-    };
-    html! { th scope="col" class=[class] title=[column.help] { (printable(title)) } }
+    }
 }
 
 /// Classes of the cells of a column. What is optional, or only drawn, is left out where there is
