@@ -12,7 +12,6 @@ use anyhow::{Context as _, Result};
 use nix::unistd::{User, getgrouplist};
 use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
-use tlsprof_common::units::printable;
 
 /// A user, as whom a command is run.
 pub(super) struct Caller {
@@ -95,7 +94,6 @@ impl Caller {
 fn number(name: &str, value: &OsStr) -> Result<u32> {
     let number = value.to_str().and_then(|value| value.parse().ok());
     number.with_context(|| {
-        let value = printable(&value.to_string_lossy()).into_owned();
         format!(
             "cannot run the command as the user who called sudo: {name} is {value:?}, not a number \
              (--as-root: run it as root)"

@@ -35,13 +35,7 @@ use tlsprof_report::{Facts, build};
 pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) -> Result<ExitCode> {
     // Before anything else: nothing is lost if the command does not exist, or the report could not
     // be written.
-    let mut caller = None;
-    if let Until::CommandEnds(arguments, _) = &options.until {
-        check(arguments)?;
-        if !options.as_root {
-            caller = Caller::of_sudo()?;
-        }
-    }
+    let caller = caller_of_command(options)?;
     let create = |path: Option<&Path>, what| path.map(|path| Output::to(path, what));
     let output = create(options.output.as_deref(), "the report").transpose()?;
     let graph = create(options.cpu_breakdown.as_deref(), "the CPU breakdown").transpose()?;
@@ -96,6 +90,18 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
         draw(&session.stacks(), graph, notices)?;
     }
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
+}
+
+/// As whom the command is run, where it is not as this program is; that it can be run is seen to.
+fn caller_of_command(options: &ReportOptions) -> Result<Option<Caller>> {
+    let Until::CommandEnds(arguments, _) = &options.until else {
+        return Ok(None);
+    };
+    check(arguments)?;
+    if options.as_root {
+        return Ok(None);
+    }
+    Caller::of_sudo()
 }
 
 /// What the server was profiled under.

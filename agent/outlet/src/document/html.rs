@@ -177,24 +177,26 @@ fn table(table: &Table) -> Markup {
 
 /// What the heads of a table mean, for those who cannot point at them, as on a phone.
 fn meanings(table: &Table) -> Markup {
-    let explained = |column: &Column| Some((head_of(column).to_owned(), column.help?));
-    let all: Vec<_> = table.columns.iter().filter_map(explained).collect();
+    let all = table.columns.iter();
+    let mut explained = all
+        .filter_map(|column| Some((title(column), column.help?)))
+        .peekable();
     html! {
-        @if !all.is_empty() {
+        @if explained.peek().is_some() {
             details class="meanings" {
                 summary { "What the columns mean" }
-                dl { @for (name, meaning) in all { dt { (printable(&name)) } dd { (meaning) } } }
+                dl { @for (title, meaning) in explained { dt { (printable(title)) } dd { (meaning) } } }
             }
         }
     }
 }
 
 fn head(column: &Column, class: Option<String>) -> Markup {
-    let title = printable(head_of(column));
-    html! { th scope="col" class=[class] title=[column.help] { (title) } }
+    html! { th scope="col" class=[class] title=[column.help] { (printable(title(column))) } }
 }
 
-fn head_of(column: &Column) -> &str {
+/// The head of a column where there is room.
+fn title(column: &Column) -> &str {
     match &*column.title {
         "" => &column.head,
         title => title,
