@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness import other_stacks
+from harness.certificates import Certificate
 from harness.load import Load, run_load
 from harness.paths import PROGRAMS
 from harness.processes import private_copy
@@ -16,15 +17,21 @@ from harness.servers import Server, announcing
 pytestmark = pytest.mark.alone
 
 CONFIG = "[profile]\nsample_frequency = 997\n"
-"""About 2,000 samples of the load: a share has a standard error of about a point."""
-FULL = 1000
+FULL = 2000
+"""1,400 samples and more, 100 of them or more in the rarest primitive that is judged: a standard error
+of at most 10% of its CPU time."""
 TLS = ("handshake", "encryption")
 
 GROUPS = {"P-256": "p256", "X25519": "curve25519"}
 """Groups with code of their own; RSA-2048 signs."""
-AGREE = 0.06
-"""How far the share of key exchange in key exchange and signing may be from that of the steps: these
-contain hashes, memory and calls around the arithmetic."""
+# A step holds its arithmetic, and hashes, memory and calls around it: these take about as long on
+# every CPU, while a signature takes half as long with AVX-512 IFMA as without. Measured: arithmetic is
+# 0.6 to 0.8 of an exchange and 0.95 of a signature. Beyond these limits lie four standard errors.
+OF_EXCHANGE = (0.4, 1.1)
+OF_SIGNING = (0.8, 1.1)
+# Code without a name that instructions prove to be public-key arithmetic, against the same code with
+# its names: 0.85 to 0.95 of it is found.
+OF_NAMED = (0.7, 1.15)
 
 
 def profiled(folder: Path, server: Server, groups: str) -> Service:
@@ -35,6 +42,20 @@ def profiled(folder: Path, server: Server, groups: str) -> Service:
         run_load(Load(tls="1.3", full=FULL, groups=groups, threads=2), server.port)
         profiling.finish()
     return profiling.report.on_port(server.port)
+
+
+def profiled_with_names(certificate: Certificate, folder: Path, group: str) -> Service:
+    """A server with OpenSSL and the names of its functions in it, and the same load."""
+    program = private_copy(PROGRAMS / "http.symbols", folder, "named")
+    with announcing([program, certificate.cert, certificate.key, "--tls", "1.3"]) as server:
+        return profiled(folder, server, group)
+
+
+def public_key_share(service: Service) -> float:
+    """Of handshakes and encryption; of code that is named, and not."""
+    computed = seconds(service)
+    arithmetic = sum(computed.get(one, 0) for one in ("public_key", "big_number", "p256"))
+    return arithmetic / sum(computed.values())
 
 
 def seconds(service: Service) -> dict[str, float]:
@@ -54,15 +75,14 @@ def seconds(service: Service) -> dict[str, float]:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_names_agree_with_the_steps_of_library_probes(group, rsa, tmp_path):
-    program = private_copy(PROGRAMS / "http.symbols", tmp_path, "named")
-    with announcing([program, rsa.cert, rsa.key, "--tls", "1.3"]) as server:
-        service = profiled(tmp_path, server, group)
+    service = profiled_with_names(rsa, tmp_path, group)
     computed = seconds(service)
     exchange, signing = (service.step_seconds(step) for step in ("key_exchange", "signing"))
     assert signing > exchange > 0, service
-    arithmetic = computed[GROUPS[group]], computed["big_number"]
-    share = arithmetic[0] / sum(arithmetic)
-    assert share == pytest.approx(exchange / (exchange + signing), abs=AGREE), service
+    low, high = OF_EXCHANGE
+    assert low < computed[GROUPS[group]] / (exchange * FULL) < high, service
+    low, high = OF_SIGNING
+    assert low < computed["big_number"] / (signing * FULL) < high, service
     samples = service.data["primitive_samples"]
     assert samples["by_name"] > 0.9 * samples["count"], service
 
@@ -81,9 +101,9 @@ def test_stripped_go_has_names(rsa, tmp_path):
 def test_stripped_code_is_never_given_a_wrong_name(rsa, tmp_path):
     with other_stacks.static_http(tmp_path, rsa, "1.3") as server:
         service = profiled(tmp_path, server, "P-256")
-    computed = seconds(service)
     # What RSA-2048, P-256 and the handshake's hashes and ciphers leave, and nothing else.
     possible = {"public_key", "big_number", "p256", "sha", "aes", "memory", "kernel", "not_identified"}
-    assert set(computed) <= possible, service
-    public_key = sum(computed.get(one, 0) for one in ("public_key", "big_number", "p256"))
-    assert public_key > 0.5 * sum(computed.values()), service
+    assert set(seconds(service)) <= possible, service
+    named = profiled_with_names(rsa, tmp_path, "P-256")
+    low, high = OF_NAMED
+    assert low < public_key_share(service) / public_key_share(named) < high, (service, named)
