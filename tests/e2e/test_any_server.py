@@ -88,6 +88,16 @@ def assert_same(service: Service, loads: list[Load], seen: Seen, target: Target)
     assert opened(service) - service.count(role="server") == seen.plain
 
 
+def assert_whole(target: Target, loads: list[Load], seen: Seen) -> None:
+    """The client did all that it was asked to, and the server showed all that it can negotiate."""
+    assert sum(load.connections for load in loads) > 200
+    assert seen.completed == sum(load.completing for load in loads)
+    assert seen.plain == sum(load.plain for load in loads)
+    assert {each.version for each in seen.handshakes} == {f"TLS{tls}" for tls in target.versions}
+    assert {each.resumption for each in seen.handshakes} == {"none"} | target.means
+    assert {each.group for each in seen.handshakes if each.group != "none"} >= target.groups
+
+
 def opened(service: Service) -> int:
     """Connections that were opened to the service."""
     return sum(row["opened"] for row in service.data["connections"] if row["role"] == "server")
@@ -160,8 +170,9 @@ def assert_shown(name: str, found: Profiled, times: int = 1) -> None:
     target = TARGETS[name]
     if target.missing:
         pytest.skip(f"not installed: {target.missing}")
-    service, seen = found.services[name], found.seen[name]
-    assert_same(service, target.loads(times=times), seen, target)
+    service, seen, loads = found.services[name], found.seen[name], target.loads(times=times)
+    assert_whole(target, loads, seen)
+    assert_same(service, loads, seen, target)
     assert sources(service) == {"socket"}
     assert signatures(service) == {
         (negotiated, in_clear(negotiated)): count for negotiated, count in seen.handshakes.items()

@@ -1,12 +1,14 @@
-"""The test programs against each other: what a test compares must itself be right."""
+"""The test programs against each other: what a test compares must itself be right.
+
+That the clients of each TLS stack do all that they are asked to is asserted where tlsprof counts them
+(test_servers.py, test_any_server.py)."""
 
 from pathlib import Path
 
 import pytest
 
 from harness import hostile, libraries, metrics, servers, web_servers
-from harness.catalogue import SERVERS
-from harness.load import Load, Seen, run_load
+from harness.load import Load, run_load
 from harness.paths import SELFTIMED
 from harness.processes import Process, children
 from harness.targets import TARGETS
@@ -30,33 +32,6 @@ def test_client_and_self_timed_server_count_alike(form, tls, rsa):
     assert measured.abandoned == load.aborted
     assert seen.versions == {f"TLSv{tls}": load.full + load.resume}
     assert 0 < measured.completed_cpu_seconds < measured.cpu_seconds < measured.wall_seconds
-
-
-@pytest.mark.parametrize("tls", ["1.2", "1.3"])
-@pytest.mark.parametrize("name", SERVERS)
-def test_every_server_takes_the_whole_mix(name, tls, rsa, tmp_path):
-    load = Load(tls=tls, **MIX)
-    with SERVERS[name](tmp_path, rsa) as server:
-        seen = run_load(load, server.port)
-    assert seen.full == load.full
-    assert seen.resumed == load.resume
-
-
-@pytest.mark.parametrize("name", TARGETS)
-def test_every_stack_negotiates_and_resumes_in_all_its_ways(name, rsa, tmp_path):
-    target = TARGETS[name]
-    if target.missing:
-        pytest.skip(f"not installed: {target.missing}")
-    loads = target.loads()
-    with target.start(tmp_path, rsa) as server:
-        seen = sum((run_load(load, server.port) for load in loads), Seen.nothing())
-    assert sum(load.connections for load in loads) > 200
-    assert seen.completed == sum(load.completing for load in loads)
-    assert seen.plain == sum(load.plain for load in loads)
-    negotiated = set(seen.handshakes)
-    assert {each.version for each in negotiated} == {f"TLS{tls}" for tls in target.versions}
-    assert {each.resumption for each in negotiated} == {"none"} | target.means
-    assert {each.group for each in negotiated if each.group != "none"} >= target.groups
 
 
 @pytest.mark.parametrize("protocol", ["smtp", "imap", "pop3"])

@@ -109,6 +109,7 @@ def _choices(prometheus: Observatory, variable: str, at: float, after: str = "")
     return {match["text"]: match["value"] for match in map(pattern.search, texts)}
 
 
+@pytest.mark.long
 def test_load_tests_can_be_chosen(agent, tmp_path):
     """By the time at which they ran, with a range of PromQL that holds them."""
     target = urllib.parse.urlsplit(agent.url).netloc

@@ -70,7 +70,7 @@ def counted(rsa, tmp_path_factory) -> dict[tuple[str, str], Counted]:
 def test_counts_equal_the_clients(name, tls, counted):
     found = counted[name, tls]
     load, seen = found.load, found.seen
-    assert seen.resumed == load.resume
+    assert (seen.full, seen.resumed) == (load.full, load.resume)
     outcomes = found.server.outcomes("server")
     if name in FREES_LATE:
         assert outcomes.pop("abandoned") <= load.aborted
