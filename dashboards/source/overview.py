@@ -17,6 +17,8 @@ UID = "tlsprof-overview"
 PLACE = ("cluster", "instance", "service_name")
 ALL = Source(recorded=True)
 """The first look is at many services: over recorded figures."""
+RAW = Source()
+"""Activities are not recorded: their total must come from the same window."""
 AGENTS = Source(HOSTS)
 
 NO_HANDSHAKE = (
@@ -173,8 +175,8 @@ def _courses() -> Row:
                     NO_SAMPLES,
                 ),
                 NUMBER,
-                *(Query(one, "{{activity}}") for one in figures.by_activity(ALL)),
-                whole=Query(figures.cpu(ALL), "all"),
+                *(Query(one, "{{activity}}") for one in figures.by_activity(RAW)),
+                whole=Query(figures.cpu(RAW), "all"),
                 stacked=True,
                 axis="cores",
                 colours=colours.ACTIVITIES,
