@@ -1,4 +1,4 @@
-"""Agent health: what profiling costs, what is lost, what works on which host."""
+"""Agent health: overhead, lost data and capabilities by host."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ HOST = ("cluster", "instance")
 LACKING = "degraded|unavailable"
 STATES = {1: ("unavailable", "red"), 2: ("degraded", "orange"), 3: ("available", "green")}
 NO_AGENT = (
-    "No agent is scraped for this selection. docs/fleet.md shows the scrape job; `tlsprof doctor` on the host"
-    " says what does not work."
+    "Prometheus scrapes no agent for this selection. docs/fleet.md has the scrape job; `tlsprof doctor` on the"
+    " host shows what does not work."
 )
 NO_SAMPLES = (
     "No service used CPU time, or CPU samples are unavailable: run `tlsprof doctor` on the host"
@@ -36,9 +36,9 @@ def _summary() -> Row:
             figure(
                 "Agents up",
                 Text(
-                    "Agents that the last scrape reached, of those that are scraped.",
-                    "None is down.",
-                    "The table below names them; docs/alerts/TlsprofAgentDown.md.",
+                    "Agents reached by the last scrape, out of all that Prometheus scrapes.",
+                    "All are up.",
+                    "Click to see which are down; docs/alerts/TlsprofAgentDown.md.",
                     NO_AGENT,
                 ),
                 NUMBER,
@@ -50,10 +50,9 @@ def _summary() -> Row:
             figure(
                 "Steps measured",
                 Text(
-                    "Share of the time in which the probes of the steps are attached, on the host where it is"
-                    " least.",
+                    "Share of time with step probes attached; the lowest of the selected hosts.",
                     "100%.",
-                    "Raise agent.budget: the agent takes these probes off before it passes its budget.",
+                    "Raise agent.budget: the agent detaches step probes to stay within it.",
                     NO_AGENT,
                 ),
                 SHARE,
@@ -63,8 +62,8 @@ def _summary() -> Row:
             figure(
                 "Cost",
                 Text(
-                    "Estimated overhead as a share of the profiled services' CPU time, all hosts. Right after an"
-                    " agent's start it can be far higher.",
+                    "Estimated overhead as a share of the profiled services' CPU time, all hosts. Can be far"
+                    " higher right after an agent starts.",
                     "Below 1%.",
                     "docs/alerts/TlsprofOverBudget.md.",
                     NO_AGENT,
@@ -88,9 +87,9 @@ def _summary() -> Row:
             figure(
                 "Missing",
                 Text(
-                    "Capabilities that are not there or work only in part, summed over hosts.",
-                    "0. A host with an older kernel lacks some for good.",
-                    "`tlsprof doctor` on the host shows the reason.",
+                    "Capabilities that are unavailable or degraded, summed over hosts.",
+                    "0, or what older kernels lack.",
+                    "Click to see them; `tlsprof doctor` on the host shows the reason.",
                     NO_AGENT,
                 ),
                 NUMBER,
@@ -101,8 +100,8 @@ def _summary() -> Row:
             figure(
                 "Services",
                 Text(
-                    "Running services known to the agents, all hosts.",
-                    "As many as you run.",
+                    "Running services that the agents know, all hosts.",
+                    "As many as you expect.",
                     "`tlsprof list` on the host shows them. Beyond limits.services (200) they count as"
                     " `other`.",
                     NO_AGENT,
@@ -119,15 +118,16 @@ def _summary() -> Row:
 def _cost() -> Row:
     host = "{{instance}}"
     return Row(
-        "What profiling costs",
+        "Overhead",
         [
             course(
                 "Estimated overhead on the services",
                 Text(
                     "Share of the services' CPU time: probe hits x the cost of one hit on this machine,"
                     " plus the time in BPF programs.",
-                    "Below 1%. The agent takes step probes off before it goes above agent.budget.",
-                    'profile.steps = "off", or profile.library = "off" for hosts with very many handshakes.',
+                    "Below 1%. The agent detaches step probes to stay within agent.budget.",
+                    'agent.keep = "connections" lets the agent detach more; profile.steps = "off" and'
+                    ' profile.library = "off" do so for good.',
                     NO_AGENT,
                 ),
                 SHARE,
@@ -154,7 +154,7 @@ def _cost() -> Row:
                     "Time that the profiled services spend in the agent's BPF programs, as a share of one"
                     " core.",
                     "Small compared with the CPU time of the services, and proportional to their load.",
-                    "See the panel beside: costlier runs, or more of them.",
+                    "Runs and probe hits shows whether there are more runs, or more expensive ones.",
                     NO_AGENT,
                 ),
                 SHARE,
@@ -166,8 +166,8 @@ def _cost() -> Row:
                 Text(
                     "BPF program runs and probe hits in services, per second.",
                     "Follows handshakes and socket calls.",
-                    "Many more runs than socket calls: the hook on socket calls is the most expensive"
-                    " (raw_syscalls); see capabilities.",
+                    "Many more runs than socket calls: the agent uses the most expensive hook (raw_syscalls);"
+                    " see All capabilities.",
                     NO_AGENT,
                 ),
                 PER_SECOND,
@@ -179,7 +179,7 @@ def _cost() -> Row:
                 "Resident memory",
                 Text(
                     "Resident memory of the agent's process.",
-                    "Flat after the first minutes, some tens of MB.",
+                    "Flat after the first minutes, a few tens of MB.",
                     "limits.services and limits.label_sets bound it. Unbounded growth is a bug: report it.",
                     NO_AGENT,
                 ),
@@ -191,12 +191,11 @@ def _cost() -> Row:
             course(
                 "Measured",
                 Text(
-                    "Share of time in which probes of steps, probes in TLS libraries and hooks on socket calls are"
-                    " attached.",
-                    "1.",
-                    "Below 1 the budget was exceeded. Steps: known for that share of handshakes only. Libraries:"
-                    " handshakes are measured on their sockets. Socket calls: handshakes are estimates."
-                    " Raise agent.budget or change agent.keep if that matters.",
+                    "Share of time with step probes, probes in TLS libraries and hooks on socket calls attached.",
+                    "100%.",
+                    "Raise agent.budget or change agent.keep: the agent detaches these to stay within its"
+                    " budget. steps below 100%: steps are known for that share of handshakes only. libraries:"
+                    " handshakes are measured on their sockets. socket calls: handshakes are estimates.",
                     NO_AGENT,
                 ),
                 SHARE,
@@ -218,10 +217,10 @@ def _cost() -> Row:
             course(
                 "Profiled images",
                 Text(
-                    "Executable files, programs and libraries, that have probes.",
+                    "Executable files (programs and libraries) with probes.",
                     "At least one if a supported TLS library is in use.",
-                    "0 on a host with TLS servers: figures come from socket calls. `tlsprof list` shows"
-                    " why.",
+                    "0 on a host with TLS servers: figures come from socket calls. `tlsprof list` on the host"
+                    " shows why.",
                     NO_AGENT,
                 ),
                 NUMBER,
@@ -243,7 +242,8 @@ def _losses() -> Row:
             course(
                 "Lost, by reason",
                 Text(
-                    "Records and calls lost per second. began_before_attach and hello_* leave counts whole.",
+                    "Records and calls lost per second. began_before_attach, hello_* and mapping_record_lost do"
+                    " not affect counts.",
                     "All zero, except briefly after the agent's start.",
                     "handshake_table_full: raise limits.handshakes_in_progress. event_ring_full: the agent"
                     " gets too little CPU.",
@@ -257,7 +257,7 @@ def _losses() -> Row:
             course(
                 "Scrape duration",
                 Text(
-                    "Time that Prometheus needed to scrape the agent.",
+                    "Time that Prometheus needs to scrape the agent.",
                     "Below 0.1 s.",
                     "Above that, the host is overloaded, or there are very many services.",
                     NO_AGENT,
@@ -271,7 +271,7 @@ def _losses() -> Row:
                 "Series of an agent",
                 Text(
                     "Samples per scrape of the agent; a native histogram counts as one.",
-                    "Some hundred per service. docs/fleet.md has the numbers for a fleet.",
+                    "About 280 per TLS server with classic histograms, 125 with native ones: docs/fleet.md.",
                     "limits.label_sets and limits.services bound it.",
                     NO_AGENT,
                 ),
@@ -310,8 +310,8 @@ def _samples() -> Row:
                     "CPU time covered by samples, as a share of the kernel's accounting over the last"
                     " minute; mean of the host's services, weighted by CPU time.",
                     "Around 100%.",
-                    "Below: samples are lost, see losses. Above: services with very short processes, of which"
-                    " the kernel does not account all.",
+                    "Below: samples are lost, see Lost, by reason. Above: services with very short processes, for"
+                    " which the kernel does not account all CPU time.",
                     NO_SAMPLES,
                 ),
                 SHARE,
@@ -333,10 +333,9 @@ def _hosts() -> Row:
             listing(
                 "Agents by host",
                 Text(
-                    "Agents that are or were scraped in this time range: their version, and when the last scrape"
-                    " reached them.",
-                    "One version, all up.",
-                    "Old version: update it. Missing row: Prometheus does not scrape the host.",
+                    "Agents scraped in this time range: state, version, and time since the last successful scrape.",
+                    "All up, with the same version.",
+                    "Old version: update the agent. Missing host: Prometheus does not scrape it.",
                     NO_AGENT,
                 ),
                 {"cluster": "Cluster", "instance": "Host", "version": "Version"},
@@ -353,7 +352,7 @@ def _hosts() -> Row:
 
 
 def _capabilities() -> list[Row]:
-    """First what is not there on which host, which is little; the rest on request."""
+    """First the few that a host lacks; the rest on request."""
 
     def states(*ranks: int) -> Column:
         # A capability has a series of each state, and 1 for the one that it is in.
@@ -379,13 +378,13 @@ def _capabilities() -> list[Row]:
         )
 
     missing = "Every capability is available on every host, or no agent is scraped for this selection."
-    lacking = table("Missing capabilities", "What does not work, or only in part, on which host.", missing, states(1, 2))
-    every = table("All capabilities", "What works on which host, what does not work first.", NO_AGENT, states(*STATES))
+    lacking = table("Missing capabilities", "Capabilities that are unavailable or degraded, by host.", missing, states(1, 2))
+    every = table("All capabilities", "State of each capability by host, unavailable first.", NO_AGENT, states(*STATES))
     return [Row("Capabilities", [lacking]), Row("All capabilities by host", [every], collapsed=True)]
 
 
 def make() -> Dashboard:
-    """Whether the profiler itself is well."""
+    """Whether the agents work, and what they cost."""
     return build(
         UID,
         "Agent health",

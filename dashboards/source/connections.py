@@ -1,4 +1,4 @@
-"""Connections and TIME_WAIT: what opening and closing costs, and who causes it."""
+"""Connections and TIME_WAIT: how connections are used, and which side closes them."""
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
@@ -22,8 +22,8 @@ UID = "tlsprof-connections"
 ALL = Source()
 
 NO_CONNECTION = (
-    "No connection of these services ended in this time range: turns and bytes are counted at"
-    " the end."
+    "No connection of these services ended in this time range: requests and bytes are counted when a"
+    " connection ends."
 )
 NO_TRAFFIC = "No connection of these services was opened or closed in this time range."
 NO_TIME_WAIT = "None of these services has closed a connection since its agent started."
@@ -51,8 +51,8 @@ def _turns() -> Row:
             course(
                 "Requests per connection by service",
                 Text(
-                    "Mean turns (a request and its answer) per server connection that ended; the 10 services"
-                    " that spend most on handshakes.",
+                    "Mean requests per server connection that ended; the 10 services with the most handshake"
+                    " CPU. HTTP/2 requests that are answered together count once.",
                     "Above 5, limited only by clients.",
                     "Exactly N for most connections: the server closes after N requests; raise its limit"
                     " (nginx keepalive_requests, Apache MaxKeepAliveRequests, Domino maximum requests over"
@@ -69,8 +69,8 @@ def _turns() -> Row:
                 Text(
                     "Closed server connections by number of requests, as shares of all that closed.",
                     "Hardly any with 1, the rest spread out: clients decide when to close.",
-                    "Many with 1 beside many with more: some clients do not use keep-alive, which a mean hides. If nearly"
-                    " all are in one class, a server limit closes connections.",
+                    "Many with 1 beside many with more: some clients do not use keep-alive, which a mean"
+                    " hides. Nearly all in one class: a limit of the server closes connections.",
                     NO_CONNECTION,
                 ),
                 SHARE,
@@ -100,11 +100,11 @@ def _life() -> Row:
         "Opening and closing",
         [
             course(
-                "Opened by clients",
+                "Incoming connections",
                 Text(
                     "Connections per second that clients open to a service; top 10.",
                     "Far below the request rate.",
-                    "Near the request rate: raise the limits of keep-alive.",
+                    "Near the request rate: raise the keep-alive limits.",
                     NO_TRAFFIC,
                 ),
                 PER_SECOND,
@@ -112,10 +112,10 @@ def _life() -> Row:
                 size=(8, 8),
             ),
             course(
-                "Opened to others",
+                "Outgoing connections",
                 Text(
                     "Connections per second that a service opens as client; top 10.",
-                    "Far below the request rate of the service itself.",
+                    "Far below the service's own request rate.",
                     "Near its request rate: a proxy opens an upstream connection for each request; enable"
                     " keep-alive there (nginx: keepalive in upstream).",
                     NO_TRAFFIC,
@@ -125,7 +125,7 @@ def _life() -> Row:
                 size=(8, 8),
             ),
             course(
-                "Closed, by who closed first",
+                "Closed, by closing side",
                 Text(
                     "Connections closed per second, by the role of the service and the side that closed first,"
                     " which usually keeps the TIME_WAIT socket.",
@@ -210,8 +210,8 @@ def _time_wait() -> Row:
             course(
                 "TIME_WAIT sockets by service",
                 Text(
-                    "TIME_WAIT sockets present; each lasts 60 s, a constant of Linux.",
-                    "Some thousands are harmless for a server. TlsprofTimeWaitPilesUp fires at 20,000.",
+                    "Current TIME_WAIT sockets; each lasts 60 s, a constant in Linux.",
+                    "A few thousand are harmless on a server. TlsprofTimeWaitPilesUp fires at 20,000.",
                     "Do not shorten or recycle TIME_WAIT (tcp_tw_recycle broke clients behind NAT and was"
                     " removed): close fewer connections.",
                     NO_TIME_WAIT,
@@ -244,7 +244,7 @@ def _time_wait() -> Row:
 def _queue() -> Row:
     host = ("instance", "service_name")
     overflows = figures.largest(lambda it: total(it.rate(OVERFLOWS), "service_name"), ALL, "service_name")
-    # The kernel lets one more in than the limit says.
+    # The kernel queues one connection more than the limit.
     fullest = lambda it: f"max by ({', '.join(host)}) ({it.average(LENGTH)} / ({it.average(LIMIT)} + 1))"
     full = figures.largest(fullest, ALL, *host)
     waits = figures.largest(
@@ -260,7 +260,7 @@ def _queue() -> Row:
                     "Client packets dropped by the kernel per second, because the service did not accept"
                     " fast enough. A client that retries causes several.",
                     "Zero.",
-                    "The service lacks CPU or its workers block; a longer backlog (nginx: listen backlog,"
+                    "The service lacks CPU, or its workers block. A longer backlog (nginx: listen backlog,"
                     " net.core.somaxconn) helps only with bursts.",
                     NO_QUEUE,
                 ),
@@ -273,8 +273,8 @@ def _queue() -> Row:
                 "Accept queue utilization",
                 Text(
                     "Length of a service's fullest accept queue, as a share of its limit.",
-                    "Near zero: connections are accepted at once.",
-                    "Above half, bursts overflow it: add workers, or raise the backlog.",
+                    "Near zero: the service accepts connections at once.",
+                    "Above 50%, bursts overflow the queue: add workers, or raise the backlog.",
                     NO_QUEUE,
                 ),
                 SHARE,
@@ -288,7 +288,7 @@ def _queue() -> Row:
                 Text(
                     "Time from opening to accept, p99 by service. It adds to the latency of clients.",
                     "Below a millisecond.",
-                    "As for queue utilization: CPU and workers first, then the backlog.",
+                    "Add CPU or workers first, then raise the backlog.",
                     NO_ACCEPT,
                 ),
                 SECONDS,
@@ -308,9 +308,9 @@ def _summary() -> Row:
             figure(
                 "Requests/connection",
                 Text(
-                    "Mean over all server connections that ended.",
+                    "Mean requests per server connection that ended.",
                     "Above 5.",
-                    "See who closes, and the distribution below.",
+                    "The panels below show the distribution and which side closes.",
                     NO_CONNECTION,
                 ),
                 NUMBER,
@@ -322,7 +322,8 @@ def _summary() -> Row:
                 "Closed by the server",
                 Text(
                     "Share of server connections that the server closed first.",
-                    "Low: clients close when they are done. It has no colour: after many requests it does no harm.",
+                    "Low: clients close when they are done. No threshold: closing after many requests does"
+                    " no harm.",
                     "High with few requests per connection: raise the keep-alive limits.",
                     NO_TRAFFIC,
                 ),
@@ -333,9 +334,9 @@ def _summary() -> Row:
             figure(
                 "Most TIME_WAIT",
                 Text(
-                    "Current TIME_WAIT sockets of the selected service that has most.",
-                    "Some thousands on a busy host.",
-                    "See by service below.",
+                    "Current TIME_WAIT sockets of the selected service with the most.",
+                    "A few thousand on a busy host.",
+                    "See TIME_WAIT sockets by service below.",
                     NO_TIME_WAIT,
                 ),
                 NUMBER,
@@ -361,12 +362,12 @@ def _summary() -> Row:
 
 
 def make() -> Dashboard:
-    """What opening and closing connections does."""
+    """How connections are opened, used and closed."""
     rows = [_summary(), _turns(), _life(), _time_wait(), _queue()]
     return build(
         UID,
         "Connections and TIME_WAIT",
-        "How long connections live, who closes them, and what that leaves behind.",
+        "Requests and lifetime of connections, which side closes them, TIME_WAIT and ephemeral ports.",
         rows,
         services_variable(),
     )

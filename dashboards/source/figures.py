@@ -66,9 +66,11 @@ def activity_share(source: Source, activities: str, *by: str) -> str:
     return ratio(part, total(source.rate(ACTIVITY_CPU, OF_PROCESSES), *by))
 
 
-def by_activity(source: Source) -> str:
-    """Cores by activity; they add up to what the kernel accounts."""
-    return total(source.rate(ACTIVITY_CPU, OF_PROCESSES), "activity")
+def by_activity(source: Source) -> list[str]:
+    """Cores by activity; they add up to the kernel's accounting. Two expressions: application comes last, so
+    that the others are stacked from zero."""
+    matchers = ('activity!="application"', 'activity="application"')
+    return [total(source.rate(ACTIVITY_CPU, OF_PROCESSES, matcher), "activity") for matcher in matchers]
 
 
 def of_last_minute(hosts: Source, check: str, *by: str) -> str:

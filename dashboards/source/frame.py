@@ -25,8 +25,8 @@ from .queries import HOSTS, Source
 AGENTS = "tlsprof_build_info"
 SERVICES = "tlsprof_connections_opened_total"
 SERVICE_TEXT = (
-    "Services that accept connections, by systemd unit, container or executable. The name of another, such as a"
-    " client, may be typed."
+    "Services that accept connections, by systemd unit, container or executable. To select another service, such"
+    " as a client, type its name."
 )
 ALL = VariableOption(selected=True, text="All", value="$__all")
 
@@ -67,14 +67,14 @@ def _host_variables() -> list[Any]:
     return [
         data_source,
         _several(
-            _variable("cluster", "Cluster", AGENTS, "", "The label `cluster`; All where no host has it.")
+            _variable("cluster", "Cluster", AGENTS, "", "The label `cluster`; All if no host has it.")
         ),
         # Without a value for All of its own: `up` has a job of everything that Prometheus scrapes. Hidden: as a
         # rule there is one, and a variable cannot be hidden by how many values it has. Links may set it.
         _several(_variable("job", "Job", AGENTS, cluster, "The scrape job of the agents."), all_value=None).hide(
             VariableHide.HIDE_VARIABLE
         ),
-        _several(_variable("instance", "Host", AGENTS, f"{cluster}, {job}", "Hosts that an agent runs on.")),
+        _several(_variable("instance", "Host", AGENTS, f"{cluster}, {job}", "Hosts with an agent.")),
     ]
 
 

@@ -20,17 +20,17 @@ NOW = Source()
 AFTER = Source(window="$after")
 BEFORE = Source(window="$before")
 
-NO_LOAD = "No request was answered in this time: requests are counted when their connection ends."
+NO_LOAD = "No request was answered in this time range: requests are counted when their connection ends."
 NO_HANDSHAKE = "No handshake was completed in this time range."
-NO_TEST = "`tlsprof report -- COMMAND` has run no load test on these hosts in the selected time."
+NO_TEST = "`tlsprof report -- COMMAND` has run no load test on these hosts in the selected time range."
 NO_CPU = "The selected services used no CPU time."
 
 Formula = Callable[..., str]
 
 
 def _both(title: str, text: Text, unit: str, formula: Formula, better: Optional[Limits]) -> Any:
-    """A figure over the whole of both load tests, and the change between them; `better` says which
-    direction is, if any."""
+    """A figure over the whole of both load tests, and the change between them; `better`: which direction
+    is an improvement, if any."""
     after, before = formula(AFTER), formula(BEFORE)
     shown = [
         Query(after, "after"),
@@ -85,8 +85,8 @@ def _answer() -> Row:
                 "Handshake share",
                 Text(
                     "Share of CPU time in handshakes.",
-                    "Lower than before, if handshakes are what you changed.",
-                    "Unchanged although CPU per request fell: the change helped elsewhere.",
+                    "Lower than before, if the change concerns handshakes.",
+                    "If CPU per request fell but the share did not, the change helped elsewhere.",
                     NO_LOAD,
                 ),
                 SHARE,
@@ -98,7 +98,7 @@ def _answer() -> Row:
                 Text(
                     "Throughput: requests answered per second (turns of connections that ended).",
                     "Higher than before, at the same CPU.",
-                    "Compare CPU per request, not requests, if the load generator set the pace.",
+                    "If the load generator limits the request rate, compare CPU per request instead.",
                     NO_LOAD,
                 ),
                 PER_SECOND,
@@ -129,7 +129,7 @@ def _same_load() -> Row:
             _both(
                 "Requests/connection",
                 Text(
-                    "Mean turns on connections of servers that ended.",
+                    "Mean requests per server connection that ended.",
                     "As in production: a load test with one request per connection tests handshakes.",
                     "Enable keep-alive in the load generator (ab -k; h2load by default).",
                     NO_LOAD,
@@ -142,8 +142,8 @@ def _same_load() -> Row:
                 "Resumed",
                 Text(
                     "Share of completed handshakes that resumed a session.",
-                    "As production has it. ab and wrk do not resume.",
-                    "Read CPU per handshake with it in mind.",
+                    "As in production. ab and wrk do not resume sessions.",
+                    "If it differs between the load tests, so does CPU per handshake.",
                     NO_HANDSHAKE,
                 ),
                 SHARE,
@@ -155,7 +155,7 @@ def _same_load() -> Row:
                 Text(
                     "Share of handshakes that ended with an error or a fatal alert.",
                     "Zero: a failing load test measures failures.",
-                    "See failures on the Service dashboard.",
+                    "The row Failures of the Service dashboard shows the causes.",
                     "No handshake in this time range.",
                 ),
                 SHARE,
@@ -166,60 +166,75 @@ def _same_load() -> Row:
     )
 
 
-def _line(title: str, text: Text, unit: str, expression: str, axis: str = "") -> Any:
-    return course(title, text, unit, Query(expression, title), axis=axis, size=(12, 7), colours={title: "blue"})
+MEAN_BEFORE = "before (mean)"
+DASHED = [
+    DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [10, 10]}),
+    DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "#9fa7b3"}),
+]
+
+
+def _line(title: str, text: Text, unit: str, now: str, before: str, axis: str = "") -> Any:
+    """The selected time, over the mean of the load test before the change."""
+    lines = (Query(now, title), Query(before, MEAN_BEFORE))
+    made = course(title, text, unit, *lines, axis=axis, size=(12, 7), colours={title: "blue"})
+    return made.override_by_name(MEAN_BEFORE, DASHED)
 
 
 def _courses() -> Row:
-    # Requests count when connections end: a moment with hardly any has all the CPU time and no request.
+    # Requests are counted when connections end: without this, a moment with few of them is a spike.
     per_request = f"{figures.cpu_per_request(NOW)} and {figures.requests(NOW)} > 1"
     return Row(
-        "Course of the selected time; load tests are the purple marks",
+        "Over time (purple marks: load tests)",
         [
             _line(
                 "CPU per request over time",
                 Text(
-                    "CPU time for each request of the selected services.",
-                    "Flat within a load test, with a step between them larger than the variation within.",
-                    "No step beyond the variation: no difference beyond noise. `tlsprof compare` gives the"
-                    " confidence.",
+                    "CPU time of the selected services per request.",
+                    "Flat within a load test, and in the one after the change below the dashed mean of the one"
+                    " before it.",
+                    "A step smaller than the variation within a load test may be noise: `tlsprof compare` gives"
+                    " confidence intervals.",
                     NO_LOAD,
                 ),
                 SECONDS,
                 per_request,
+                figures.cpu_per_request(BEFORE),
             ),
             _line(
                 "CPU in handshakes over time",
                 Text(
                     "Share of CPU time in handshakes.",
                     "Lower after the change.",
-                    "See CPU per request for whether it pays.",
+                    "CPU per request shows whether it pays off.",
                     NO_CPU,
                 ),
                 SHARE,
                 figures.handshake_share(NOW),
+                figures.handshake_share(BEFORE),
             ),
             _line(
                 "Requests over time",
                 Text(
                     "Requests answered per second.",
                     "Flat within a load test.",
-                    "A ramp or a hole: the load generator or the host was busy with something else.",
+                    "A ramp or a gap: the load generator or the host was busy with something else.",
                     NO_LOAD,
                 ),
                 PER_SECOND,
                 figures.requests(NOW),
+                figures.requests(BEFORE),
             ),
             _line(
                 "CPU over time",
                 Text(
                     "CPU time of the selected services in cores.",
-                    "Below the number of cores: on an overloaded host you measure the queue.",
-                    "At the limit: lower the load, or compare CPU per request only.",
+                    "Below the number of cores: an overloaded host measures its queue.",
+                    "At the limit: reduce the load, or compare CPU per request only.",
                     NO_CPU,
                 ),
                 NUMBER,
                 figures.cpu(NOW),
+                figures.cpu(BEFORE),
                 axis="cores",
             ),
         ],
@@ -235,7 +250,7 @@ def _by_service() -> Row:
     ):
         after, before = formula(AFTER, "service_name"), formula(BEFORE, "service_name")
         columns.append(Column(name, after, unit))
-        # Room for all columns: of the others, the change says it.
+        # All columns have to fit: for the others, the change is enough.
         if formula is figures.cpu_per_request:
             columns.append(Column("before", before, unit))
         change = figures.change(after, before)
@@ -252,7 +267,7 @@ def _by_service() -> Row:
             listing(
                 "Services, after and before",
                 Text(
-                    "The whole of one load test for each service, next to the other. Δ: the change from before to after.",
+                    "Each service over the whole of both load tests. Δ: change from before to after.",
                     "CPU per request lower than before.",
                     "A load generator on the same host is also a service: its row shows whether it was the"
                     " bottleneck.",
@@ -267,25 +282,26 @@ def _by_service() -> Row:
             listing(
                 "CPU per request by activity",
                 Text(
-                    "CPU time per request by activity, without softirq: shows where a change had an effect.",
-                    "Lower in the activity that you intended to change, unchanged in the others.",
-                    "Lower everywhere: the host or the load differed, not only the setting.",
-                    "This agent does not export tlsprof_cpu_seconds_total, or no request was answered.",
+                    "CPU time per request by activity, without softirq.",
+                    "Lower in the activity that the change concerns, unchanged in the others.",
+                    "If it is lower everywhere, the host or the load differed, too.",
+                    "No request was answered, or the agents do not export tlsprof_cpu_seconds_total.",
                 ),
                 {"activity": "Activity"},
                 Column("after", after, SECONDS),
                 Column("before", before, SECONDS),
                 Column("change", figures.change(after, before), SHARE, thresholds.CHANGE, decimals=1),
                 sort="after",
-                size=(12, 8),
+                size=(12, 9),
             ),
             listing(
                 "Load tests",
                 Text(
-                    "Load tests of the selected time, by `tlsprof report -- COMMAND`, to 15 s. A click selects the"
-                    " time of one.",
-                    "The two that you compare are there, and as long as you think.",
-                    "Choose them as After and Before. One is missing: select a time that begins before it.",
+                    "Load tests that `tlsprof report -- COMMAND` ran in the selected time range; times are"
+                    " accurate to 15 s. Click a host to select the time of its load test.",
+                    "Both load tests that you compare are listed, with the expected duration.",
+                    "Choose them as After and Before. If one is missing, extend the time range to include its"
+                    " start.",
                     NO_TEST,
                 ),
                 {"instance": "Host", "seconds": "Seconds", "ended": "Ended", "began": "Began by its host"},
@@ -294,18 +310,18 @@ def _by_service() -> Row:
                 links={"Host": [link_to_time("Select its time", UID, "Began", "Ended")]},
                 sort="Began",
                 hidden=("Ended", "Began by its host"),
-                size=(12, 8),
+                size=(12, 9),
             ),
         ],
     )
 
 
 def make() -> Dashboard:
-    """Did the change help?"""
+    """Whether a change helped."""
     return build(
         UID,
         "Load test",
-        "Compare a load test with an earlier one: both are chosen from those of the selected time.",
+        "Compares a load test with an earlier one, both chosen from a list.",
         [_answer(), _same_load(), _courses(), _by_service()],
         busiest_service_variable(),
         load_tests.after_variable(),

@@ -1,7 +1,7 @@
-"""Load tests as the agents know them: a list to choose from, and marks on the time axis.
+"""Load tests as the agents export them: a list to choose from, and marks on the time axis.
 
-An agent says when `tlsprof report -- COMMAND` runs, and since when: one value each, of the last one. The list
-of those of the selected time is made of both, looked at each `STEP` seconds."""
+An agent exports whether `tlsprof report -- COMMAND` is running, and when the last one started. The list for the
+selected time is derived from both, sampled every `STEP` seconds."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from grafana_foundation_sdk.models.dashboard import VariableSort
 
 from .frame import result_variable
 from .panels import DATA_SOURCE
-from .queries import HOSTS, Source, labelled
+from .queries import HOSTS, WHOLE, Source, labelled
 
 AGENTS = Source(HOSTS)
 STEP = 15
@@ -31,26 +31,26 @@ OFFSETS = {
     "(a day before)": "1d",
     "(a week before)": "7d",
 }
-"""What the selected time can be compared with. In brackets: they come after the load tests."""
+"""Alternatives for the load test before. The brackets sort them after the load tests."""
 
 
 def first(value: str) -> str:
-    """Of each load test of the selected time, the first of the values that an expression had meanwhile."""
+    """For each load test of the selected time, the first value of an expression while it ran."""
     return f"min_over_time(({_RUN} * {value}){_LOOKS})"
 
 
 def last(value: str) -> str:
-    """The last one."""
+    """The last value."""
     return f"max_over_time(({_RUN} * {value}){_LOOKS})"
 
 
 def seconds() -> str:
-    """How long each load test was looked at, with a step more: it began and ended between two looks."""
+    """Duration of each load test, with one step more: it began and ended between two samples."""
     return f"count_over_time(({_RUN}){_LOOKS}) * {STEP} + {STEP}"
 
 
 def listed() -> str:
-    """When each began, in milliseconds, with its end, likewise, and its seconds as labels."""
+    """When each began, in milliseconds, with its end, likewise, and its duration as labels."""
     began = f"1000 * {first('time()')}"
     with_end = labelled(began, "ended", f"1000 * {last('time()')}", *EACH)
     return labelled(with_end, "seconds", seconds(), *EACH)
@@ -93,19 +93,20 @@ def after_variable() -> dashboard.QueryVariable:
         "after",
         "After",
         "The load test after the change: the last one of the selected time, unless you choose another.",
-        f"{_choices()} or {_choice('(the selected time)', '[$__range]')}",
+        f"{_choices()} or {_choice('(the selected time)', WHOLE)}",
     )
 
 
 def before_variable() -> dashboard.QueryVariable:
     """The last load test but the one that is compared with it."""
     others = f'{_choices()} unless on (when) {_choice("", "$after")}'
-    offsets = [_choice(text, f"[$__range] offset {offset}") for text, offset in OFFSETS.items()]
+    # At the end: the same at each point of a line.
+    offsets = [_choice(text, f"{WHOLE} offset {offset}") for text, offset in OFFSETS.items()]
     return _variable(
         "before",
         "Before",
-        "The load test before the change, or an earlier time as long as the selected one. Any other range of PromQL"
-        " may be typed, such as [5m] offset 5m4s.",
+        "The load test before the change, or an earlier time range as long as the selected one. Or type a range of"
+        " PromQL, such as [5m] offset 5m4s.",
         " or ".join([others, *offsets]),
     )
 
@@ -130,17 +131,17 @@ def _marks(name: str, title: str, colour: str, expression: str, shown: bool) -> 
 
 
 def marks(shown: bool) -> dashboard.AnnotationQuery:
-    """While `tlsprof report` ran a load-test command."""
-    # Grafana evaluates annotations of Prometheus once a minute: a minute back, none is missed.
+    """Times in which `tlsprof report -- COMMAND` ran a load test."""
+    # Grafana evaluates annotations once a minute: looking back a minute, it misses none.
     running = f"max_over_time({AGENTS.value('tlsprof_report_running')}[1m])"
     return _marks("Load tests", "Load test on {{instance}}", "purple", f"{running} == 1", shown)
 
 
 def restarts(shown: bool) -> dashboard.AnnotationQuery:
-    """When an agent began anew: its counters did, too."""
+    """Restarts of agents, which reset their counters."""
     anew = f"resets({AGENTS.value('tlsprof_agent_cpu_seconds_total')}[1m])"
     return _marks("Agent restarts", "Agent restarted on {{instance}}", "orange", f"{anew} > 0", shown)
 
 
 NOTES = (marks(False), restarts(False))
-"""For dashboards that are not about load tests: to be turned on."""
+"""For dashboards that are not about load tests: off by default."""

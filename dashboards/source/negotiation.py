@@ -2,6 +2,8 @@
 
 from typing import Any, Optional
 
+from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
+
 from . import colours, figures
 from .colours import Colours
 from .figures import COMPLETED, HANDSHAKES, SERVER
@@ -52,15 +54,15 @@ def negotiated() -> Row:
                 "Signature",
                 "signature",
                 "ecdsa_p256 or ed25519; `none` in resumed handshakes.",
-                "`unknown`: TLS 1.3 encrypts the certificate, and the probes of the steps are off. RSA"
-                " signatures cost a multiple of ECDSA, growing with the key length. Offer an ECDSA"
-                " certificate beside the RSA one.",
-            ),
+                "RSA signatures cost several times as much as ECDSA, and more the longer the key. Offer an"
+                " ECDSA certificate beside the RSA one. `unknown`: TLS 1.3 encrypts the certificate, and"
+                " the step probes are detached.",
+            ).override_by_name("unknown", [DynamicConfigValue("displayName", "unknown (TLS 1.3)")]),
             _mix(
                 "Cipher suite",
                 "cipher",
                 "AES-GCM if the CPU has AES instructions, otherwise ChaCha20-Poly1305.",
-                "CBC suites with HMAC cost more for each byte: take them off, or put them last.",
+                "CBC suites with HMAC cost more per byte: disable them, or list them last.",
             ),
         ],
     )
@@ -75,7 +77,7 @@ def resumption() -> Row:
                 "Resumption",
                 "resumption",
                 "psk (TLS 1.3), ticket or session_id make most of them.",
-                "Much `none` from returning clients: see the attempts in the next panel.",
+                "Many `none` although clients return: see Attempts to resume.",
                 colours.RESUMPTION,
                 width=8,
             ),
@@ -83,9 +85,10 @@ def resumption() -> Row:
                 "Attempts to resume",
                 Text(
                     "ClientHellos per second, by result of the resumption attempt.",
-                    "accepted is large, refused near zero.",
+                    "Mostly accepted, hardly any refused.",
                     "refused: the cache is too small, its timeout too short, or ticket keys differ between"
-                    " workers or hosts. not_offered: clients have no session to offer; are tickets on?",
+                    " workers or hosts. not_offered: clients have no session to offer; check that tickets are"
+                    " enabled.",
                     "No ClientHello was read in this time range.",
                 ),
                 PER_SECOND,
@@ -97,12 +100,12 @@ def resumption() -> Row:
             course(
                 "Refused sessions",
                 Text(
-                    "Share of ClientHellos whose session was refused: each is a full handshake that need"
-                    " not be.",
+                    "Share of ClientHellos whose session was refused: each costs an avoidable full"
+                    " handshake.",
                     "Below 5%.",
                     "Enlarge and share the session cache (nginx: ssl_session_cache shared), or share ticket"
                     " keys between hosts.",
-                    "No ClientHello was read in this time.",
+                    "No ClientHello was read in this time range.",
                 ),
                 SHARE,
                 Query(figures.refused_share(ONE), "refused"),
@@ -127,9 +130,10 @@ def offers() -> Row:
             course(
                 "Offered groups",
                 Text(
-                    "Share of the ClientHellos that offer a key exchange group.",
+                    "Share of ClientHellos that offer each key exchange group.",
                     "x25519 in nearly all.",
-                    "A group that most offer can be preferred without loss: compare with those negotiated.",
+                    "Compare with the negotiated groups: the server can prefer any group that nearly all"
+                    " clients offer.",
                     nothing,
                 ),
                 SHARE,
@@ -139,9 +143,9 @@ def offers() -> Row:
             course(
                 "Offered versions",
                 Text(
-                    "Share of the ClientHellos that offer a version.",
+                    "Share of ClientHellos that offer each version.",
                     "TLS1.3 in nearly all.",
-                    "An old version that none offers can be turned off.",
+                    "Disable versions before TLS1.2 once hardly any client needs them.",
                     nothing,
                 ),
                 SHARE,
@@ -152,11 +156,11 @@ def offers() -> Row:
             course(
                 "Features of ClientHellos",
                 Text(
-                    "Share of the ClientHellos with a server name (SNI), a post-quantum group or early data, and of the"
-                    " handshakes with a HelloRetryRequest.",
+                    "Features as a share of ClientHellos: server name (SNI), post-quantum group, early data,"
+                    " HelloRetryRequest, and PROXY protocol before the handshake.",
                     "server_name in nearly all, hello_retry_request in none.",
-                    "hello_retry_request: the server wants a group that clients do not guess, a round trip more. Prefer"
-                    " x25519.",
+                    "hello_retry_request: the server insists on a group for which the client sent no key share,"
+                    " which costs a round trip. Prefer x25519.",
                     nothing,
                 ),
                 SHARE,
@@ -179,9 +183,8 @@ def failures() -> Row:
                 "Handshakes that did not complete",
                 Text(
                     "Failed: an error or a fatal alert. Abandoned: the client or the process disappeared.",
-                    "Next to none; scanners and health checks without TLS leave some.",
-                    "failed: see the alerts. abandoned: clients give up, or a health check only opens the"
-                    " port.",
+                    "Nearly none; scanners and health checks without TLS cause some.",
+                    "failed: see Alerts. abandoned: clients give up, or a health check only opens the port.",
                     "No handshake in this time range.",
                 ),
                 PER_SECOND,

@@ -17,6 +17,8 @@ UID = "tlsprof-overview"
 PLACE = ("cluster", "instance", "service_name")
 ALL = Source(recorded=True)
 """The first look is at many services: over recorded figures."""
+RAW = Source()
+"""Activities are not recorded: their total must come from the same window."""
 AGENTS = Source(HOSTS)
 
 NO_HANDSHAKE = (
@@ -78,10 +80,10 @@ def _summary() -> Row:
             figure(
                 "Hosts up",
                 Text(
-                    "Agents that the last scrape reached, of those that are scraped.",
-                    "None is down.",
-                    "A click opens Agent health, which lists agents that cannot be scraped.",
-                    "No agent is scraped: see docs/fleet.md for the scrape job.",
+                    "Agents reached by the last scrape, out of all that Prometheus scrapes.",
+                    "All are up.",
+                    "Click to open Agent health, which lists agents that are down.",
+                    "Prometheus scrapes no agent: docs/fleet.md has the scrape job.",
                 ),
                 NUMBER,
                 Query(figures.agents_down(AGENTS), "{{up}} of {{all}}"),
@@ -108,10 +110,10 @@ def _summary() -> Row:
             figure(
                 "Least resumed",
                 Text(
-                    "The service with the smallest share of resumed handshakes, of the 10 that spend most on"
-                    " handshakes.",
-                    "Its clients return rarely: monitoring, scanners, a mobile app that starts afresh.",
-                    "A click opens it: refused sessions show whether its cache works.",
+                    "Service with the smallest share of resumed handshakes, among the 10 with the most"
+                    " handshake CPU.",
+                    "Above 50%, unless its clients rarely return (monitoring, scanners).",
+                    "Click to open the service: refused sessions show whether its session cache works.",
                     NO_HANDSHAKE,
                 ),
                 SHARE,
@@ -138,10 +140,10 @@ def _summary() -> Row:
             figure(
                 "Most failures",
                 Text(
-                    "The service with the largest share of failed handshakes, of the 10 that spend most on"
-                    " handshakes.",
+                    "Service with the largest share of failed handshakes, among the 10 with the most"
+                    " handshake CPU.",
                     "Below 1%.",
-                    "A click opens it: failures by alert show which side refused what.",
+                    "Click to open the service: failures by alert show which side refused what.",
                     NO_HANDSHAKE,
                 ),
                 SHARE,
@@ -173,8 +175,8 @@ def _courses() -> Row:
                     NO_SAMPLES,
                 ),
                 NUMBER,
-                Query(figures.by_activity(ALL), "{{activity}}"),
-                whole=Query(figures.cpu(ALL), "all"),
+                *(Query(one, "{{activity}}") for one in figures.by_activity(RAW)),
+                whole=Query(figures.cpu(RAW), "all"),
                 stacked=True,
                 axis="cores",
                 colours=colours.ACTIVITIES,
@@ -182,10 +184,10 @@ def _courses() -> Row:
             course(
                 "CPU by service",
                 Text(
-                    "CPU time of each service in cores, over all selected hosts; the 10 that use most, with or"
+                    "CPU time of each service in cores, summed over the selected hosts; top 10, with or"
                     " without TLS.",
-                    "The services that the hosts are for.",
-                    "A service without TLS that uses most: look there first, handshakes cannot be the cause.",
+                    "The services that these hosts are meant to run use the most.",
+                    "If a service without TLS uses the most, start there: handshakes are not the cause.",
                     NO_SERVICE,
                 ),
                 NUMBER,
@@ -200,9 +202,9 @@ def _courses() -> Row:
                 "CPU in handshakes by service",
                 Text(
                     "Share of each service's CPU time in handshakes, over all selected hosts; the 10 services"
-                    " that spend most on handshakes.",
+                    " with the most handshake CPU.",
                     "Below 20%.",
-                    "Open the service. A rise without more handshakes means higher cost, not higher load.",
+                    "Open the service. If the share rises at the same handshake rate, each handshake costs more.",
                     NO_SERVICE,
                 ),
                 SHARE,
@@ -213,11 +215,11 @@ def _courses() -> Row:
             course(
                 "Handshakes by service",
                 Text(
-                    "Completed server handshakes per second, over all selected hosts; the 10 services that"
-                    " spend most on handshakes.",
+                    "Completed server handshakes per second, over all selected hosts; the 10 services with"
+                    " the most handshake CPU.",
                     "Follows the number of clients, not of requests.",
-                    "A step up at the same load means shorter connections or fewer resumed sessions: see"
-                    " Connections and TIME_WAIT.",
+                    "A step up at the same request rate means shorter connections: see Connections and"
+                    " TIME_WAIT.",
                     NO_HANDSHAKE,
                 ),
                 PER_SECOND,
@@ -227,11 +229,11 @@ def _courses() -> Row:
             course(
                 "CPU per handshake by service",
                 Text(
-                    "Mean CPU time per completed server handshake; the 10 services that spend most on"
-                    " handshakes.",
+                    "Mean CPU time per completed server handshake; the 10 services with the most handshake"
+                    " CPU.",
                     "Flat. Services with the same certificate and clients are similar.",
-                    "Compare group, signature and resumption of an expensive service with those of an"
-                    " inexpensive one.",
+                    "Compare group, signature and resumption of an expensive service with those of a less"
+                    " expensive one.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
@@ -260,11 +262,12 @@ def _table() -> Row:
             listing(
                 "Services with TLS",
                 Text(
-                    "Each service with TLS on each host: CPU, the shares of handshakes, encryption and opening"
-                    " and closing of connections, and its handshakes. Click a service to open it.",
-                    "No red cell.",
-                    "Start with services that have both a large share and much CPU. Much encryption: AES-GCM"
-                    " instead of CBC. Much TCP: keep connections open longer.",
+                    "A row for each service and host: CPU time, its shares in handshakes, encryption and"
+                    " opening and closing of connections (TCP), and figures of its handshakes. Click a service"
+                    " to open it.",
+                    "No red cells.",
+                    "Start where both CPU time and handshake share are large. High encryption share: use"
+                    " AES-GCM instead of CBC. High TCP share: keep connections open longer.",
                     NO_SERVICE,
                 ),
                 {"cluster": "Cluster", "instance": "Host", "service_name": "Service"},
@@ -299,7 +302,7 @@ def _agents() -> Row:
                 Text(
                     "Estimated overhead as a share of the services' CPU time, by host.",
                     "Below 1%.",
-                    "Agent health shows what causes it; agent.budget and profile.steps limit it.",
+                    "Agent health shows the cause; agent.budget and profile.steps limit it.",
                     NO_SERVICE,
                 ),
                 SHARE,
@@ -326,7 +329,7 @@ def _agents() -> Row:
 
 
 def make() -> Dashboard:
-    """The dashboard that people open first."""
+    """The dashboard to open first."""
     return build(
         UID,
         "Overview",

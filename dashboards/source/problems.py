@@ -1,4 +1,4 @@
-"""What wants attention: findings of the agents, and alerts that fire."""
+"""Findings of the agents, and firing alerts."""
 
 from .frame import Row
 from .links import link_to, link_to_page
@@ -6,7 +6,7 @@ from .queries import HOSTS, Source, labelled, ranked
 from .tables import Column, listing
 from .text import Text
 
-SEVERITIES = {1: ("high", "red"), 2: ("medium", "orange"), 3: ("low", "yellow"), 4: ("info", "blue")}
+SEVERITIES = {1: ("high", "red"), 2: ("medium", "orange"), 3: ("low", "dark-yellow"), 4: ("info", "blue")}
 WARNINGS = {1: ("critical", "red"), 2: ("warning", "orange"), 3: ("info", "blue")}
 
 
@@ -18,17 +18,17 @@ def row(services: Source) -> Row:
     to_service = link_to("Service dashboard", "tlsprof-service", service_name="Service")
     firing = Source((*HOSTS, 'alertname=~"Tlsprof.*"', 'alertstate="firing"'))
     return Row(
-        "What to do",
+        "Findings and alerts",
         [
             listing(
                 "Findings",
                 Text(
-                    "What tlsprof found in the last 5 to 10 minutes, the most severe first, with the number"
-                    " of hosts. A click on a finding opens its page.",
-                    "No row, or only rows of the severity info.",
-                    "docs/findings/README.md lists all: evidence, remedy, and what to expect of it. `tlsprof"
-                    " report` on the host predicts the saving.",
-                    "No finding. One needs 100 handshakes or connections in the last minutes.",
+                    "Findings of the last 5 to 10 minutes, most severe first, with the number of hosts that"
+                    " have them. Click a finding to open its page.",
+                    "Empty, or severity info only.",
+                    "docs/findings/README.md lists all findings with evidence, remedy and expected effect."
+                    " `tlsprof report` on the host predicts the saving.",
+                    "No findings. A finding needs 100 handshakes or connections in the last minutes.",
                 ),
                 {"service_name": "Service", "role": "Role", "finding": "Finding", "hosts": "Hosts"},
                 Column("Severity", labelled(f"({severity})", "hosts", hosts, *labels), words=SEVERITIES),
@@ -42,10 +42,10 @@ def row(services: Source) -> Row:
             listing(
                 "Firing alerts",
                 Text(
-                    "Alerts of tlsprof that fire now on the selected hosts.",
-                    "No row.",
-                    "A click on an alert opens its runbook; docs/alerts/README.md lists all.",
-                    "No alert fires, or Prometheus has not loaded the rules of tlsprof.",
+                    "tlsprof alerts that are firing on the selected hosts.",
+                    "Empty.",
+                    "Click an alert to open its runbook; docs/alerts/README.md lists all.",
+                    "No alert is firing, or Prometheus has not loaded tlsprof's rules.",
                 ),
                 {"alertname": "Alert", "service_name": "Service", "instance": "Host"},
                 Column(

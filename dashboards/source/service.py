@@ -28,7 +28,7 @@ def _summary() -> Row:
             "CPU",
             Text(
                 "CPU time of the service's processes in cores, as accounted by the kernel.",
-                "As planned.",
+                "In line with its load.",
                 "The stacked chart below shows the activities.",
                 NO_CPU,
             ),
@@ -41,7 +41,7 @@ def _summary() -> Row:
             Text(
                 "Share of the service's CPU time spent on TLS handshakes.",
                 "Below 20%.",
-                "Make fewer handshakes (keep connections open) and less expensive ones (resume sessions,"
+                "Reduce the number of handshakes (keep connections open) and their cost (resume sessions,"
                 " X25519, ECDSA).",
                 NO_CPU,
             ),
@@ -53,7 +53,7 @@ def _summary() -> Row:
             "Handshakes",
             Text(
                 "Completed handshakes per second, as server.",
-                "Follows clients, not requests.",
+                "Follows the number of clients, not of requests.",
                 "If near the request rate, raise the keep-alive limits.",
                 NO_HANDSHAKE,
             ),
@@ -90,7 +90,7 @@ def _summary() -> Row:
             Text(
                 "Share of handshakes that ended with an error or a fatal alert.",
                 "Below 1%.",
-                "A click shows the alerts; the row Failures below has more.",
+                "Click to see the alerts; the row Failures below has more.",
                 "No handshake in this time range, failed or not.",
             ),
             SHARE,
@@ -122,7 +122,7 @@ def _cpu() -> Row:
                     NO_SAMPLES,
                 ),
                 NUMBER,
-                Query(figures.by_activity(ONE), "{{activity}}"),
+                *(Query(one, "{{activity}}") for one in figures.by_activity(ONE)),
                 whole=Query(figures.cpu(ONE), "all"),
                 stacked=True,
                 axis="cores",
@@ -147,7 +147,7 @@ def _cpu() -> Row:
             course(
                 "Softirq",
                 Text(
-                    "Kernel time for the service's connections outside of its processes, in cores, by"
+                    "CPU time that the kernel spends in softirq on the service's connections, in cores, by"
                     " activity. Not included in other figures.",
                     "Small compared with the CPU time of the service.",
                     "tcp_open and tcp_close: keep connections open longer. socket_io follows bytes sent and"
@@ -171,7 +171,7 @@ def _cost() -> Row:
         for q, name in ((0.5, "median"), (0.99, "99%"))
     ]
     steps = each_of(total(ONE.rate(figures.STEP_CPU, SERVER), "step"), total(ONE.rate(HANDSHAKES, SERVER)))
-    # Waits have no role: both are in them, and so in the handshakes that they are divided by.
+    # Waits have no role label: they are divided by the handshakes of both roles.
     waits = each_of(
         total(ONE.rate("tlsprof_handshake_wait_seconds_total"), "reason"), total(ONE.rate(HANDSHAKES))
     )
@@ -187,8 +187,8 @@ def _cost() -> Row:
                     " native histograms if scraped, otherwise from the coarser classic buckets.",
                     "Resumed below full; far below it with TLS 1.2, whose resumption exchanges no keys. 99%"
                     " within twice the median.",
-                    "Group and signature determine the cost of full handshakes. A wide spread comes from"
-                    " other work in the same call, or from several keys.",
+                    "Group and signature determine the cost of full handshakes. Possible causes of a wide"
+                    " spread: other work in the same library call, or certificates with different keys.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
@@ -201,8 +201,8 @@ def _cost() -> Row:
                 Text(
                     "Number of handshakes by CPU time, as server.",
                     "Two narrow bands: resumed below, full above.",
-                    "A band that moves up shows when the cost changed: look for a deployment, a new"
-                    " certificate or a changed cipher list.",
+                    "If a band moves up, look for a deployment, a new certificate or a changed cipher list"
+                    " at that time.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
@@ -215,8 +215,8 @@ def _cost() -> Row:
                     " detached and no similar handshake had been measured, or only socket calls showed the"
                     " handshake.",
                     "signing and key_exchange are small, as in resumed handshakes or with ECDSA and X25519.",
-                    "signing large: ECDSA certificate, resumption. key_exchange large: X25519."
-                    " rsa_decryption: drop RSA key transport.",
+                    "Large signing: use an ECDSA certificate, resume sessions. Large key_exchange: prefer"
+                    " X25519. rsa_decryption: disable RSA key transport.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
@@ -228,11 +228,10 @@ def _cost() -> Row:
             figure(
                 "Steps measured",
                 Text(
-                    "Share of the time in which the probes of the steps are attached, on the selected host"
-                    " where it is least.",
+                    "Share of time with step probes attached; the lowest of the selected hosts.",
                     "100%.",
-                    "Raise agent.budget: the agent takes these probes off before it passes its budget. Shares"
-                    " of handshakes in CPU time do not depend on them.",
+                    "Raise agent.budget: the agent detaches step probes to stay within it. The handshake"
+                    " share does not depend on them.",
                     "No agent is scraped for this selection.",
                 ),
                 SHARE,
@@ -259,8 +258,8 @@ def _cost() -> Row:
                 Text(
                     "Time from the first call into the TLS library to the end of the handshake, as server.",
                     "One round trip to the client for TLS 1.3, two before.",
-                    "Above that: see off-CPU time. CPU per handshake is the cost, this is the latency for"
-                    " the client.",
+                    "Above that, see off-CPU time. Wall time is the client's latency; CPU per handshake is"
+                    " the cost.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
@@ -271,10 +270,10 @@ def _cost() -> Row:
             course(
                 "CPU per handshake by host",
                 Text(
-                    "Mean CPU time per completed handshake, as server, on each host; the 10 hosts where it is most.",
-                    "The same on all hosts of one kind.",
-                    "One host above the others: another certificate, an older library, a slower CPU or a busy"
-                    " neighbour.",
+                    "Mean CPU time per completed handshake, as server, by host; the 10 highest.",
+                    "The same on all hosts of the same type.",
+                    "One host above the others: look for a different certificate, an older library, a slower"
+                    " CPU or a busy neighbour.",
                     NO_HANDSHAKE,
                 ),
                 SECONDS,
@@ -286,8 +285,9 @@ def _cost() -> Row:
                 Text(
                     "Requests answered and connections opened by clients, per second.",
                     "Many requests on each connection.",
-                    "Lines near each other: connections serve one request each, see Connections and TIME_WAIT.",
-                    "No connection of the service was opened or ended in this time.",
+                    "Lines close together: connections serve about one request each, see Connections and"
+                    " TIME_WAIT.",
+                    "No connection of the service was opened or ended in this time range.",
                 ),
                 PER_SECOND,
                 Query(figures.requests(ONE), "requests"),
@@ -299,15 +299,14 @@ def _cost() -> Row:
 
 
 def _as_client() -> Row:
-    nothing = "The service made no TLS handshake as client in this time."
+    nothing = "The service made no TLS handshake as client in this time range."
     return Row(
-        "As client: its own connections to others",
+        "As client, such as a proxy to its upstreams",
         [
             course(
                 "Handshakes as client",
                 Text(
-                    "Completed handshakes per second that the service makes with others, such as a proxy with"
-                    " its upstreams.",
+                    "Completed handshakes per second that the service makes as client.",
                     "Far below the request rate.",
                     "Keep connections to upstreams open (nginx: keepalive in upstream).",
                     nothing,
@@ -319,9 +318,9 @@ def _as_client() -> Row:
             course(
                 "CPU per handshake as client",
                 Text(
-                    "Mean CPU time of a completed handshake as client.",
-                    "What it was yesterday.",
-                    "Most of it is verifying certificates: shorter chains, resumption.",
+                    "Mean CPU time per completed handshake as client.",
+                    "Same as yesterday.",
+                    "Verifying certificates costs most: use shorter chains, resume sessions.",
                     nothing,
                 ),
                 SECONDS,
@@ -331,9 +330,9 @@ def _as_client() -> Row:
             course(
                 "Resumed as client",
                 Text(
-                    "Share of the completed handshakes as client that took up an earlier session.",
+                    "Share of completed handshakes as client that resumed a session.",
                     "Above 50%.",
-                    "Turn on session reuse (nginx: proxy_ssl_session_reuse).",
+                    "Enable session reuse (nginx: proxy_ssl_session_reuse).",
                     nothing,
                 ),
                 SHARE,
@@ -362,7 +361,7 @@ def make() -> Dashboard:
     return build(
         UID,
         "Service",
-        "One service, or several: CPU by activity, cost of handshakes, and negotiated parameters.",
+        "CPU by activity, cost of handshakes and negotiated parameters of one or several services.",
         rows,
         busiest_service_variable(),
         annotations=NOTES,

@@ -1,4 +1,4 @@
-"""The end of the Service dashboard: where its figures come from, and how far they can be trusted."""
+"""The end of the Service dashboard: sources of its figures, and how reliable they are."""
 
 from . import figures, thresholds
 from .frame import Row
@@ -71,7 +71,7 @@ def row() -> Row:
                     "Deviation of the sum of activities from the kernel's accounting in the last minute, by"
                     " host.",
                     "Below 5%. More if the service uses hardly any CPU, until the next sample.",
-                    "If large, do not rely on shares by activity. `tlsprof doctor` shows whether sampling"
+                    "Above 20%, do not rely on shares by activity. `tlsprof doctor` shows whether sampling"
                     " works.",
                     NO_SAMPLES,
                 ),
@@ -85,9 +85,9 @@ def row() -> Row:
                 Text(
                     "CPU time covered by samples in the last minute, as a share of the kernel's accounting,"
                     " by host.",
-                    "Around 100%; the scatter with n samples is 1 / sqrt(n).",
+                    "Around 100%; with n samples, the standard error is 1 / sqrt(n).",
                     "Below: samples are lost. Above: processes are so short that the kernel does not"
-                    " account all of their time; shares are right, but sums too low.",
+                    " account for all of their time; shares are right, but sums too low.",
                     NO_SAMPLES,
                 ),
                 SHARE,

@@ -1,4 +1,4 @@
-"""What a panel says of itself."""
+"""Descriptions of panels."""
 
 import re
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Optional
 from .thresholds import Limits
 
 REPOSITORY = "https://github.com/tlsprof/tlsprof/blob/main"
-"""Where the pages are that descriptions point to; the base of the alerts' runbook_url."""
+"""Base of links to pages of the documentation, as in the alerts' runbook_url."""
 
 _PAGE = re.compile(r"docs/[\w/.-]+\.md")
 
 
 @dataclass(frozen=True)
 class Text:
-    """What a panel shows, what is good, what to do if it is not so, and what no data means."""
+    """What a panel shows, good values, what to do otherwise, and the meaning of no data."""
 
     shows: str
     good: str

@@ -11,7 +11,7 @@ from names import unknown_names
 
 PAGES = ROOT / "docs" / "alerts"
 PAGE_URL = "https://github.com/tlsprof/tlsprof/blob/main/docs/alerts/{}.md"
-SECTIONS = ("## What it means", "## Where to look", "## What helps", "## When it is no fault")
+SECTIONS = ("## Meaning", "## Diagnosis", "## Mitigation", "## False positives")
 RULE_FILES = sorted(RULES.glob("*.rules.yml"))
 TEST_FILES = sorted(RULES.glob("*.test.yml"))
 

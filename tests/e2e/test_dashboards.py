@@ -43,7 +43,7 @@ shorter window may hold none: then they give nothing."""
 
 EMPTY = {
     "tlsprof-connections / Ephemeral ports": "nginx connects nowhere",
-    "tlsprof-connections / Opened to others": "nginx connects nowhere",
+    "tlsprof-connections / Outgoing connections": "nginx connects nowhere",
     "tlsprof-service / Features of ClientHellos": "these clients send no server name",
     "tlsprof-service / Handshakes as client": "nginx connects nowhere",
     "tlsprof-service / CPU per handshake as client": "nginx connects nowhere",
@@ -367,7 +367,8 @@ def test_costs_are_those_of_the_agent(watched, kind):
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_activities_add_up_to_the_cpu_time_of_the_service(watched, kind):
     """Softirqs not among them: they are outside what the kernel accounts to the service."""
-    areas = watched.by[kind].ask(_panel("tlsprof-service", "CPU by activity"))
+    parts = [_panel("tlsprof-service", "CPU by activity", ref) for ref in "AB"]
+    areas = [area for part in parts for area in watched.by[kind].ask(part)]
     assert len({area.labels["activity"] for area in areas}) == len(areas) == 7
     cpu = watched.by[kind].number(_panel("tlsprof-service", "CPU"))
     assert sum(area.value for area in areas) == pytest.approx(cpu, rel=TOLERANCE)

@@ -129,7 +129,7 @@ def test_load_tests_can_be_chosen(agent, tmp_path):
         at = prometheus.last_scrape()
         found = _choices(prometheus, "after", at)
         runs = {text: when for text, when in found.items() if not text.startswith("(")}
-        assert len(runs) == 2 and found["(the selected time)"] == "[10m]"
+        assert len(runs) == 2 and found["(the selected time)"] == "[10m] @ end()"
         for (text, when), began in zip(sorted(runs.items(), key=lambda run: run[1].split("@")[1]), begins):
             seconds, end = map(int, re.fullmatch(r"\[(\d+)s\] @ (\d+)", when).groups())
             assert end - seconds <= began + 15 and began < end
@@ -138,4 +138,4 @@ def test_load_tests_can_be_chosen(agent, tmp_path):
         chosen = max(runs.values(), key=lambda when: when.split("@")[1])
         earlier = _choices(prometheus, "before", at, chosen)
         assert set(earlier.values()) & set(runs.values()) == set(runs.values()) - {chosen}
-        assert earlier["(an hour before)"] == "[10m] offset 1h"
+        assert earlier["(an hour before)"] == "[10m] @ end() offset 1h"

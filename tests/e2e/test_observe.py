@@ -9,7 +9,7 @@ import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Iterator, Sequence
 
 import pytest
 
@@ -17,7 +17,7 @@ from harness.grafana import PACKAGED, grafana_home
 from harness.network import free_port
 from harness.observatory import TODAY, Observatory
 from harness.paths import ROOT
-from harness.processes import Process, children, wait_gone
+from harness.processes import Argument, Process, children, wait_gone
 from harness.today import of_today
 from harness.waiting import wait_until
 
@@ -56,7 +56,7 @@ class Observed:
 
 
 @contextmanager
-def observing(folder: Path, **more: str) -> Iterator[Observed]:
+def observing(folder: Path, command: Sequence[Argument] = (OBSERVE,), **more: str) -> Iterator[Observed]:
     agent, prometheus, grafana = free_port(), free_port(), free_port()
     environment = {
         "OBSERVE_AGENT_PORT": str(agent),
@@ -67,7 +67,7 @@ def observing(folder: Path, **more: str) -> Iterator[Observed]:
         "TLSPROF": os.environ.get("TLSPROF", ""),
         **more,
     }
-    with Process([OBSERVE], env={name: value for name, value in environment.items() if value}) as process:
+    with Process(command, env={name: value for name, value in environment.items() if value}) as process:
         line = process.wait_for_line("Grafana", ATTACH_SECONDS)
         found = Observatory(f"http://127.0.0.1:{prometheus}")
         yield Observed(process, f"http://127.0.0.1:{agent}", found, line, children(process.pid))
@@ -100,10 +100,44 @@ def test_observe_watches_and_leaves_nothing(open_folder, kind):
         ends(observed, signal.SIGINT, 0, open_folder)
 
 
+UNPACKED, PACKAGED_KIND = "unpacked", "of a package"
+WRAPPER = """#!/bin/sh
+/usr/share/grafana/bin/grafana "$@"
+"""
+"""As /usr/sbin/grafana of the .deb and .rpm: the Grafana that it starts stays when the wrapper is ended."""
+AS_PACKAGED = """
+mount -t tmpfs none "$1"
+mkdir "$1/upper" "$1/work"
+mount -t overlay none -o "lowerdir=/usr/share,upperdir=$1/upper,workdir=$1/work" /usr/share
+mkdir -p /usr/share/grafana
+mount --bind "$2" /usr/share/grafana
+exec "$3"
+"""
+"""In a mount namespace of its own, Grafana is where its packages put it."""
+
+
+def with_grafana(kind: str, folder: Path) -> dict[str, Any]:
+    """Arguments of `observing`."""
+    home = grafana_home()
+    if kind == UNPACKED:
+        return {"GRAFANA_HOME": str(home)}
+    programs, mounts = folder / "sbin", folder / "mounts"
+    programs.mkdir()
+    mounts.mkdir()
+    wrapper = programs / "grafana"
+    wrapper.write_text(WRAPPER)
+    wrapper.chmod(0o755)
+    command = ["unshare", "--mount", "sh", "-ec", AS_PACKAGED, "sh", mounts, home, OBSERVE]
+    return {"command": command, "PATH": f"{programs}:{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize("kind", [UNPACKED, PACKAGED_KIND])
 @pytest.mark.skipif(grafana_home() is None, reason="no Grafana: GRAFANA_HOME names none, and no package is there")
-def test_observe_shows_the_last_minutes_in_grafana(open_folder):
+def test_observe_shows_the_last_minutes_in_grafana(open_folder, kind, monkeypatch):
     """Ended by a signal that no terminal sends to its whole group: Grafana goes, too."""
-    with observing(open_folder, GRAFANA_HOME=str(grafana_home())) as observed:
+    arguments = with_grafana(kind, open_folder)
+    monkeypatch.delenv("GRAFANA_HOME", raising=False)
+    with observing(open_folder, **arguments) as observed:
         address = observed.line.split()[1]
         home, _, query = address.partition("/d/tlsprof-overview?")
         assert query == "from=now-15m"

@@ -97,12 +97,19 @@ def test_cells_lead_to_the_service_and_to_pages_that_are_there(dashboards, brows
             links = opened.panel(title).locator("a").evaluate_all("found => found.map(one => one.href)")
             pages = [link.split("/docs/")[1] for link in links if "/docs/" in link]
             assert pages and all((ROOT / "docs" / page).exists() for page in pages), (title, pages)
-        opened.panel("Services with TLS").get_by_role("link", name=BUSIEST).first.click()
-        opened.page.wait_for_url("**/d/tlsprof-service**")
-        opened.settled()
-        assert opened.values("service_name") == [BUSIEST]
-        # The alert is on another host.
-        assert without_data("tlsprof-service", opened) == {"Firing alerts"}
+        for title, missing in (
+            # The alert is on another host.
+            ("Services with TLS", {"Firing alerts"}),
+            ("Findings", set()),
+        ):
+            opened.panel(title).get_by_role("link", name=BUSIEST).first.click()
+            opened.page.wait_for_url("**/d/tlsprof-service**")
+            opened.settled()
+            assert opened.values("service_name") == [BUSIEST]
+            assert without_data("tlsprof-service", opened) == missing
+            opened.page.go_back()
+            opened.settled()
+        assert opened.complaints == []
 
 
 FIGURES = (
@@ -111,13 +118,17 @@ FIGURES = (
     ("tlsprof-agent-health", "Missing", "tlsprof-agent-health", {"Missing capabilities"}),
     ("tlsprof-overview", "Hosts up", "tlsprof-agent-health", {"Agents by host"}),
     ("tlsprof-overview", "Least resumed", "tlsprof-service", {"Attempts to resume"}),
+    ("tlsprof-overview", "Most failures", "tlsprof-service", {"Failed"}),
 )
 """A figure of a dashboard, and what a click on it shows: panels of a dashboard."""
+OF_A_SERVICE = {"Least resumed", "Most failures"}
+"""Figures that name one."""
 
 
 @pytest.mark.parametrize("uid, figure, other, shown", FIGURES, ids=[figure for _, figure, _, _ in FIGURES])
 def test_figures_lead_to_what_explains_them(uid, figure, other, shown, dashboards, browser):
     with visit(browser, dashboards.board(uid, **WINDOW)) as opened:
+        service = opened.text(figure).replace(figure, "", 1).split()[0]
         opened.panel(figure).locator("a").first.click()
         opened.page.wait_for_url(f"**/d/{other}/**")
         opened.panel(next(iter(shown))).wait_for()
@@ -126,7 +137,29 @@ def test_figures_lead_to_what_explains_them(uid, figure, other, shown, dashboard
         assert shown <= set(opened.titles())
         # One panel alone, or a whole page, of the service that the figure is of.
         assert uid != other or set(opened.titles()) == shown
-        assert figure != "Least resumed" or opened.values("service_name") == ["shop-api"]
+        assert figure not in OF_A_SERVICE or opened.values("service_name") == [service]
+
+
+CELLS = {
+    ("tlsprof-overview", "Services with TLS"),
+    ("tlsprof-overview", "Findings"),
+    ("tlsprof-service", "Findings"),
+    ("tlsprof-overview", "Firing alerts"),
+    ("tlsprof-service", "Firing alerts"),
+    ("tlsprof-load-test", "Load tests"),
+}
+"""Tables with links; Service has two of Overview's."""
+
+
+def test_no_link_goes_untested():
+    links = {
+        (uid, panel["title"])
+        for uid, board in BOARDS.items()
+        for panel in panels(board)
+        for override in panel["fieldConfig"]["overrides"]
+        if any(entry["id"] == "links" for entry in override["properties"])
+    }
+    assert links == CELLS | {(uid, figure) for uid, figure, _, _ in FIGURES}
 
 
 def test_overview_reads_raw_series_only_of_hosts_without_recorded_ones(dashboards, browser):
@@ -166,8 +199,8 @@ def test_load_tests_are_compared(dashboards, browser):
 def test_without_load_tests_the_selected_time_is_compared_with_the_time_before(dashboards, browser):
     recent = {"from": "now-4m", "to": "now"}
     with visit(browser, dashboards.board("tlsprof-load-test", **recent)) as opened:
-        assert unquote_plus(opened.values("after")[0]) == "[240s]"
-        assert unquote_plus(opened.values("before")[0]) == "[240s] offset 240s"
+        assert unquote_plus(opened.values("after")[0]) == "[240s] @ end()"
+        assert unquote_plus(opened.values("before")[0]) == "[240s] @ end() offset 240s"
         assert opened.complaints == []
         assert without_data("tlsprof-load-test", opened) == {"Load tests"}
 
