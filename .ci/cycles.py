@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 AGENT = Path(__file__).resolve().parents[1] / "agent"
-CRATES = ["attach", "common", "discover", "evidence", "kernel", "ledger", "library", "."]
+CRATES = [str(file.parent.relative_to(AGENT)) for file in sorted(AGENT.rglob("Cargo.toml"))]
 
 COMMENT = re.compile(r"//[^\n]*")
 STRING = re.compile(r'"(?:\\.|[^"\\])*"', re.S)

@@ -8,7 +8,6 @@ pub mod documents;
 mod examples;
 mod form;
 mod options;
-mod raw;
 mod report;
 
 use std::ffi::OsString;
@@ -16,17 +15,16 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser};
 
 pub use compare::{CompareOptions, LabelledFile};
-pub use form::{Format, LogLevel, ReportFormat};
+pub use form::{Format, ReportFormat};
 pub use options::{
-    AgentOptions, Command, DoctorOptions, Invocation, ListOptions, ReportOptions, Target,
-    TopOptions, Until,
+    AgentOptions, Command, ConfigCommand, DoctorOptions, Invocation, ListOptions, TopOptions,
 };
-use raw::Raw;
+pub use report::{ReportOptions, Until};
 
 /// Parses the arguments of this process. Prints help or the error and ends the
 /// process where there is nothing to do: status 0 for help, 2 for wrong usage.
 pub fn parse() -> Invocation {
-    Raw::parse().into()
+    Invocation::parse()
 }
 
 /// Parses arguments, the program's name first.
@@ -38,12 +36,12 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
-    Raw::try_parse_from(arguments).map(Into::into)
+    Invocation::try_parse_from(arguments)
 }
 
 /// The definition of the command line, for documentation and completions.
 pub fn definition() -> clap::Command {
-    Raw::command()
+    Invocation::command()
 }
 
 #[cfg(test)]

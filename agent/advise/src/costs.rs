@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use tlsprof_common::{Resumption, Role, Step};
+use tlsprof_common::{Resumption, Role, Step, labelled};
 use tlsprof_ledger::{HandshakeKey, Ledger, Moments, ServiceAccount};
 
 use super::{Protection, Range};
@@ -31,25 +31,14 @@ pub enum Operation {
     Encryption(Protection, Records),
 }
 
-/// Operations that are calibrated together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Work {
-    /// Of handshakes.
-    PublicKeys,
-    /// Of data.
-    Encryption,
-}
-
-impl Work {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::PublicKeys, Self::Encryption];
-
-    /// Its name.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::PublicKeys => "public-keys",
-            Self::Encryption => "encryption",
-        }
+labelled! {
+    /// Operations that are calibrated together.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Work {
+        /// Of handshakes.
+        PublicKeys = "public-keys",
+        /// Of data.
+        Encryption = "encryption",
     }
 }
 
@@ -75,27 +64,20 @@ impl Records {
     }
 }
 
-/// Where a cost was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CostSource {
-    /// In other handshakes of the same service.
-    ThisService,
-    /// In handshakes of another service of this host.
-    ThisHost,
-    /// In a calibration of the service's own libcrypto, outside its processes.
-    Calibration,
+labelled! {
+    /// Where a cost was measured.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum CostSource {
+        /// In other handshakes of the same service.
+        ThisService = "this_service",
+        /// In handshakes of another service of this host.
+        ThisHost = "this_host",
+        /// In a calibration of the service's own libcrypto, outside its processes.
+        Calibration = "calibration",
+    }
 }
 
 impl CostSource {
-    /// The value of the report's JSON.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::ThisService => "this_service",
-            Self::ThisHost => "this_host",
-            Self::Calibration => "calibration",
-        }
-    }
-
     /// The source in words, after "measured in".
     pub const fn words(self) -> &'static str {
         match self {

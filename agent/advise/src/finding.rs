@@ -1,36 +1,36 @@
 //! A finding: a conclusion with its evidence, predicted saving and remedy.
 
+use std::fmt;
 use std::time::Duration;
 
-use tlsprof_common::Role;
+use tlsprof_common::{Role, labelled};
 
-use super::findings::{Advice, Kind, Target};
-use super::{Prediction, Server, Work};
+use super::subject::Subject;
+use super::{Hybrid, Prediction, Server, Work};
 
-/// How much a finding matters, gravest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// A fifth of the service's CPU time or more, or clients that are turned away.
-    High,
-    /// Worth a change soon.
-    Medium,
-    /// Worth a change.
-    Low,
-    /// A fact to know; nothing is wrong.
-    Info,
+/// Why nothing is predicted of a service that spent more on handshakes than in all.
+const DISAGREEMENT: &str =
+    "the CPU time of its handshakes exceeds the CPU time that the kernel accounts to it";
+
+/// No change saves this part of a service's CPU time.
+pub const NEARLY_ALL: f64 = 0.99;
+
+labelled! {
+    /// How much a finding matters, gravest first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Severity {
+        /// A fifth of the service's CPU time or more, or clients that are turned away.
+        High = "high",
+        /// Worth a change soon.
+        Medium = "medium",
+        /// Worth a change.
+        Low = "low",
+        /// A fact to know; nothing is wrong.
+        Info = "info",
+    }
 }
 
 impl Severity {
-    /// The value of the report's JSON.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
-            Self::Info => "info",
-        }
-    }
-
     /// Of a change that saves a share (0 to 1) of the service's CPU time.
     pub fn of_share(share: f64) -> Self {
         match share {
@@ -41,25 +41,73 @@ impl Severity {
     }
 }
 
-/// What a finding rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Observed {
-    /// Handshakes.
-    Handshakes,
-    /// TCP connections.
-    Connections,
-    /// CPU samples.
-    Samples,
+/// A rule: looks at one service and says what is wrong with it, if anything.
+type Rule = fn(&Subject<'_>) -> Option<Finding>;
+
+/// The change in a sentence or two, and what to write, line by line; empty where there is
+/// nothing to write.
+pub(crate) type Advice = (&'static str, &'static str);
+
+/// The service that a remedy is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub role: Role,
+    pub server: Server,
+    pub hybrid: Hybrid,
 }
 
-impl Observed {
-    /// The value of the report's JSON.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Handshakes => "handshakes",
-            Self::Connections => "connections",
-            Self::Samples => "samples",
-        }
+/// A kind of finding.
+pub struct Kind {
+    /// The stable name, as in reports, and in the page's file name: an interface.
+    pub label: &'static str,
+    /// The page on it in `docs/findings/`.
+    pub(crate) page: &'static str,
+    /// What is wrong, in the index of the pages.
+    pub summary: &'static str,
+    /// What the change may break.
+    pub risk: &'static str,
+    /// Its rule in each role in which a service may have it.
+    pub(crate) rules: &'static [(Role, Rule)],
+    /// What to change.
+    pub(crate) remedy: fn(Target) -> Advice,
+    /// What to calibrate where no cost is known to predict the saving from.
+    pub(crate) calibration: Option<Work>,
+}
+
+impl Kind {
+    /// The page on it, as Markdown.
+    pub const fn page(&self) -> &'static str {
+        self.page
+    }
+
+    /// Where the page is, from the root of the repository.
+    pub fn page_path(&self) -> String {
+        format!("docs/findings/{}.md", self.label)
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        self.label == other.label
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.label)
+    }
+}
+
+labelled! {
+    /// What a finding rests on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Observed {
+        /// Handshakes.
+        Handshakes = "handshakes",
+        /// TCP connections.
+        Connections = "connections",
+        /// CPU samples.
+        Samples = "samples",
     }
 }
 
@@ -137,6 +185,63 @@ impl Finding {
         match self.prediction {
             Prediction::Unknown(_) => self.kind.calibration,
             _ => None,
+        }
+    }
+}
+
+impl Subject<'_> {
+    /// A prediction, if it can be true.
+    fn credible(&self, prediction: Prediction) -> Prediction {
+        match prediction.saving() {
+            Some(_) if !self.agrees() => Prediction::Unknown(DISAGREEMENT.to_owned()),
+            Some(saving) if saving.share.likely >= NEARLY_ALL => Prediction::Unknown(
+                "it would be all of the service's CPU, so the known costs do not fit this profile"
+                    .to_owned(),
+            ),
+            _ => prediction,
+        }
+    }
+
+    pub const fn basis(&self, observed: Observed, count: u64) -> Basis {
+        Basis {
+            observed,
+            count,
+            elapsed: self.setting.elapsed,
+        }
+    }
+
+    /// A finding in a role; its severity is that of the saving, or of `otherwise`. In
+    /// the client role of what is no server it is low at most.
+    pub fn finding(
+        &self,
+        (kind, role): (&'static Kind, Role),
+        otherwise: Severity,
+        title: String,
+        evidence: Evidence,
+        prediction: Prediction,
+    ) -> Finding {
+        let target = Target {
+            role,
+            server: self.server,
+            hybrid: self.hybrid,
+        };
+        let prediction = self.credible(prediction);
+        let severity = match &prediction {
+            Prediction::Saving(saving) => Severity::of_share(saving.share.likely),
+            _ if role == Role::Client && prediction.saving().is_some() && !self.is_server() => {
+                Severity::Low
+            }
+            _ => otherwise,
+        };
+        Finding {
+            kind,
+            service: self.name.to_owned(),
+            role,
+            severity,
+            title,
+            evidence,
+            prediction,
+            remedy: Remedy::of(kind, target),
         }
     }
 }

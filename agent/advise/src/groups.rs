@@ -1,7 +1,7 @@
 //! Groups of key exchange: their names, and how servers list them. No list leaves out a
 //! post-quantum group that the server has: clients that offer it would lose its protection.
 
-use crate::findings::{Advice, Target};
+use crate::finding::{Advice, Target};
 use crate::{Hybrid, Server};
 use tlsprof_common::{Outcome, Role};
 use tlsprof_ledger::HandshakeKey;

@@ -18,59 +18,25 @@ mod range;
 mod resumed;
 mod saving;
 mod server;
+mod setting;
 mod subject;
 #[cfg(test)]
 mod tests;
 mod upkeep;
 mod waits;
 
-use std::time::Duration;
-
 use tlsprof_common::Role;
 use tlsprof_ledger::{Ledger, ServiceAccount};
 
 pub use costs::{Calibration, Calibrations, CostSource, Costs, Operation, Records, Work};
-pub use finding::{Basis, Evidence, Finding, Observed, Remedy, Severity};
-pub use findings::Kind;
+pub use finding::{Basis, Evidence, Finding, Kind, NEARLY_ALL, Observed, Remedy, Severity};
 pub use hybrid::{Hybrid, X25519MLKEM768};
 pub use protection::{Hash, Protection};
 pub use range::Range;
 pub use saving::{Prediction, Saving, Variant};
 pub use server::Server;
-pub use subject::NEARLY_ALL;
+pub use setting::{Setting, Thresholds};
 use subject::Subject;
-
-/// When a finding is worth telling.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Thresholds {
-    /// Handshakes, or connections or CPU samples where a finding is about these, on which a
-    /// finding must rest.
-    pub min_handshakes: u64,
-    /// Share (0 to 1) of the service's CPU time, or of the time that its handshakes
-    /// take, that the change must save.
-    pub min_saving: f64,
-}
-
-impl Default for Thresholds {
-    fn default() -> Self {
-        Self {
-            min_handshakes: 100,
-            min_saving: 0.05,
-        }
-    }
-}
-
-/// What a profile was made in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// How long the ledger was kept.
-    pub elapsed: Duration,
-    /// Whether the CPUs have instructions for AES.
-    pub aes_in_hardware: bool,
-    /// How the load tool asks to close each connection after one request, in a sentence
-    /// without a full stop; None if it does not, or is not known.
-    pub client_closes: Option<&'static str>,
-}
 
 /// What is known of a service beside its account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,45 +1,36 @@
 //! Which server it is, so that the remedy names its directive.
 
-/// A server that remedies are known for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Server {
-    /// nginx and what is built from it: OpenResty, Angie, freenginx, Tengine.
-    Nginx,
-    /// Apache httpd.
-    Apache,
-    /// HAProxy.
-    HaProxy,
-    /// Node.js.
-    NodeJs,
-    /// Envoy.
-    Envoy,
-    /// HCL Domino.
-    Domino,
-    /// stunnel.
-    Stunnel,
-    /// Caddy.
-    Caddy,
-    /// Another: general advice.
-    Unknown,
+use tlsprof_common::labelled;
+
+labelled! {
+    /// A server that remedies are known for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Server {
+        /// nginx and what is built from it: OpenResty, Angie, freenginx, Tengine.
+        Nginx = "nginx",
+        /// Apache httpd.
+        Apache = "Apache httpd",
+        /// HAProxy.
+        HaProxy = "HAProxy",
+        /// Node.js.
+        NodeJs = "Node.js",
+        /// Envoy.
+        Envoy = "Envoy",
+        /// HCL Domino.
+        Domino = "HCL Domino",
+        /// stunnel.
+        Stunnel = "stunnel",
+        /// Caddy.
+        Caddy = "Caddy",
+        /// Another: general advice.
+        Unknown = "any server",
+    }
 }
 
 /// Tasks of Domino that serve TLS. Their names alone could be anybody's.
 const DOMINO_TASKS: [&str; 7] = ["http", "server", "smtp", "ldap", "imap", "pop3", "diiop"];
 
 impl Server {
-    /// All, in the order in which pages show them.
-    pub const ALL: [Self; 9] = [
-        Self::Nginx,
-        Self::Apache,
-        Self::HaProxy,
-        Self::NodeJs,
-        Self::Envoy,
-        Self::Domino,
-        Self::Stunnel,
-        Self::Caddy,
-        Self::Unknown,
-    ];
-
     /// The server whose executable has that path. One that was replaced since it
     /// started has ` (deleted)` at its end.
     pub fn of(executable: &str) -> Self {
@@ -57,21 +48,6 @@ impl Server {
             // nginx-1.27, nginx-debug: a name of its own, as packages and tests have it.
             other if other.starts_with("nginx-") => Self::Nginx,
             _ => Self::Unknown,
-        }
-    }
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Nginx => "nginx",
-            Self::Apache => "Apache httpd",
-            Self::HaProxy => "HAProxy",
-            Self::NodeJs => "Node.js",
-            Self::Envoy => "Envoy",
-            Self::Domino => "HCL Domino",
-            Self::Stunnel => "stunnel",
-            Self::Caddy => "Caddy",
-            Self::Unknown => "any server",
         }
     }
 }

@@ -6,18 +6,8 @@ use tlsprof_common::units::{count, percent, share_of_cpu};
 use tlsprof_common::{Outcome, Role};
 use tlsprof_ledger::{ConnectionAccount, HandshakeKey, HandshakeSum, RoleAccount, ServiceAccount};
 
-use super::findings::{Kind, Target};
-use super::{
-    Basis, CostSource, Costs, Evidence, Finding, Hybrid, Observed, Prediction, Range, Remedy,
-    Saving, Server, Setting, Severity, Thresholds,
-};
-
-/// Why nothing is predicted of a service that spent more on handshakes than in all.
-const DISAGREEMENT: &str =
-    "the CPU time of its handshakes exceeds the CPU time that the kernel accounts to it";
-
-/// No change saves this part of a service's CPU time.
-pub const NEARLY_ALL: f64 = 0.99;
+use super::setting::{Setting, Thresholds};
+use super::{CostSource, Costs, Hybrid, Range, Saving, Server};
 
 /// A service under the eyes of the rules.
 #[derive(Clone, Copy, Debug)]
@@ -133,67 +123,12 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// A prediction, if it can be true.
-    fn credible(&self, prediction: Prediction) -> Prediction {
-        match prediction.saving() {
-            Some(_) if !self.agrees() => Prediction::Unknown(DISAGREEMENT.to_owned()),
-            Some(saving) if saving.share.likely >= NEARLY_ALL => Prediction::Unknown(
-                "it would be all of the service's CPU, so the known costs do not fit this profile"
-                    .to_owned(),
-            ),
-            _ => prediction,
-        }
-    }
-
-    pub const fn basis(&self, observed: Observed, count: u64) -> Basis {
-        Basis {
-            observed,
-            count,
-            elapsed: self.setting.elapsed,
-        }
-    }
-
     /// Whether others connect to the service: one that only connects to others is a
     /// client, such as a load generator, and to be cheap is not its task.
     pub fn is_server(&self) -> bool {
         let connected = |account: &ConnectionAccount| account.opened > 0;
         self.connections(Role::Server).is_some_and(connected)
             || self.completed(Role::Server).count > 0
-    }
-
-    /// A finding in a role; its severity is that of the saving, or of `otherwise`. In
-    /// the client role of what is no server it is low at most.
-    pub fn finding(
-        &self,
-        (kind, role): (&'static Kind, Role),
-        otherwise: Severity,
-        title: String,
-        evidence: Evidence,
-        prediction: Prediction,
-    ) -> Finding {
-        let target = Target {
-            role,
-            server: self.server,
-            hybrid: self.hybrid,
-        };
-        let prediction = self.credible(prediction);
-        let severity = match &prediction {
-            Prediction::Saving(saving) => Severity::of_share(saving.share.likely),
-            _ if role == Role::Client && prediction.saving().is_some() && !self.is_server() => {
-                Severity::Low
-            }
-            _ => otherwise,
-        };
-        Finding {
-            kind,
-            service: self.name.to_owned(),
-            role,
-            severity,
-            title,
-            evidence,
-            prediction,
-            remedy: Remedy::of(kind, target),
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Threads that do not run while their handshake is under way.
 
-use crate::findings::Kind;
+use crate::finding::Kind;
 use crate::subject::Subject;
 use crate::{Evidence, Finding, Observed, Prediction, Range, Severity};
 use tlsprof_common::units::{count, percent, time};

@@ -11,7 +11,7 @@ mod x86_64;
 
 use tlsprof_discover::elf::Arch;
 
-pub use site::{Code, Needs, NoCheapSite, Placement, PlacementError, Reason, ReturnSitesError};
+pub use site::{Code, Needs, NoCheapSite, Placement, PlacementError, Reason};
 
 /// Chooses the instruction for a uprobe.
 ///
@@ -28,19 +28,5 @@ pub fn place(arch: Arch, code: Code<'_>, needs: Needs) -> Result<Placement, Plac
                 why: NoCheapSite::Architecture,
             },
         }),
-    }
-}
-
-/// Offsets of all return instructions of a function, for plain uprobes where a
-/// uretprobe would be deadly: it replaces the return address, and code that
-/// switches stacks (OpenSSL's ASYNC jobs) then returns into the wrong thread of
-/// control. Returned only when these are all the ways out.
-///
-/// # Errors
-/// See [`ReturnSitesError`].
-pub fn return_sites(arch: Arch, code: Code<'_>) -> Result<Vec<u64>, ReturnSitesError> {
-    match arch {
-        Arch::X86_64 => x86_64::return_sites(code),
-        Arch::Aarch64 | Arch::Other(_) => Err(ReturnSitesError::Architecture),
     }
 }

@@ -2,33 +2,21 @@
 
 use std::time::Duration;
 
-use crate::{Pid, Resumption, Role};
+use crate::{Pid, Resumption, Role, labelled};
 
 /// Tells TCP connections apart; never reused while the agent runs.
 pub type ConnectionId = u64;
 
-/// Who ended a connection: who sent close_notify (of TLS), FIN or RST first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Closer {
-    /// The profiled process.
-    Local,
-    /// Its peer.
-    Remote,
-    /// Neither: the peer no longer answered.
-    Timeout,
-}
-
-impl Closer {
-    /// All, in the order in which reports show them.
-    pub const ALL: [Self; 3] = [Self::Local, Self::Remote, Self::Timeout];
-
-    /// The value of the metric label and of the report's JSON.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Local => "local",
-            Self::Remote => "remote",
-            Self::Timeout => "timeout",
-        }
+labelled! {
+    /// Who ended a connection: who sent close_notify (of TLS), FIN or RST first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Closer {
+        /// The profiled process.
+        Local = "local",
+        /// Its peer.
+        Remote = "remote",
+        /// Neither: the peer no longer answered.
+        Timeout = "timeout",
     }
 }
 

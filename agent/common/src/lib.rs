@@ -10,6 +10,7 @@ pub mod golden;
 mod handshake;
 mod image;
 mod interrupts;
+mod labelled;
 mod loss;
 mod near;
 pub mod privilege;

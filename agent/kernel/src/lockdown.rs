@@ -2,37 +2,29 @@
 
 use std::fs;
 
+use tlsprof_common::labelled;
+
 const MODE: &str = "/sys/kernel/security/lockdown";
 
-/// How far the kernel is locked down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lockdown {
-    /// Not at all.
-    None,
-    /// Nobody may change the running kernel.
-    Integrity,
-    /// Nor may anybody read its memory, BPF programs included.
-    Confidentiality,
+labelled! {
+    /// How far the kernel is locked down, by the kernel's names.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Lockdown {
+        /// Not at all.
+        None = "none",
+        /// Nobody may change the running kernel.
+        Integrity = "integrity",
+        /// Nor may anybody read its memory, BPF programs included.
+        Confidentiality = "confidentiality",
+    }
 }
 
 impl Lockdown {
     /// The active mode; None where this kernel has no lockdown, or securityfs is not mounted.
     pub fn read() -> Option<Self> {
-        match active(&fs::read_to_string(MODE).ok()?)? {
-            "none" => Some(Self::None),
-            "integrity" => Some(Self::Integrity),
-            "confidentiality" => Some(Self::Confidentiality),
-            _ => None,
-        }
-    }
-
-    /// As the kernel names it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Integrity => "integrity",
-            Self::Confidentiality => "confidentiality",
-        }
+        let text = fs::read_to_string(MODE).ok()?;
+        let active = active(&text)?;
+        Self::ALL.into_iter().find(|mode| mode.label() == active)
     }
 }
 

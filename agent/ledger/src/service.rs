@@ -89,13 +89,6 @@ impl ServiceAccount {
         self.remotes.busiest(now)
     }
 
-    /// How many handshakes ended in that way.
-    pub fn count_of(&self, outcome: Outcome) -> u64 {
-        let ended_so = |(key, _): &(&HandshakeKey, &HandshakeSum)| key.outcome == outcome;
-        let sums = self.handshakes.iter().filter(ended_so);
-        sums.map(|(_, sum)| sum.count).sum()
-    }
-
     /// Time off the CPU inside handshakes for that reason, over both roles.
     pub fn wait(&self, reason: WaitReason) -> Duration {
         let waits = self.roles.values().filter_map(|role| {

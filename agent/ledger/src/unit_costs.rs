@@ -4,35 +4,28 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tlsprof_common::Role;
+use tlsprof_common::{Role, labelled};
 use tlsprof_evidence::activity::{Activity, Mode};
 
 use super::interval::{Interval, of_share};
 use super::{OTHER, ServiceAccount};
 
-/// What is divided by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unit {
-    /// A handshake that ended, however: all CPU time in the phase of handshakes.
-    Handshake,
-    /// A turn: a request and its answer. The CPU time of `encryption`, `socket_io` and
-    /// `application`: what is left without handshakes, opening and closing.
-    Turn,
-    /// A million bytes that TLS connections carried after their handshakes, both
-    /// directions: the CPU time of `encryption`.
-    Megabyte,
+labelled! {
+    /// What is divided by.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Unit {
+        /// A handshake that ended, however: all CPU time in the phase of handshakes.
+        Handshake = "handshake",
+        /// A turn: a request and its answer. The CPU time of `encryption`, `socket_io` and
+        /// `application`: what is left without handshakes, opening and closing.
+        Turn = "turn",
+        /// A million bytes that TLS connections carried after their handshakes, both
+        /// directions: the CPU time of `encryption`.
+        Megabyte = "megabyte",
+    }
 }
 
 impl Unit {
-    /// Its name in reports.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Handshake => "handshake",
-            Self::Turn => "turn",
-            Self::Megabyte => "megabyte",
-        }
-    }
-
     const fn activities(self) -> &'static [Activity] {
         match self {
             Self::Handshake => &[Activity::Handshake],

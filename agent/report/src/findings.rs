@@ -27,7 +27,7 @@ fn finding(finding: &Finding) -> model::Finding {
             .collect(),
         prediction: prediction(&finding.prediction),
         remedy: model::Remedy {
-            server: finding.remedy.server.name().to_owned(),
+            server: finding.remedy.server.label().to_owned(),
             change: finding.remedy.change.to_owned(),
             directive: finding.remedy.directive.to_owned(),
         },

@@ -11,7 +11,7 @@ mod findings;
 mod quantiles;
 mod requests;
 mod tls;
-mod words;
+pub(crate) mod words;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,30 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::form::{OUTPUT, RawOutput, ReportFormat};
+use super::form::{OUTPUT, Output};
 use tlsprof_report::compare::Pair;
 
 const COMPARED: &str = "What to compare";
 
 /// The spread between runs that is assumed if nothing is said.
 const SPREAD: &str = "5%";
-
-/// Options of `tlsprof compare`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CompareOptions {
-    /// The reports, two at least.
-    pub reports: Vec<LabelledFile>,
-    /// Compare these services only; all when empty.
-    pub services: Vec<Pair>,
-    /// Assumed spread between runs, a share.
-    pub spread: f64,
-    /// Form of the output.
-    pub format: ReportFormat,
-    /// Where it goes; standard output when None.
-    pub output: Option<PathBuf>,
-    /// Whether a change for the worse is a failure.
-    pub fail_if_worse: bool,
-}
 
 /// A report and what it is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,35 +21,24 @@ pub struct LabelledFile {
     pub file: PathBuf,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct RawCompare {
+/// Options of `tlsprof compare`.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct CompareOptions {
     /// Two or more reports; those with the same NAME are repeats
     #[arg(value_name = "[NAME=]REPORT", num_args = 2.., required = true, value_parser = labelled)]
-    reports: Vec<LabelledFile>,
+    pub reports: Vec<LabelledFile>,
     /// Compare only this service, named B in the other reports; repeatable
     #[arg(long = "service", value_name = "A[=B]", value_parser = pair, help_heading = COMPARED)]
-    services: Vec<Pair>,
+    pub services: Vec<Pair>,
     /// Assumed run-to-run variation (standard deviation)
-    #[arg(long, value_name = "PERCENT", default_value = SPREAD, value_parser = percent, help_heading = COMPARED)]
-    noise: f64,
+    #[arg(long = "noise", value_name = "PERCENT", default_value = SPREAD, value_parser = percent, help_heading = COMPARED)]
+    pub spread: f64,
+    /// How it is written, and where.
     #[command(flatten)]
-    output: RawOutput,
+    pub output: Output,
     /// Exit with status 1 if any figure is worse
     #[arg(long, help_heading = OUTPUT)]
-    fail_if_worse: bool,
-}
-
-impl From<RawCompare> for CompareOptions {
-    fn from(raw: RawCompare) -> Self {
-        Self {
-            reports: raw.reports,
-            services: raw.services,
-            spread: raw.noise,
-            format: raw.output.format(),
-            output: raw.output.output,
-            fail_if_worse: raw.fail_if_worse,
-        }
-    }
+    pub fail_if_worse: bool,
 }
 
 /// `NAME=FILE` or `FILE`. A name has no slash: `./a=b.json` is a file.

@@ -1,145 +1,198 @@
-//! What the user wants, ready for the commands.
+//! The definition of the command line: what clap parses is what the commands take.
 
-use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{ArgAction, Args, Parser, Subcommand};
 use clap_complete::Shell;
+use tracing::Level;
 
 use super::compare::CompareOptions;
-use super::form::{Format, LogLevel, ReportFormat};
+use super::examples;
+use super::form::{Form, OUTPUT};
+use super::report::{HOW_LONG, ReportOptions, Target, WHAT};
+use crate::calibrate::COMMAND;
+use crate::config::parse_duration;
 use tlsprof_advise::Work;
 
-/// What the user wants.
-#[derive(Clone, Debug, PartialEq)]
+/// Heading of the options that few need.
+const ADVANCED: &str = "Advanced";
+
+fn log_level() -> impl clap::builder::TypedValueParser<Value = Level> {
+    let names = ["error", "warn", "info", "debug", "trace"];
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Level>())
+}
+
+/// Measures how much CPU your servers spend on TLS, without restarting them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tlsprof",
+    version,
+    after_help = examples::PROGRAM,
+    subcommand_required = true,
+    disable_help_flag = true,
+    disable_version_flag = true
+)]
 pub struct Invocation {
-    /// The configuration file named by `--config`.
-    pub config: Option<PathBuf>,
-    /// Overrides `profile.btf`.
-    pub btf: Option<PathBuf>,
-    /// What is logged to standard error.
-    pub log: LogLevel,
-    /// Whether standard error has nothing but errors.
+    /// Print the result and errors only: no progress, no start lines
+    #[arg(long, short, global = true, help_heading = OUTPUT)]
     pub quiet: bool,
-    /// The command.
+    /// Configuration file [default: /etc/tlsprof/tlsprof.toml where it exists]
+    #[arg(long, global = true, value_name = "FILE", help_heading = ADVANCED)]
+    pub config: Option<PathBuf>,
+    /// Type information (BTF) for a kernel without /sys/kernel/btf/vmlinux; overrides profile.btf
+    #[arg(long, global = true, value_name = "FILE", help_heading = ADVANCED)]
+    pub btf: Option<PathBuf>,
+    /// Log level on standard error
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", value_parser = log_level(), help_heading = ADVANCED)]
+    pub log: Level,
+    /// Print help
+    #[arg(long, short, global = true, action = ArgAction::Help, help_heading = ADVANCED)]
+    help: Option<bool>,
+    /// Print version
+    #[arg(long, short = 'V', action = ArgAction::Version, help_heading = ADVANCED)]
+    version: Option<bool>,
+    /// The command
+    #[command(subcommand)]
     pub command: Command,
 }
 
 /// A command with its options.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum Command {
-    /// `tlsprof list`
-    List(ListOptions),
-    /// `tlsprof agent`
-    Agent(AgentOptions),
-    /// `tlsprof report`
-    Report(ReportOptions),
-    /// `tlsprof compare`
-    Compare(CompareOptions),
-    /// `tlsprof top`
-    Top(TopOptions),
-    /// `tlsprof explain`, with a finding
-    Explain(Option<String>),
-    /// `tlsprof config check`, with a file
-    CheckConfig(Option<PathBuf>),
-    /// `tlsprof config show`
-    ShowConfig,
-    /// `tlsprof completions`
-    Completions(Shell),
-    /// `tlsprof man`, with a command
-    Man(Vec<String>),
-    /// `tlsprof doctor`
+    /// Show whether this host can be profiled, what works on it, and why the rest does not
+    #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorOptions),
-    /// This program started by itself, to calibrate operations of the library at that path.
-    Calibrate(PathBuf, Work),
+    /// List services and how each would be profiled
+    #[command(after_help = examples::LIST)]
+    List(ListOptions),
+    /// Profile for some time, or while a command runs, and write a report
+    #[command(after_help = examples::REPORT)]
+    Report(ReportOptions),
+    /// Watch services live in the terminal
+    #[command(after_help = examples::TOP)]
+    Top(TopOptions),
+    /// Compare reports: what changed, and is it significant?
+    #[command(after_help = examples::COMPARE)]
+    Compare(CompareOptions),
+    /// Explain a finding of a report, or list all findings
+    #[command(after_help = examples::EXPLAIN)]
+    Explain {
+        /// Name of the finding, such as slow-key-exchange
+        finding: Option<String>,
+    },
+    /// Profile until stopped and serve Prometheus metrics
+    #[command(after_help = examples::AGENT)]
+    Agent(AgentOptions),
+    /// Check the configuration, or show what is in effect
+    #[command(after_help = examples::CONFIG, subcommand_required = true, subcommand)]
+    Config(ConfigCommand),
+    /// Write completions for a shell
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Show the manual page of tlsprof or of a command
+    #[command(after_help = examples::MAN)]
+    Man {
+        /// The command, such as report
+        command: Vec<String>,
+    },
+    /// Time the operations of a libcrypto; for tlsprof itself
+    #[command(name = COMMAND, hide = true)]
+    Calibrate {
+        /// The library
+        library: PathBuf,
+        /// Which operations
+        #[arg(value_parser = work)]
+        work: Work,
+    },
 }
 
-/// Options of `tlsprof list`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListOptions {
-    /// Show the probe sites.
-    pub verbose: bool,
-    /// Show programs that listen nowhere too.
-    pub all: bool,
-    /// Form of the output.
-    pub format: Format,
+/// Commands on the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum ConfigCommand {
+    /// Say "ok", or list every error with its line and key
+    #[command(after_help = examples::CONFIG)]
+    Check {
+        /// The file; without it the one that the other commands use
+        file: Option<PathBuf>,
+    },
+    /// Write the configuration in effect as TOML, with what is a default
+    #[command(after_help = examples::CONFIG)]
+    Show,
 }
 
 /// Options of `tlsprof doctor`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Args)]
 pub struct DoctorOptions {
-    /// Quote the system's reasons.
-    pub verbose: bool,
     /// Form of the output.
-    pub format: Format,
-}
-
-/// Options of `tlsprof agent`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentOptions {
-    /// Overrides `agent.listen`.
-    pub listen: Option<SocketAddr>,
-    /// Overrides `agent.web_config`.
-    pub web_config: Option<PathBuf>,
-    /// Profile these services only; all when empty.
-    pub services: Vec<String>,
-    /// Sets `profile.ask_certificates`.
-    pub ask_certificates: bool,
-}
-
-/// Options of `tlsprof report`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReportOptions {
-    /// What is profiled.
-    pub target: Target,
-    /// How long.
-    pub until: Until,
-    /// Run the command as root, whoever called sudo.
-    pub as_root: bool,
-    /// Form of the report.
-    pub format: ReportFormat,
-    /// Whether a text has a line for each finding and service alone.
-    pub summary: bool,
-    /// Where it goes; standard output when None.
-    pub output: Option<PathBuf>,
-    /// Show in the text how savings were estimated, and services with little CPU time.
+    #[command(flatten)]
+    pub form: Form,
+    /// Quote the system's reasons
+    #[arg(long, short, help_heading = OUTPUT)]
     pub verbose: bool,
-    /// Where a CPU breakdown goes, as an SVG.
-    pub cpu_breakdown: Option<PathBuf>,
-    /// Sets `profile.ask_certificates`.
-    pub ask_certificates: bool,
-    /// Requests that the load made.
-    pub requests: Option<u64>,
+}
+
+/// Options of `tlsprof list`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Args)]
+pub struct ListOptions {
+    /// Include programs that listen on no port
+    #[arg(long, help_heading = OUTPUT)]
+    pub all: bool,
+    /// Form of the output.
+    #[command(flatten)]
+    pub form: Form,
+    /// Show processes, TLS libraries, and the probe sites with the reason for each
+    #[arg(long, short, help_heading = OUTPUT)]
+    pub verbose: bool,
 }
 
 /// Options of `tlsprof top`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct TopOptions {
     /// What is profiled.
+    #[command(flatten)]
     pub target: Target,
-    /// How often figures are renewed.
+    /// Refresh interval, from 1s to 1m
+    #[arg(long, value_parser = parse_interval, default_value = "2s", help_heading = HOW_LONG)]
     pub interval: Duration,
 }
 
-/// What `report` and `top` profile.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// All services.
-    All,
-    /// The service of that name.
-    Service(String),
-    /// The service that this process belongs to.
-    Pid(u32),
-    /// The service that listens on this TCP port.
-    Port(u16),
+/// Options of `tlsprof agent`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct AgentOptions {
+    /// Profile only this service; repeatable
+    #[arg(long = "service", value_name = "NAME", help_heading = WHAT)]
+    pub services: Vec<String>,
+    /// Connect to TLS 1.3 ports to find out the key type of their certificates
+    #[arg(long, help_heading = WHAT)]
+    pub ask_certificates: bool,
+    /// Address and port to listen on, such as 127.0.0.1:9843; overrides agent.listen
+    #[arg(long, value_name = "ADDRESS", help_heading = OUTPUT)]
+    pub listen: Option<SocketAddr>,
+    /// Web configuration file with TLS and passwords, as for Prometheus exporters; overrides
+    /// agent.web_config
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub web_config: Option<PathBuf>,
 }
 
-/// When `report` ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// After this time.
-    Elapsed(Duration),
-    /// When this command, program and arguments, has ended, and after this time in any case.
-    CommandEnds(Vec<OsString>, Option<Duration>),
+fn work(name: &str) -> Result<Work, &'static str> {
+    let mut all = Work::ALL.into_iter();
+    let found = all.find(|work| work.label() == name);
+    found.ok_or("unknown operation")
+}
+
+/// An interval in which there are samples to speak of, and which nobody waits for in vain.
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    const SHORTEST: Duration = Duration::from_secs(1);
+    const LONGEST: Duration = Duration::from_secs(60);
+    match parse_duration(text)? {
+        interval if interval < SHORTEST => Err("must be at least 1s".to_owned()),
+        interval if interval > LONGEST => Err("must be at most 1m".to_owned()),
+        interval => Ok(interval),
+    }
 }

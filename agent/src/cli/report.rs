@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::form::{OUTPUT, RawOutput, ReportFormat};
-use super::options::{ReportOptions, Target, Until};
+use super::form::{OUTPUT, Output, ReportFormat};
 use crate::config::parse_duration;
+use tlsprof_discover::selection::Selection;
 
 /// How long `report` profiles when neither a duration nor a command is given.
 const DEFAULT_DURATION: Duration = Duration::from_secs(30);
@@ -19,27 +19,29 @@ pub(super) const WHAT: &str = "What to profile";
 pub(super) const HOW_LONG: &str = "How long";
 
 /// What is profiled: one of these, or everything.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[group(multiple = false)]
-pub(super) struct RawTarget {
+pub struct Target {
     /// Profile the service of this name
     #[arg(long, value_name = "NAME", help_heading = WHAT)]
-    service: Option<String>,
+    pub service: Option<String>,
     /// Profile the service that this process belongs to
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = WHAT)]
-    pid: Option<u32>,
+    pub pid: Option<u32>,
     /// Profile the service that listens on this TCP port
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..), help_heading = WHAT)]
-    port: Option<u16>,
+    pub port: Option<u16>,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct RawReport {
+/// Options of `tlsprof report`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct ReportOptions {
+    /// What is profiled.
     #[command(flatten)]
-    target: RawTarget,
+    pub target: Target,
     /// Connect to TLS 1.3 ports to find out the key type of their certificates
     #[arg(long, help_heading = WHAT)]
-    ask_certificates: bool,
+    pub ask_certificates: bool,
     /// Duration of the profile, such as 30s, 2m or 500ms [default: 30s]; with COMMAND: the longest,
     /// after which COMMAND is ended
     #[arg(long, value_parser = parse_duration, help_heading = HOW_LONG)]
@@ -49,58 +51,62 @@ pub(super) struct RawReport {
     command: Vec<OsString>,
     /// Run COMMAND as root, not as the user who called sudo
     #[arg(long, requires = "command", help_heading = HOW_LONG)]
-    as_root: bool,
+    pub as_root: bool,
+    /// How it is written, and where.
     #[command(flatten)]
-    output: RawOutput,
+    pub output: Output,
     /// Write a line for each finding and service only
     #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
-    summary: bool,
+    pub summary: bool,
     /// Show how savings were estimated, and services with little CPU time
     #[arg(long, short, conflicts_with = "summary", help_heading = OUTPUT)]
-    verbose: bool,
+    pub verbose: bool,
     /// Write a CPU breakdown (activity, mode, module, function) to this SVG file
     #[arg(long, visible_alias = "flamegraph", value_name = "FILE", help_heading = OUTPUT)]
-    cpu_breakdown: Option<PathBuf>,
+    pub cpu_breakdown: Option<PathBuf>,
     /// Number of requests made by the load, for an exact CPU time per request; taken from the
     /// summary if COMMAND is ab, wrk, h2load, hey, oha or k6
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = OUTPUT)]
-    requests: Option<u64>,
+    pub requests: Option<u64>,
 }
 
-impl From<RawTarget> for Target {
+/// When `report` ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until<'a> {
+    /// After this time.
+    Elapsed(Duration),
+    /// When this command, program and arguments, has ended, and after this time in any case.
+    CommandEnds(&'a [OsString], Option<Duration>),
+}
+
+impl Target {
     /// clap has seen to it that at most one is given.
-    fn from(raw: RawTarget) -> Self {
-        match (raw.service, raw.pid, raw.port) {
-            (Some(name), _, _) => Self::Service(name),
-            (_, Some(pid), _) => Self::Pid(pid),
-            (_, _, Some(port)) => Self::Port(port),
-            _ => Self::All,
+    pub fn selection(&self) -> Selection {
+        match (&self.service, self.pid, self.port) {
+            (Some(name), _, _) => Selection::Service(name.clone()),
+            (_, Some(pid), _) => Selection::Pid(pid),
+            (_, _, Some(port)) => Selection::Port(port),
+            _ => Selection::All,
         }
     }
 }
 
-impl From<RawReport> for ReportOptions {
-    fn from(raw: RawReport) -> Self {
-        let until = if raw.command.is_empty() {
-            Until::Elapsed(raw.duration.unwrap_or(DEFAULT_DURATION))
+impl ReportOptions {
+    /// How long.
+    pub fn until(&self) -> Until<'_> {
+        if self.command.is_empty() {
+            Until::Elapsed(self.duration.unwrap_or(DEFAULT_DURATION))
         } else {
-            Until::CommandEnds(raw.command, raw.duration)
-        };
-        Self {
-            target: raw.target.into(),
-            until,
-            as_root: raw.as_root,
-            format: if raw.summary {
-                ReportFormat::Text
-            } else {
-                raw.output.format()
-            },
-            summary: raw.summary,
-            output: raw.output.output,
-            verbose: raw.verbose,
-            cpu_breakdown: raw.cpu_breakdown,
-            ask_certificates: raw.ask_certificates,
-            requests: raw.requests,
+            Until::CommandEnds(&self.command, self.duration)
+        }
+    }
+
+    /// Form of the report.
+    pub fn format(&self) -> ReportFormat {
+        if self.summary {
+            ReportFormat::Text
+        } else {
+            self.output.format()
         }
     }
 }

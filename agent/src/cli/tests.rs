@@ -3,6 +3,11 @@
 
 use std::time::Duration;
 
+use tlsprof_discover::selection::Selection;
+use tracing::Level;
+
+use super::form::Form;
+use super::report::Target;
 use super::*;
 
 fn parsed(arguments: &str) -> Invocation {
@@ -24,14 +29,17 @@ fn the_definition_is_sound() {
 #[test]
 fn report_defaults() {
     let options = report("tlsprof report");
-    assert_eq!(options.target, Target::All);
-    assert_eq!(options.until, Until::Elapsed(Duration::from_secs(30)));
-    assert_eq!((options.format, options.output), (ReportFormat::Text, None));
+    assert_eq!(options.target.selection(), Selection::All);
+    assert_eq!(options.until(), Until::Elapsed(Duration::from_secs(30)));
+    assert_eq!(
+        (options.format(), options.output.output),
+        (ReportFormat::Text, None)
+    );
 }
 
 #[test]
 fn the_name_of_the_file_says_the_form_unless_an_option_does() {
-    let form = |arguments: &str| report(arguments).format;
+    let form = |arguments: &str| report(arguments).format();
     assert_eq!(form("tlsprof report -o a.html"), ReportFormat::Html);
     assert_eq!(form("tlsprof report -o a.htm"), ReportFormat::Html);
     assert_eq!(form("tlsprof report -o a.b/c.json"), ReportFormat::Json);
@@ -44,7 +52,7 @@ fn the_name_of_the_file_says_the_form_unless_an_option_does() {
     let given = "tlsprof report -o a.html --summary";
     assert_eq!(form(given), ReportFormat::Text);
     match parsed("tlsprof compare a.json b.json -o c.html").command {
-        Command::Compare(options) => assert_eq!(options.format, ReportFormat::Html),
+        Command::Compare(options) => assert_eq!(options.output.format(), ReportFormat::Html),
         other => panic!("{other:?}"),
     }
 }
@@ -56,16 +64,16 @@ fn a_cpu_breakdown_is_drawn_where_it_is_asked_for() {
     assert_eq!(options.cpu_breakdown, Some("cpu.svg".into()));
     let earlier = report("tlsprof report --flamegraph cpu.svg");
     assert_eq!(earlier.cpu_breakdown, options.cpu_breakdown);
-    assert_eq!(options.output, Some("cpu.txt".into()));
+    assert_eq!(options.output.output, Some("cpu.txt".into()));
 }
 
 #[test]
 fn report_with_a_command_ends_with_it() {
     let options = report("tlsprof report --port 443 --format json -- wrk -d 20s --pid");
-    assert_eq!(options.target, Target::Port(443));
+    assert_eq!(options.target.selection(), Selection::Port(443));
     let command = ["wrk", "-d", "20s", "--pid"].map(OsString::from).to_vec();
-    assert_eq!(options.until, Until::CommandEnds(command, None));
-    assert_eq!(options.format, ReportFormat::Json);
+    assert_eq!(options.until(), Until::CommandEnds(&command, None));
+    assert_eq!(options.format(), ReportFormat::Json);
 }
 
 #[test]
@@ -73,7 +81,7 @@ fn a_command_may_have_a_time_limit() {
     let options = report("tlsprof report --duration 5s -- wrk");
     let command = vec![OsString::from("wrk")];
     let limit = Some(Duration::from_secs(5));
-    assert_eq!(options.until, Until::CommandEnds(command, limit));
+    assert_eq!(options.until(), Until::CommandEnds(&command, limit));
 }
 
 #[test]
@@ -113,11 +121,21 @@ fn every_command_has_two_examples() {
 #[test]
 fn commands_on_the_configuration_and_documents() {
     let command = |arguments| parsed(arguments).command;
-    assert_eq!(command("tlsprof explain"), Command::Explain(None));
-    let check = Command::CheckConfig(Some("a.toml".into()));
+    assert_eq!(
+        command("tlsprof explain"),
+        Command::Explain { finding: None }
+    );
+    let check = Command::Config(ConfigCommand::Check {
+        file: Some("a.toml".into()),
+    });
     assert_eq!(command("tlsprof config check a.toml"), check);
-    assert_eq!(command("tlsprof config show"), Command::ShowConfig);
-    let man = Command::Man(vec!["config".into(), "check".into()]);
+    assert_eq!(
+        command("tlsprof config show"),
+        Command::Config(ConfigCommand::Show)
+    );
+    let man = Command::Man {
+        command: vec!["config".into(), "check".into()],
+    };
     assert_eq!(command("tlsprof man config check"), man);
     assert!(parsed("tlsprof list --quiet").quiet);
 }
@@ -125,12 +143,15 @@ fn commands_on_the_configuration_and_documents() {
 #[test]
 fn top_watches_everything_every_two_seconds() {
     let options = TopOptions {
-        target: Target::All,
+        target: Target::default(),
         interval: Duration::from_secs(2),
     };
     assert_eq!(parsed("tlsprof top").command, Command::Top(options));
     let options = TopOptions {
-        target: Target::Port(443),
+        target: Target {
+            port: Some(443),
+            ..Target::default()
+        },
         interval: Duration::from_secs(60),
     };
     let arguments = "tlsprof top --port 443 --interval 1m";
@@ -145,10 +166,12 @@ fn global_flags_go_before_or_after_the_command() {
     ] {
         let invocation = parsed(arguments);
         assert_eq!(invocation.config, Some("c.toml".into()));
-        assert_eq!(invocation.log, LogLevel::Debug);
+        assert_eq!(invocation.log, Level::DEBUG);
         let options = DoctorOptions {
             verbose: false,
-            format: Format::Json,
+            form: Form {
+                format: Format::Json,
+            },
         };
         assert_eq!(invocation.command, Command::Doctor(options));
     }
@@ -255,7 +278,7 @@ fn reports_to_compare_have_labels_if_the_user_gives_them() {
         }]
     );
     assert_eq!(
-        (options.spread, options.format),
+        (options.spread, options.output.format()),
         (0.025, ReportFormat::Html)
     );
     assert!(options.fail_if_worse);

@@ -43,12 +43,12 @@ pub(super) fn run(options: &CompareOptions, notices: Notices) -> Result<ExitCode
         bail!("{}", nothing_in_common(&groups));
     }
     // After the reports were read: a file may be one of them.
-    let output = options.output.as_deref();
+    let output = options.output.output.as_deref();
     let output = output
         .map(|path| Output::to(path, "the comparison"))
         .transpose()?;
     write("the comparison", output, notices, |style| {
-        match options.format {
+        match options.output.format() {
             ReportFormat::Text => Ok(outlet::text(&comparison, style)),
             ReportFormat::Json => json::render(&comparison),
             ReportFormat::Html => Ok(outlet::html(&comparison)),

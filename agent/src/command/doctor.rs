@@ -1,10 +1,11 @@
 //! `tlsprof doctor`: whether this host can be profiled, what works on it, and why the rest does not.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
+use super::print::print;
 use super::setup::sampling;
 use crate::cli::{DoctorOptions, Format};
 use crate::config::Config;
@@ -15,15 +16,11 @@ use tlsprof_outlet::terminal::Style;
 
 pub(super) fn run(options: DoctorOptions, config: &Config) -> Result<ExitCode> {
     let diagnosis = diagnose(config);
-    let stdout = io::stdout();
-    let text = match options.format {
-        Format::Text => doctor::text(&diagnosis, options.verbose, Style::of(&stdout)),
+    let text = match options.form.format {
+        Format::Text => doctor::text(&diagnosis, options.verbose, Style::of(&io::stdout())),
         Format::Json => doctor::json(&diagnosis).context("cannot write the diagnosis as JSON")?,
     };
-    stdout
-        .lock()
-        .write_all(text.as_bytes())
-        .context("cannot write to standard output")?;
+    print(text.as_bytes())?;
     Ok(if diagnosis.ready {
         ExitCode::SUCCESS
     } else {

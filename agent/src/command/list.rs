@@ -1,11 +1,12 @@
 //! `tlsprof list`: the services of this host, and how each would be profiled.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
+use super::print::print;
 use crate::cli::{Format, ListOptions};
 use tlsprof_attach::danger::Dangers;
 use tlsprof_attach::error::InspectError;
@@ -41,15 +42,16 @@ pub(super) fn run(options: ListOptions) -> Result<ExitCode> {
         }
     }
     list::sort(&mut services);
-    let stdout = io::stdout();
-    let text = match options.format {
-        Format::Text => list::text(&services, options.verbose, options.all, Style::of(&stdout)),
+    let text = match options.form.format {
+        Format::Text => list::text(
+            &services,
+            options.verbose,
+            options.all,
+            Style::of(&io::stdout()),
+        ),
         Format::Json => list::json(&services).context("cannot write the list as JSON")?,
     };
-    stdout
-        .lock()
-        .write_all(text.as_bytes())
-        .context("cannot write to standard output")?;
+    print(text.as_bytes())?;
     let problem = privilege::explanation().or_else(|| other_pid_namespace().map(str::to_owned));
     if let Some(problem) = problem {
         eprintln!("tlsprof: {problem}");

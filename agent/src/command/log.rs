@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::cli::LogLevel;
+use tracing::Level;
 
 /// Bytes that are kept; later ones are dropped.
 const MOST: usize = 64 * 1024;
@@ -37,11 +37,11 @@ impl Write for Kept {
 }
 
 /// Begins logging. `drawn_over`: standard error, where it is a terminal, is drawn on.
-pub(super) fn init(level: LogLevel, drawn_over: bool) -> Kept {
+pub(super) fn init(level: Level, drawn_over: bool) -> Kept {
     let kept = Kept::default();
     let terminal = io::stderr().is_terminal();
     let log = tracing_subscriber::fmt()
-        .with_max_level(level.level())
+        .with_max_level(level)
         .with_ansi(terminal && std::env::var_os("NO_COLOR").is_none())
         .with_target(false);
     if terminal && drawn_over {

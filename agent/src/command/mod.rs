@@ -30,7 +30,7 @@ use anyhow::Result;
 
 use self::notices::Notices;
 use crate::calibrate;
-use crate::cli::{Command, Invocation};
+use crate::cli::{Command, ConfigCommand, Invocation};
 use crate::config::Config;
 
 /// Does what the user asked for. Exit statuses: `cli::documents` lists them.
@@ -62,16 +62,18 @@ pub fn run(invocation: Invocation) -> Result<ExitCode> {
         // Reports of any host, by any user.
         Command::Compare(options) => compare::run(&options, notices),
         Command::Top(options) => top::run(&options, &config()?, &kept, notices),
-        Command::Explain(finding) => explain::run(finding.as_deref()),
-        Command::CheckConfig(file) => config::check(file.or(invocation.config).as_deref()),
-        Command::ShowConfig => {
+        Command::Explain { finding } => explain::run(finding.as_deref()),
+        Command::Config(ConfigCommand::Check { file }) => {
+            config::check(file.or(invocation.config).as_deref())
+        }
+        Command::Config(ConfigCommand::Show) => {
             let (path, btf) = (invocation.config.as_deref(), invocation.btf.as_deref());
             config::show(&config()?, path, btf)
         }
-        Command::Completions(shell) => documents::completions(shell),
-        Command::Man(words) => documents::manual(&words),
+        Command::Completions { shell } => documents::completions(shell),
+        Command::Man { command } => documents::manual(&command),
         Command::Doctor(options) => doctor::run(options, &config()?),
         // Without privileges, and without the configuration.
-        Command::Calibrate(library, work) => Ok(calibrate::run_child(&library, work)),
+        Command::Calibrate { library, work } => Ok(calibrate::run_child(&library, work)),
     }
 }

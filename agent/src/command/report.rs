@@ -17,7 +17,7 @@ use super::load_tool::LoadTool;
 use super::notices::Notices;
 use super::output::{Output, write};
 use super::progress::Progress;
-use super::setup::{PRIVILEGES, TURN, new_ledger, selection, session_options, stop_flag};
+use super::setup::{PRIVILEGES, TURN, new_ledger, session_options, stop_flag};
 use super::tee::Tee;
 use crate::cli::{ReportFormat, ReportOptions, Until};
 use crate::config::Config;
@@ -37,11 +37,11 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
     // be written.
     let caller = caller_of_command(options)?;
     let create = |path: Option<&Path>, what| path.map(|path| Output::to(path, what));
-    let output = create(options.output.as_deref(), "the report").transpose()?;
+    let output = create(options.output.output.as_deref(), "the report").transpose()?;
     let graph = create(options.cpu_breakdown.as_deref(), "the CPU breakdown").transpose()?;
     let stop = stop_flag()?;
     notices.say("attaching...");
-    let mut session_options = session_options(config, selection(&options.target), None);
+    let mut session_options = session_options(config, options.target.selection(), None);
     session_options.ask_certificates |= options.ask_certificates;
     session_options.spots = graph.is_some();
     let mut session = Session::start(&session_options, new_ledger(config))?;
@@ -79,7 +79,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
     };
     let report = build(facts, &session.ledger());
     write("the report", output, notices, |style| {
-        match options.format {
+        match options.format() {
             ReportFormat::Text if options.summary => Ok(summary::text(&report, style)),
             ReportFormat::Text => Ok(report::text(&report, style, options.verbose)),
             ReportFormat::Json => json::render(&report).context("cannot write the report as JSON"),
@@ -94,7 +94,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
 
 /// As whom the command is run, where it is not as this program is; that it can be run is seen to.
 fn caller_of_command(options: &ReportOptions) -> Result<Option<Caller>> {
-    let Until::CommandEnds(arguments, _) = &options.until else {
+    let Until::CommandEnds(arguments, _) = options.until() else {
         return Ok(None);
     };
     check(arguments)?;
@@ -143,24 +143,24 @@ fn run_load(
     let kept = Kept {
         to_start: false,
         to_calibrate: true,
-        to_write_files: options.output.is_some() || options.cpu_breakdown.is_some(),
+        to_write_files: options.output.output.is_some() || options.cpu_breakdown.is_some(),
         to_end_commands: false,
     };
-    match &options.until {
+    match options.until() {
         Until::Elapsed(duration) => {
             privilege::keep_only(kept).context(PRIVILEGES)?;
-            let progress = Progress::new(Some(*duration), false, notices);
-            profile(session, Some(*duration), progress, stop, || Ok(false))?;
+            let progress = Progress::new(Some(duration), false, notices);
+            profile(session, Some(duration), progress, stop, || Ok(false))?;
         }
         Until::CommandEnds(arguments, at_most) => {
             let tool = LoadTool::of(arguments);
-            let progress = Progress::new(*at_most, true, notices);
+            let progress = Progress::new(at_most, true, notices);
             if let Some(caller) = caller {
                 notices.say(format_args!("the command runs as {caller}"));
             }
             let run = Run {
                 arguments,
-                at_most: *at_most,
+                at_most,
                 tool: tool.as_ref(),
                 caller,
                 kept: Kept {

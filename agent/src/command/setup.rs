@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use crate::cli::Target;
 use crate::config::{Config, LibraryProbes, StepProbes};
 use crate::session::{Duty, Options};
 use tlsprof_common::privilege::Kept;
@@ -80,15 +79,6 @@ pub(super) const fn sampling(config: &Config) -> Sampling {
 
 pub(super) fn new_ledger(config: &Config) -> SharedLedger {
     SharedLedger::new(RwLock::new(Ledger::new((&config.limits).into())))
-}
-
-pub(super) fn selection(target: &Target) -> Selection {
-    match target {
-        Target::All => Selection::All,
-        Target::Service(name) => Selection::Service(name.clone()),
-        Target::Pid(pid) => Selection::Pid(*pid),
-        Target::Port(port) => Selection::Port(*port),
-    }
 }
 
 /// A flag that SIGINT and SIGTERM raise: the profile ends early, nothing is lost.

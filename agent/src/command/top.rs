@@ -14,7 +14,7 @@ use ratatui::crossterm::event::{self, Event};
 use super::log;
 use super::monitor::{Monitor, about, locked};
 use super::notices::Notices;
-use super::setup::{PRIVILEGES, STARTING, new_ledger, selection, session_options, stop_flag};
+use super::setup::{PRIVILEGES, STARTING, new_ledger, session_options, stop_flag};
 use crate::cli::TopOptions;
 use crate::config::Config;
 use crate::session::Session;
@@ -48,7 +48,7 @@ pub(super) fn run(
     privilege::keep_only(STARTING).context(PRIVILEGES)?;
     notices.say("attaching...");
     let budget = Some(config.agent.budget);
-    let session_options = session_options(config, selection(&options.target), budget);
+    let session_options = session_options(config, options.target.selection(), budget);
     let session = Session::start(&session_options, new_ledger(config))?;
     privilege::keep_only(Kept::default()).context(PRIVILEGES)?;
     notices.say(format_args!("profiling {}", session.coverage()));

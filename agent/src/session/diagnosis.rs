@@ -347,7 +347,7 @@ fn host(btf: Option<&Path>) -> Vec<HostFact> {
     let unknown = || "not in this kernel, or securityfs is not mounted".to_owned();
     add(
         "lockdown",
-        lockdown.map_or_else(unknown, |mode| mode.name().to_owned()),
+        lockdown.map_or_else(unknown, |mode| mode.label().to_owned()),
     );
     facts
 }

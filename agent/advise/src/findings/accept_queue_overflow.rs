@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Advice, Kind, Target};
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::{Evidence, Finding, Observed, Prediction, Server, Severity};
 use tlsprof_common::Role;

@@ -1,6 +1,6 @@
 //! Verification of certificates in the server's handshakes: client certificates, or its own chain.
 
-use super::{Advice, Kind, Target};
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::{CostSource, Evidence, Finding, Observed, Prediction, Range, Server, Severity};
 use tlsprof_common::units::{count, time};

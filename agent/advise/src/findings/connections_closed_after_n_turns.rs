@@ -1,7 +1,8 @@
 //! The server ends connections after a fixed number of turns.
 
-use super::{Advice, Kind, Target, keep_alive_off};
+use super::keep_alive_off;
 use crate::endings::closed_by_server;
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::{Finding, Prediction, Server, Severity};
 use tlsprof_common::Role;

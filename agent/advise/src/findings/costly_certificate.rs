@@ -1,7 +1,7 @@
 //! An RSA certificate where clients accept ECDSA.
 
-use super::{Advice, Kind, Target};
 use crate::costs::in_steps;
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::{Subject, clients, whole};
 use crate::{
     CostSource, Evidence, Finding, Observed, Operation, Prediction, Range, Server, Severity, Work,

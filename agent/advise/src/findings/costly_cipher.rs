@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Advice, Kind, Target};
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::{Subject, clients, whole};
 use crate::{
     CostSource, Evidence, Finding, Observed, Prediction, Protection, Range, Server, Severity, Work,

@@ -1,6 +1,7 @@
 //! Handshakes wait for disks.
 
-use super::{Advice, Kind, Target, lock_wait};
+use super::lock_wait;
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::waits::wait;
 use crate::{Finding, Server};

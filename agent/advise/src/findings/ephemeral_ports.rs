@@ -1,6 +1,7 @@
 //! Ephemeral ports toward one endpoint run out.
 
-use super::{Advice, Kind, Target, upstream_keep_alive_off};
+use super::upstream_keep_alive_off;
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::{Evidence, Finding, Observed, Prediction, Severity};
 use tlsprof_common::Role;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::{Advice, Kind, Target};
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::{Evidence, Finding, Observed, Prediction, Server, Severity};
 use tlsprof_common::units::{count, percent, times};

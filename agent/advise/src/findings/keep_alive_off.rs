@@ -1,7 +1,7 @@
 //! The server ends connections after one turn.
 
-use super::{Advice, Kind, Target};
 use crate::endings::{closed_by_server, of_bound};
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::{Finding, Prediction, Server, Severity};
 use tlsprof_common::Role;

@@ -1,6 +1,6 @@
 //! Handshakes wait for locks.
 
-use super::{Advice, Kind, Target};
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::waits::wait;
 use crate::{Finding, Server};

@@ -1,7 +1,7 @@
 //! Certificate chains that take much of the wire.
 
-use super::{Advice, Kind, Target};
 use crate::costs::range;
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::{Evidence, Finding, Observed, Prediction, Server, Severity};
 use tlsprof_common::units::{bytes, count, counted, percent, time};

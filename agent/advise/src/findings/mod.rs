@@ -29,12 +29,9 @@ mod time_wait_build_up;
 mod tls_is_not_the_bottleneck;
 mod upstream_keep_alive_off;
 
-use std::fmt;
-
-use tlsprof_common::Role;
-
+use crate::Finding;
+use crate::finding::Kind;
 use crate::subject::Subject;
-use crate::{Finding, Hybrid, Server, Work};
 
 /// All findings, in the order of the index of their pages.
 pub(crate) static ALL: [&Kind; 21] = [
@@ -61,39 +58,6 @@ pub(crate) static ALL: [&Kind; 21] = [
     &post_quantum_cost::KIND,
 ];
 
-/// A rule: looks at one service and says what is wrong with it, if anything.
-type Rule = fn(&Subject<'_>) -> Option<Finding>;
-
-/// The change in a sentence or two, and what to write, line by line; empty where there is
-/// nothing to write.
-pub(crate) type Advice = (&'static str, &'static str);
-
-/// The service that a remedy is for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
-    pub role: Role,
-    pub server: Server,
-    pub hybrid: Hybrid,
-}
-
-/// A kind of finding.
-pub struct Kind {
-    /// The stable name, as in reports, and in the page's file name: an interface.
-    pub label: &'static str,
-    /// The page on it in `docs/findings/`.
-    page: &'static str,
-    /// What is wrong, in the index of the pages.
-    pub summary: &'static str,
-    /// What the change may break.
-    pub risk: &'static str,
-    /// Its rule in each role in which a service may have it.
-    pub(crate) rules: &'static [(Role, Rule)],
-    /// What to change.
-    pub(crate) remedy: fn(Target) -> Advice,
-    /// What to calibrate where no cost is known to predict the saving from.
-    pub(crate) calibration: Option<Work>,
-}
-
 impl Kind {
     /// All kinds, in the order of the index of their pages.
     pub const fn all() -> &'static [&'static Self] {
@@ -103,28 +67,6 @@ impl Kind {
     /// The kind of this name.
     pub fn named(label: &str) -> Option<&'static Self> {
         ALL.into_iter().find(|kind| kind.label == label)
-    }
-
-    /// The page on it, as Markdown.
-    pub const fn page(&self) -> &'static str {
-        self.page
-    }
-
-    /// Where the page is, from the root of the repository.
-    pub fn page_path(&self) -> String {
-        format!("docs/findings/{}.md", self.label)
-    }
-}
-
-impl PartialEq for Kind {
-    fn eq(&self, other: &Self) -> bool {
-        self.label == other.label
-    }
-}
-
-impl fmt::Debug for Kind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.label)
     }
 }
 

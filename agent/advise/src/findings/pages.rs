@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use super::ALL;
 use super::resumption_refused::{Cause, KIND as REFUSED, since};
-use super::{ALL, Kind, Target};
+use crate::finding::{Kind, Target};
 use crate::{Hybrid, Remedy, Server};
 use tlsprof_common::{Role, golden};
 
@@ -50,7 +51,7 @@ fn remedies(kind: &Kind) -> String {
             if server != Server::Unknown && says_the_same(&remedy, &general) {
                 continue;
             }
-            let _ = writeln!(text, "**{}.** {}\n", server.name(), remedy.change);
+            let _ = writeln!(text, "**{}.** {}\n", server.label(), remedy.change);
             if !remedy.directive.is_empty() {
                 let _ = writeln!(text, "```\n{}\n```\n", remedy.directive);
             }
@@ -82,11 +83,11 @@ fn by_cause() -> String {
             if remedy.directive.is_empty() || remedy == usual {
                 continue;
             }
-            let _ = writeln!(remedies, "**{}.** {}\n", server.name(), remedy.change);
+            let _ = writeln!(remedies, "**{}.** {}\n", server.label(), remedy.change);
             let _ = writeln!(remedies, "```\n{}\n```\n", remedy.directive);
         }
         if !remedies.is_empty() {
-            let _ = write!(text, "If {}:\n\n{remedies}", cause.words());
+            let _ = write!(text, "If {}:\n\n{remedies}", cause.label());
         }
     }
     text

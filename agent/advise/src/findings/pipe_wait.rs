@@ -1,7 +1,7 @@
 //! Handshakes wait for what comes through a pipe.
 
-use super::{Advice, Kind, Target};
 use crate::Finding;
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::waits::wait;
 use tlsprof_common::{Role, WaitReason};

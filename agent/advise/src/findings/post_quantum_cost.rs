@@ -1,7 +1,7 @@
 //! What post-quantum key exchange costs.
 
-use super::{Advice, Kind, Target};
 use crate::costs::in_steps;
+use crate::finding::{Advice, Kind, Target};
 use crate::groups::{P256, SLOW_HYBRID, X25519, fast_first, in_words, with_group};
 use crate::hybrid::X25519MLKEM768;
 use crate::subject::Subject;

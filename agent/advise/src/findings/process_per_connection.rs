@@ -1,6 +1,6 @@
 //! A process for each connection.
 
-use super::{Advice, Kind, Target};
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::upkeep::{of_processes, processes_per_connection, sampled};
 use crate::{CostSource, Evidence, Finding, Observed, Prediction, Range, Server, Severity};

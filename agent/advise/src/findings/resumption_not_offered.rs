@@ -1,6 +1,6 @@
 //! Clients, or the service as a client, bring no session.
 
-use super::{Advice, Kind, Target};
+use crate::finding::{Advice, Kind, Target};
 use crate::resumed::{Era, NO_COST, all_full, attempts, full, saved};
 use crate::subject::Subject;
 use crate::{Evidence, Finding, Observed, Prediction, Server, Severity};

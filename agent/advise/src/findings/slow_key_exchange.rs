@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Kind;
 use crate::costs::in_steps;
+use crate::finding::Kind;
 use crate::groups::{P256, SLOW_HYBRID, X25519, fast_first, in_words, with_group};
 use crate::hybrid::X25519MLKEM768;
 use crate::subject::{Subject, Tally, clients, whole};

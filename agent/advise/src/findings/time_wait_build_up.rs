@@ -1,6 +1,7 @@
 //! What closed connections leave behind.
 
-use super::{Advice, Kind, Target, connections_closed_after_n_turns, keep_alive_off};
+use super::{connections_closed_after_n_turns, keep_alive_off};
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::{Evidence, Finding, Observed, Prediction, Severity};
 use tlsprof_common::Role;

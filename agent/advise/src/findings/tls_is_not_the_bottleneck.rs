@@ -1,6 +1,6 @@
 //! The honest finding.
 
-use super::{Advice, Kind, Target};
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::{Evidence, Finding, Observed, Prediction, Severity};
 use tlsprof_common::Role;

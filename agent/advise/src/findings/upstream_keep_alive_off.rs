@@ -1,7 +1,7 @@
 //! The service opens a connection for each request to another server.
 
-use super::{Advice, Kind, Target};
 use crate::endings::{evidence, of_bound, saving, spike};
+use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
 use crate::{Finding, Prediction, Server};
 use tlsprof_common::Role;

@@ -4,7 +4,7 @@ use super::handshakes::{slow, with_x25519};
 use super::{
     NGINX, SERVICE, SETTING, found_in, handshake, hello, is_unknown, kind, ledger, likely_seconds,
 };
-use crate::findings::Target;
+use crate::finding::Target;
 use crate::{About, Calibration, Finding, Hybrid, Remedy, Server, Setting};
 use tlsprof_common::Role;
 use tlsprof_evidence::Handshake;

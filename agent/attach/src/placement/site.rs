@@ -119,29 +119,3 @@ pub enum PlacementError {
         instruction: String,
     },
 }
-
-/// Why plain uprobes cannot stand in for a uretprobe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReturnSitesError {
-    /// Not all of the function is known, or not all of it can be decoded.
-    #[error("not all of the function can be decoded")]
-    UnknownExtent,
-    /// The function ends in a jump to another one: its own end is among the
-    /// returns of that one, which others may call as well.
-    #[error("the function leaves by a jump at +{offset} to {target:#x}")]
-    TailJump {
-        /// Bytes from the function's entry to the jump.
-        offset: u64,
-        /// Virtual address to which it leads.
-        target: u64,
-    },
-    /// A jump through a register or memory: a jump table, or another function.
-    #[error("the jump at +{offset} may lead anywhere")]
-    IndirectJump {
-        /// Bytes from the function's entry to the jump.
-        offset: u64,
-    },
-    /// Nothing is known of this instruction set.
-    #[error("nothing is known of the processor's instructions")]
-    Architecture,
-}

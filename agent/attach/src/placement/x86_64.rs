@@ -5,7 +5,7 @@ use iced_x86::{
     InstructionInfoFactory, OpAccess, Register,
 };
 
-use super::{Code, Needs, NoCheapSite, Placement, PlacementError, Reason, ReturnSitesError};
+use super::{Code, Needs, NoCheapSite, Placement, PlacementError, Reason};
 
 /// Integer arguments in their order (System V ABI, AMD64, 3.2.3).
 const ARGUMENTS: [Register; 6] = [
@@ -101,31 +101,6 @@ fn passed_once(code: Code<'_>, site: &Instruction) -> Result<(), NoCheapSite> {
         }
     }
     Ok(())
-}
-
-pub(super) fn return_sites(code: Code<'_>) -> Result<Vec<u64>, ReturnSitesError> {
-    if !code.whole {
-        return Err(ReturnSitesError::UnknownExtent);
-    }
-    let mut sites = Vec::new();
-    for instruction in instructions(code) {
-        if instruction.is_invalid() {
-            return Err(ReturnSitesError::UnknownExtent);
-        }
-        let offset = instruction.ip().wrapping_sub(code.address);
-        match instruction.flow_control() {
-            FlowControl::Return => sites.push(offset),
-            FlowControl::IndirectBranch => return Err(ReturnSitesError::IndirectJump { offset }),
-            FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
-                let target = instruction.near_branch_target();
-                if target.wrapping_sub(code.address) >= code.bytes.len() as u64 {
-                    return Err(ReturnSitesError::TailJump { offset, target });
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(sites)
 }
 
 /// Whether the kernel emulates this instruction in a uprobe, from 5.10 on:

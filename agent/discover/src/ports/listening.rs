@@ -18,7 +18,7 @@ pub struct ListeningPorts {
 
 impl ListeningPorts {
     /// These processes listen on this port, and no others anywhere.
-    #[cfg(any(test, feature = "sample"))]
+    #[cfg(test)]
     pub fn on<const N: usize>(port: u16, pids: [Pid; N]) -> Self {
         let one = |pid| (pid, BTreeSet::from([port]));
         Self {

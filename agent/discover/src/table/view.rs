@@ -34,11 +34,6 @@ impl<S: ProcessSource> ProcessTable<S> {
         self.entries.get(&pid).map(|entry| &entry.service)
     }
 
-    /// The executable of a process that lives, or has ended lately, as it sees it.
-    pub fn executable_of(&self, pid: Pid) -> Option<&Path> {
-        self.entries.get(&pid).map(|entry| &*entry.executable)
-    }
-
     /// Executables of a process, its parent, and so on, as they see them. The table may hold an
     /// outdated parent, so that their number is bounded.
     pub fn executables_up_from(&self, pid: Pid) -> impl Iterator<Item = &Path> {

@@ -1,8 +1,6 @@
 //! What CPU time was spent on. The rules are pure: functions and kinds of code in,
 //! an activity out. `docs/accounting.md` has them in words.
 
-mod names;
-
 pub mod kernel_functions;
 pub mod kernel_symbols;
 mod rules;

@@ -1,36 +1,40 @@
 //! What a sample shows, and what it counts for.
 
-use tlsprof_common::InterruptTime;
+use tlsprof_common::{InterruptTime, labelled};
 
 use crate::fingerprint::Kind;
 
-/// What CPU time was spent on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Activity {
-    /// All that a thread does, user and system, while it is in a TLS handshake.
-    Handshake,
-    /// Record protection outside handshakes, kernel TLS included.
-    Encryption,
-    /// SYN handling, accept.
-    TcpOpen,
-    /// close, FIN, TIME_WAIT and its timers.
-    TcpClose,
-    /// Send and receive.
-    SocketIo,
-    /// The rest.
-    Application,
+labelled! {
+    /// What CPU time was spent on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Activity {
+        /// All that a thread does, user and system, while it is in a TLS handshake.
+        Handshake = "handshake",
+        /// Record protection outside handshakes, kernel TLS included.
+        Encryption = "encryption",
+        /// SYN handling, accept.
+        TcpOpen = "tcp_open",
+        /// close, FIN, TIME_WAIT and its timers.
+        TcpClose = "tcp_close",
+        /// Send and receive.
+        SocketIo = "socket_io",
+        /// The rest.
+        Application = "application",
+    }
 }
 
-/// How a CPU was running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mode {
-    /// In the program.
-    User,
-    /// In the kernel, for the program: a system call, a page fault.
-    System,
-    /// In the kernel, in an interrupt or a softirq: on whatever thread was there,
-    /// mostly for the network.
-    Softirq,
+labelled! {
+    /// How a CPU was running.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Mode {
+        /// In the program.
+        User = "user",
+        /// In the kernel, for the program: a system call, a page fault.
+        System = "system",
+        /// In the kernel, in an interrupt or a softirq: on whatever thread was there,
+        /// mostly for the network.
+        Softirq = "softirq",
+    }
 }
 
 /// Mostly a part of [`Activity::Application`]: what it takes to have processes and threads, whatever

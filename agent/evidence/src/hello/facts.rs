@@ -10,7 +10,7 @@ use super::offer::Offer;
 use super::opening::Opening;
 use super::ticket::{Origin, Ticket};
 use super::types::{ALERTS, Direction};
-use tlsprof_common::{Resumption, Role};
+use tlsprof_common::{Resumption, Role, labelled};
 
 /// HTTP/2 over TLS in ALPN (RFC 9113, 3.1).
 const HTTP2: &str = "h2";
@@ -95,28 +95,18 @@ impl Offered {
     }
 }
 
-/// What became of the attempt to take up an earlier session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Attempt {
-    /// There was none.
-    NotOffered,
-    /// The session was resumed.
-    Accepted,
-    /// The server insisted on a full handshake.
-    Refused,
-    /// Not seen, or a session id that may stand for nothing was not taken up.
-    Unknown,
-}
-
-impl Attempt {
-    /// The value of the metric label.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::NotOffered => "not_offered",
-            Self::Accepted => "accepted",
-            Self::Refused => "refused",
-            Self::Unknown => "unknown",
-        }
+labelled! {
+    /// What became of the attempt to take up an earlier session.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Attempt {
+        /// There was none.
+        NotOffered = "not_offered",
+        /// The session was resumed.
+        Accepted = "accepted",
+        /// The server insisted on a full handshake.
+        Refused = "refused",
+        /// Not seen, or a session id that may stand for nothing was not taken up.
+        Unknown = "unknown",
     }
 }
 

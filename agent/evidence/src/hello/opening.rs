@@ -3,38 +3,26 @@
 
 use super::Direction;
 use super::records::{RECORD_HEADER, content, header};
+use tlsprof_common::labelled;
 
-/// A protocol that switches to TLS on the client's word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Upgrade {
-    /// SMTP or LMTP, STARTTLS (RFC 3207).
-    Smtp,
-    /// FTP, AUTH TLS (RFC 4217).
-    Ftp,
-    /// IMAP, STARTTLS (RFC 9051, 6.2.1).
-    Imap,
-    /// POP3, STLS (RFC 2595).
-    Pop3,
-    /// LDAP, extended operation StartTLS (RFC 4511, 4.14).
-    Ldap,
-    /// PostgreSQL, SSLRequest.
-    Postgresql,
-    /// MySQL and MariaDB, SSLRequest.
-    Mysql,
-}
-
-impl Upgrade {
-    /// The value of the metric label.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Smtp => "smtp",
-            Self::Ftp => "ftp",
-            Self::Imap => "imap",
-            Self::Pop3 => "pop3",
-            Self::Ldap => "ldap",
-            Self::Postgresql => "postgresql",
-            Self::Mysql => "mysql",
-        }
+labelled! {
+    /// A protocol that switches to TLS on the client's word.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Upgrade {
+        /// SMTP or LMTP, STARTTLS (RFC 3207).
+        Smtp = "smtp",
+        /// FTP, AUTH TLS (RFC 4217).
+        Ftp = "ftp",
+        /// IMAP, STARTTLS (RFC 9051, 6.2.1).
+        Imap = "imap",
+        /// POP3, STLS (RFC 2595).
+        Pop3 = "pop3",
+        /// LDAP, extended operation StartTLS (RFC 4511, 4.14).
+        Ldap = "ldap",
+        /// PostgreSQL, SSLRequest.
+        Postgresql = "postgresql",
+        /// MySQL and MariaDB, SSLRequest.
+        Mysql = "mysql",
     }
 }
 

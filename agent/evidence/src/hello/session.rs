@@ -22,6 +22,7 @@ impl Facts {
 
     /// The session id that the server gave to a new session (up to TLS 1.2).
     /// To be compared in memory, never to be shown.
+    #[cfg(test)]
     pub fn issued_session(&self) -> Option<&[u8]> {
         let session = self.seen.issued_session.as_slice();
         (!session.is_empty()).then_some(session)

@@ -2,7 +2,8 @@
 
 use tlsprof_common::units::{counted, percent};
 use tlsprof_report::compare::model::{
-    Change, Comparison, FigureComparison, LeftOut, Method, Ranking, ServiceComparison, Verdict,
+    Absence, Change, Comparison, FigureComparison, FigureUnit, LeftOut, Method, Ranking,
+    ServiceComparison, Verdict,
 };
 
 use super::words::{change_limits, list, signed, value};
@@ -33,7 +34,7 @@ fn change_in_words(name: &str, of: &FigureComparison) -> String {
         return String::new();
     };
     let what = subject(&of.figure);
-    let (before, after) = (value(&of.unit, before.value), value(&of.unit, after.value));
+    let (before, after) = (value(of.unit, before.value), value(of.unit, after.value));
     let limits = change_limits(of, change);
     match change.verdict {
         Verdict::NoDifference => format!(
@@ -57,7 +58,7 @@ fn less_or_more(change: &Change) -> String {
         return "from nothing".to_owned();
     };
     let size = |by: f64| {
-        signed("number", by.abs())
+        signed(FigureUnit::Number, by.abs())
             .trim_start_matches('+')
             .to_owned()
     };
@@ -112,26 +113,26 @@ pub(super) fn noise(ranking: &Ranking) -> Vec<String> {
 
 /// Services that are not compared, in sentences.
 pub(super) fn left_out(all: &[LeftOut]) -> Vec<String> {
-    let of = |reason: &str| -> Vec<String> {
+    let of = |reason| -> Vec<String> {
         let those = all.iter().filter(|one| one.reason == reason);
         those.map(|one| one.service_name.clone()).collect()
     };
     let mut told: Vec<String> = all
         .iter()
-        .filter(|one| one.reason == "only_there")
+        .filter(|one| one.reason == Absence::OnlyThere)
         .map(|one| match one.labels.as_slice() {
             [] => format!("{} is in none of the reports.", one.service_name),
             labels => format!("{} is only in {}.", one.service_name, list(labels)),
         })
         .collect();
-    let clients = of("only_a_client");
+    let clients = of(Absence::OnlyAClient);
     if !clients.is_empty() {
         told.push(format!(
             "Only clients, compared only if named by --service: {}.",
             list(&clients)
         ));
     }
-    let silent = of("silent");
+    let silent = of(Absence::Silent);
     if !silent.is_empty() {
         told.push(format!("No connection or handshake: {}.", list(&silent)));
     }

@@ -3,7 +3,8 @@
 use crate::document::{Block, Cell, Drawn, Section, Table, Tone, anchor};
 use crate::terminal::shorten;
 use tlsprof_report::compare::model::{
-    Change, Comparison, FigureComparison, FigureLevel, Group, Ranking, ServiceComparison, Verdict,
+    Change, Comparison, FigureComparison, FigureLevel, Group, MatchedBy, Ranking,
+    ServiceComparison, Verdict,
 };
 
 use super::{sentences, words};
@@ -53,8 +54,8 @@ pub(super) fn section(comparison: &Comparison, at: usize, service: &ServiceCompa
 fn names(service: &ServiceComparison) -> Option<Block> {
     let names = service.names.iter().flatten().map(String::as_str);
     let others: Vec<&str> = names.filter(|name| *name != service.service_name).collect();
-    let how = match service.matched_by.as_str() {
-        "port" => ", by their port",
+    let how = match service.matched_by {
+        MatchedBy::Port => ", by their port",
         _ => "",
     };
     let text = format!("In other reports: {}{how}.", others.join(", "));

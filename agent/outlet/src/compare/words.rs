@@ -2,7 +2,8 @@
 
 use tlsprof_common::units::{count, percent, time};
 use tlsprof_report::compare::model::{
-    Change, Comparison, FigureComparison, FigureLevel, FindingPresence, MixPart, Verdict,
+    Change, Comparison, FigureComparison, FigureLevel, FigureUnit, FindingPresence, MixPart,
+    Verdict,
 };
 
 /// Changes by more than this are told as a factor.
@@ -14,7 +15,7 @@ const EVERYDAY: std::ops::Range<f64> = 1e-12..1e9;
 
 /// A figure with its unit; `-` where it is not known.
 pub(super) fn figure(of: &FigureComparison, level: Option<FigureLevel>) -> String {
-    level.map_or_else(|| "-".to_owned(), |level| value(&of.unit, level.value))
+    level.map_or_else(|| "-".to_owned(), |level| value(of.unit, level.value))
 }
 
 /// Its limits.
@@ -22,20 +23,20 @@ pub(super) fn limits(of: &FigureComparison, level: Option<FigureLevel>) -> Strin
     level.map_or_else(String::new, |level| {
         format!(
             "{} to {}",
-            value(&of.unit, level.low),
-            value(&of.unit, level.high)
+            value(of.unit, level.low),
+            value(of.unit, level.high)
         )
     })
 }
 
 /// A value in a unit of the model.
-pub(super) fn value(unit: &str, value: f64) -> String {
+pub(super) fn value(unit: FigureUnit, value: f64) -> String {
     if value != 0.0 && !EVERYDAY.contains(&value.abs()) {
         return format!("{value:.1e}");
     }
     match unit {
-        "seconds" => time(value),
-        "share" => percent(value),
+        FigureUnit::Seconds => time(value),
+        FigureUnit::Share => percent(value),
         _ if value >= 1000.0 => whole(value),
         _ if value >= 100.0 => format!("{value:.0}"),
         _ if value >= 10.0 => format!("{value:.1}"),
@@ -54,7 +55,7 @@ fn whole(value: f64) -> String {
 /// A change: `-66%`, `+12.3 points`, `12 times`.
 pub(super) fn change(of: &FigureComparison, change: &Change) -> String {
     match change.change {
-        Some(by) => signed(&of.unit, by),
+        Some(by) => signed(of.unit, by),
         None if change.low.is_some() => "from none".to_owned(),
         None => String::new(),
     }
@@ -64,21 +65,21 @@ pub(super) fn change(of: &FigureComparison, change: &Change) -> String {
 pub(super) fn change_limits(of: &FigureComparison, change: &Change) -> String {
     match (change.low, change.high) {
         (Some(low), Some(high)) => {
-            format!("{} to {}", signed(&of.unit, low), signed(&of.unit, high))
+            format!("{} to {}", signed(of.unit, low), signed(of.unit, high))
         }
         _ => String::new(),
     }
 }
 
 /// With its sign.
-pub(super) fn signed(unit: &str, by: f64) -> String {
+pub(super) fn signed(unit: FigureUnit, by: f64) -> String {
     // What rounds to nothing has no sign.
     let by = if by.abs() < 0.0005 { 0.0 } else { by };
-    if unit == "share" {
+    if unit == FigureUnit::Share {
         return format!("{:+.1} points", by * 100.0);
     }
     if by > TENFOLD {
-        return format!("{} times", value("number", 1.0 + by));
+        return format!("{} times", value(FigureUnit::Number, 1.0 + by));
     }
     let percent = by * 100.0;
     if percent.abs() < 9.95 {

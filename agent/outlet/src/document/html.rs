@@ -4,9 +4,7 @@ mod chart;
 
 use maud::{Markup, html};
 
-use super::{
-    Block, Card, Cell, Column, Document, Drawn, Fact, Figure, Kind, Section, Shade, Table, Tone,
-};
+use super::{Block, Card, Cell, Column, Document, Drawn, Fact, Figure, Kind, Section, Table, Tone};
 use crate::html::markdown::{Place, markdown};
 use crate::html::page;
 use tlsprof_advise::Kind as FindingKind;
@@ -265,18 +263,5 @@ const fn class(tone: Tone) -> &'static str {
         Tone::Good => "good",
         Tone::Look => "look",
         Tone::Bad => "bad",
-    }
-}
-
-/// Class of a shade in the style.
-const fn colour(shade: Shade) -> &'static str {
-    match shade {
-        Shade::Handshake => "handshake",
-        Shade::Encryption => "encryption",
-        Shade::SocketIo => "socket_io",
-        Shade::TcpOpen => "tcp_open",
-        Shade::TcpClose => "tcp_close",
-        Shade::Application => "application",
-        Shade::Rest => "rest",
     }
 }

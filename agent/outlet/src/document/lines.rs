@@ -3,6 +3,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
+use super::cell::Tone;
 use crate::terminal::{Paint, Style};
 
 /// A part of a line.
@@ -36,4 +37,16 @@ pub(crate) fn coloured(lines: &[Line], style: Style) -> String {
         out.push('\n');
     }
     out
+}
+
+/// The emphasis of a tone.
+pub(super) const fn paint(tone: Tone) -> Option<Paint> {
+    match tone {
+        Tone::Plain => None,
+        Tone::Strong => Some(Paint::Bold),
+        Tone::Soft => Some(Paint::Dim),
+        Tone::Good => Some(Paint::Green),
+        Tone::Look => Some(Paint::Yellow),
+        Tone::Bad => Some(Paint::Red),
+    }
 }

@@ -2,7 +2,7 @@
 
 mod layout;
 
-use super::lines::{Line, Span, coloured};
+use super::lines::{Line, Span, coloured, paint};
 use super::{Block, Card, Document, Fact, Section, Table, Tone, and_more};
 use crate::terminal::{Paint, Style, wrap};
 use tlsprof_common::units::printable;
@@ -178,15 +178,4 @@ fn joined(facts: &[Fact]) -> String {
         })
         .collect();
     texts.join(" · ")
-}
-
-const fn paint(tone: Tone) -> Option<Paint> {
-    match tone {
-        Tone::Plain => None,
-        Tone::Strong => Some(Paint::Bold),
-        Tone::Soft => Some(Paint::Dim),
-        Tone::Good => Some(Paint::Green),
-        Tone::Look => Some(Paint::Yellow),
-        Tone::Bad => Some(Paint::Red),
-    }
 }

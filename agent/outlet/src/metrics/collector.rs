@@ -7,7 +7,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 
 use tlsprof_common::{Outcome, Step, WaitReason};
-use tlsprof_ledger::{Ledger, ServiceAccount};
+use tlsprof_ledger::{Ledger, ServiceAccount, SharedLedger};
 
 use super::families::{
     AGENT_BPF_RUN, AGENT_BPF_RUNS, AGENT_CAPABILITY, AGENT_CPU, AGENT_EVENTS_LOST,
@@ -16,9 +16,8 @@ use super::families::{
     HANDSHAKE_OUTCOME_CPU, HANDSHAKE_STEP_CPU, HANDSHAKE_WAIT, HANDSHAKES,
 };
 use super::rows::{one, write};
-use super::{
-    AgentStatus, SharedLedger, accept_queue, connections, cpu, hellos, load_tests, process, sources,
-};
+use super::status::AgentStatus;
+use super::{accept_queue, connections, cpu, hellos, load_tests, process, sources};
 
 /// The step of handshakes that could not be divided into steps.
 const UNMEASURED: &str = "unmeasured";

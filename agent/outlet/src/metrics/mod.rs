@@ -17,11 +17,11 @@ mod rows;
 #[cfg(test)]
 pub(crate) mod sample;
 mod sources;
+mod status;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use prometheus_client::encoding::{prometheus_protobuf, text};
 use prometheus_client::metrics::family::{self, MetricConstructor};
@@ -29,11 +29,9 @@ use prometheus_client::metrics::histogram::{Histogram, NativeHistogramConfig};
 use prometheus_client::registry::Registry;
 
 use tlsprof_advise::Finding;
-use tlsprof_common::{Connection, Loss, Opening, Outcome};
+use tlsprof_common::{Connection, Opening, Outcome};
 use tlsprof_evidence::{Evidence, Handshake};
 
-use super::doctor::Capability;
-use super::load_test::LoadTests;
 use collector::{AgentCollector, LedgerCollector};
 use families::{
     ACCEPT_WAIT, CONNECTION_DURATION, CONNECTION_TURNS, Family, HANDSHAKE_CPU, HANDSHAKE_DURATION,
@@ -42,7 +40,7 @@ use families::{
 use findings::{FindingsCollector, Standing};
 use format::Format;
 
-pub use process::ProcessStatus;
+pub use status::{AgentStatus, ProcessStatus};
 pub use tlsprof_ledger::SharedLedger;
 /// The ledger, written by the profile and read by scrapes.
 use tlsprof_ledger::bounded;
@@ -86,42 +84,6 @@ const ACCEPT_BUCKETS: [f64; 14] = [
 /// them; beyond this number the resolution is halved.
 const NATIVE_BUCKET_FACTOR: f64 = 1.1;
 const NATIVE_BUCKETS: usize = 160;
-
-/// What the agent says of itself.
-#[derive(Clone, Debug, Default)]
-pub struct AgentStatus {
-    /// CPU time of the agent's process.
-    pub cpu: Duration,
-    /// Resident memory of the agent's process.
-    pub resident_memory_bytes: u64,
-    /// Asks what else the kernel says of that process, once a scrape needs it; None where nobody
-    /// can ask.
-    pub process: Option<fn() -> Option<ProcessStatus>>,
-    /// Time inside tlsprof's BPF programs.
-    pub bpf_run: Duration,
-    /// Runs of tlsprof's BPF programs.
-    pub bpf_runs: u64,
-    /// Probe hits on targets.
-    pub probe_hits: u64,
-    /// Estimated CPU time that targets spent on probes.
-    pub target_cost: Duration,
-    /// Data lost, by reason; all counts since the start.
-    pub events_lost: Vec<(Loss, u64)>,
-    /// Capabilities, each with its state.
-    pub capabilities: Vec<Capability>,
-    /// Share of the time in which the probes of public-key steps are attached.
-    pub step_duty_ratio: f64,
-    /// Share of the time in which TLS libraries are probed.
-    pub library_duty_ratio: f64,
-    /// Share of the time in which socket calls are seen.
-    pub calls_duty_ratio: f64,
-    /// Executable files with probes.
-    pub profiled_images: u64,
-    /// Services that are running.
-    pub services: u64,
-    /// Load tests of this host.
-    pub load_tests: LoadTests,
-}
 
 /// Makes histograms with the buckets of one metric.
 #[derive(Clone, Copy, Debug)]

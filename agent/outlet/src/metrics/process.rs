@@ -5,27 +5,12 @@ use std::fmt;
 
 use prometheus_client::encoding::DescriptorEncoder;
 
-use super::AgentStatus;
 use super::families::{
     PROCESS_CPU, PROCESS_MAX_FDS, PROCESS_OPEN_FDS, PROCESS_RESIDENT_MEMORY, PROCESS_START_TIME,
     PROCESS_THREADS, PROCESS_VIRTUAL_MEMORY,
 };
 use super::rows::{one, write};
-
-/// What the kernel says of the process, besides CPU time and resident memory.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProcessStatus {
-    /// Start time in seconds of Unix time.
-    pub start_time: f64,
-    /// Virtual memory.
-    pub virtual_memory_bytes: u64,
-    /// Open file descriptors.
-    pub open_fds: u64,
-    /// How many may be open at most; None where there is no limit.
-    pub max_fds: Option<u64>,
-    /// Its threads.
-    pub threads: u64,
-}
+use super::status::AgentStatus;
 
 pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, status: &AgentStatus) -> fmt::Result {
     write(encoder, &PROCESS_CPU, one(status.cpu))?;

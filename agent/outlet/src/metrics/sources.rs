@@ -13,13 +13,11 @@ use super::families::{
 };
 use super::rows::write;
 
-const SOURCES: [Source; 2] = [Source::Library, Source::Socket];
-
 pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
     let by_source = ledger.services().flat_map(|(name, service)| {
         service.roles.keys().flat_map(move |role| {
             let of = |source: Source| [name, role.label(), source.label()];
-            SOURCES.map(|source| (of(source), count(service, *role, source)))
+            Source::ALL.map(|source| (of(source), count(service, *role, source)))
         })
     });
     write(encoder, &HANDSHAKES_BY_SOURCE, by_source)?;
@@ -39,7 +37,7 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fm
     write(encoder, &AGREEMENT_HANDSHAKES, both)?;
     let agreement = accounts(ledger).flat_map(|([name, role], account)| {
         let cpu = [account.agreement.library, account.agreement.socket];
-        let labels = SOURCES.map(|source| [name, role, source.label()]);
+        let labels = Source::ALL.map(|source| [name, role, source.label()]);
         labels.into_iter().zip(cpu)
     });
     write(encoder, &AGREEMENT_CPU, agreement)

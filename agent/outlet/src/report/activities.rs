@@ -7,7 +7,7 @@ use tlsprof_report::model::{
     Activity, ActivityCpu, Connections, CpuSamples, Report, Service, Unit, UnitCost,
 };
 
-use super::words;
+use super::wording::words;
 
 /// Shares are told apart from others only if they rest on this many samples.
 const FEW_SAMPLES: u64 = 100;

@@ -10,8 +10,7 @@ use tlsprof_report::model::{
     HandshakeCost, HandshakeGroup, Outcome, Resumption, Service, Source, Step, StepCost,
 };
 
-use super::service::{ROWS, with_role};
-use super::words;
+use super::wording::{ROWS, with_role, words};
 
 /// Parts of handshakes that socket calls tell apart.
 const UP_TO_ANSWER: &str = "up to first answer";

@@ -8,7 +8,7 @@ use tlsprof_report::model::{Report, Service, Step};
 
 use super::activities::{by_request, encryption};
 use super::shares::{at_least, share};
-use super::words;
+use super::wording::words;
 
 /// What to check then.
 const CHECKS: [&str; 3] = [

@@ -6,8 +6,7 @@ use tlsprof_report::model::{
     Attempt, AttemptCount, HandshakeGroup, Hellos, NameCount, Resumption, Role, Service,
 };
 
-use super::service::{ROWS, with_role};
-use super::words;
+use super::wording::{ROWS, with_role, words};
 
 /// Names of one list that are shown; the JSON has all.
 const NAMES: usize = 8;

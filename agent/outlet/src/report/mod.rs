@@ -17,6 +17,7 @@ mod sources;
 pub mod summary;
 #[cfg(test)]
 mod tests;
+mod wording;
 
 use std::collections::BTreeSet;
 
@@ -29,6 +30,7 @@ pub(super) use connections::connections;
 pub use finding_lines::FindingLines;
 pub(super) use findings::finding;
 pub(super) use service::handshakes;
+pub(super) use wording::words;
 
 /// Services in the overview, and those shown in detail, where there is little room.
 const OVERVIEW: usize = 15;
@@ -44,15 +46,6 @@ pub fn text(report: &Report, style: Style, verbose: bool) -> String {
 /// The report as a page.
 pub fn html(report: &Report) -> String {
     html::render(&document(report))
-}
-
-/// A label in words: `key_exchange` is `key exchange`, abbreviations are upper case.
-pub fn words(label: &str) -> String {
-    match label {
-        "socket_io" => "socket I/O".to_owned(),
-        "tcp_open" | "tcp_close" => label.replace("tcp_", "TCP "),
-        _ => label.replace('_', " ").replace("rsa", "RSA"),
-    }
 }
 
 fn document(report: &Report) -> Document {

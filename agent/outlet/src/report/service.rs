@@ -12,9 +12,7 @@ use super::costs::{costs, mix, negotiated, steps};
 use super::hellos::hellos;
 use super::primitives::primitives;
 use super::sources::sources;
-
-/// Rows of long tables where there is little room.
-pub(super) const ROWS: usize = 12;
+use super::wording::{ROWS, with_role};
 
 /// The service's part.
 pub(super) fn section(service: &Service, at: usize, seconds: f64) -> Block {
@@ -121,22 +119,6 @@ fn outcomes(service: &Service, seconds: f64) -> String {
         }
     }
     text
-}
-
-/// Whether both roles occur, and so must be told.
-fn both_roles(service: &Service) -> bool {
-    let mut roles = service.handshakes.iter().map(|group| group.role);
-    let first = roles.next();
-    roles.any(|role| Some(role) != first)
-}
-
-/// The role in front of a word, where both occur.
-pub(super) fn with_role(service: &Service, role: Role, what: &str) -> String {
-    if both_roles(service) {
-        format!("{}: {what}", role.label())
-    } else {
-        what.to_owned()
-    }
 }
 
 /// How handshakes ended for which the library gave no reason.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tlsprof_common::{Closer, Outcome, Resumption, Role};
+use tlsprof_common::{Closer, Outcome, Resumption, Role, labelled};
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::hello::Attempt;
 use tlsprof_ledger::{ConnectionAccount, HandshakeKey, HandshakeSum, RoleAccount, ServiceAccount};
@@ -19,36 +19,26 @@ pub enum Ending {
     Abandoned,
 }
 
-/// Completed handshakes that cost alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// No session was resumed.
-    Full,
-    /// One was, by whichever means.
-    Resumed,
-    /// No source could see it.
-    Unknown,
+labelled! {
+    /// Completed handshakes that cost alike.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Kind {
+        /// No session was resumed.
+        Full = "full",
+        /// One was, by whichever means.
+        Resumed = "resumed",
+        /// No source could see it.
+        Unknown = "unknown",
+    }
 }
 
 impl Kind {
-    /// All, in the order in which they are shown.
-    pub const ALL: [Self; 3] = [Self::Full, Self::Resumed, Self::Unknown];
-
     /// What a handshake of that resumption is.
     pub const fn of(resumption: Resumption) -> Self {
         match resumption {
             Resumption::None => Self::Full,
             Resumption::Unknown => Self::Unknown,
             _ => Self::Resumed,
-        }
-    }
-
-    /// Its name in JSON.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Resumed => "resumed",
-            Self::Unknown => "unknown",
         }
     }
 }

@@ -74,7 +74,7 @@ impl Reading {
         let services = ledger.services().map(|(name, account)| {
             let kept = account.connections.iter();
             let time_wait = kept.map(|(role, kept)| (*role, kept.time_wait_standing(ledger.now())));
-            let mut multiplexed = BTreeSet::from([Role::Server, Role::Client]);
+            let mut multiplexed = BTreeSet::from(Role::ALL);
             multiplexed.retain(|role| !account.turns_are_requests(*role));
             let slice = Slice {
                 sums: Sums::of(account),
@@ -179,6 +179,7 @@ impl History {
     }
 
     /// Services with a series of their own, by name.
+    #[cfg(test)]
     pub fn series(&self) -> impl Iterator<Item = (&str, &Series)> {
         self.series
             .iter()

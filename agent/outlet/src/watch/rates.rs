@@ -164,7 +164,7 @@ impl Rates {
             unattributed_cores: over.each_second(Figure::Unattributed),
             tls_ratio: (all > 0.0).then(|| tls / all),
             activities,
-            roles: [Role::Server, Role::Client]
+            roles: Role::ALL
                 .into_iter()
                 .filter_map(|role| role_rates(&over, role, slice))
                 .collect(),

@@ -1,5 +1,6 @@
 //! The figures that are compared: what each is called and what it means to have more of it.
 
+use super::model::{FigureUnit, Sense};
 use super::statistics::Scale;
 use crate::model::Activity;
 
@@ -32,56 +33,6 @@ pub enum Figure {
     TimeWaitPerRequest,
     /// Requests a second.
     Throughput,
-}
-
-/// What more of a figure means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sense {
-    /// Less is better.
-    Cost,
-    /// More is better.
-    Benefit,
-    /// It depends on something else: neither.
-    Context,
-    /// It is the load's: not judged.
-    Load,
-}
-
-/// What a figure is counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Seconds.
-    Seconds,
-    /// Share of 1.
-    Share,
-    /// A number.
-    Number,
-    /// A number by second.
-    PerSecond,
-}
-
-impl Unit {
-    /// Its name in JSON.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Seconds => "seconds",
-            Self::Share => "share",
-            Self::Number => "number",
-            Self::PerSecond => "per_second",
-        }
-    }
-}
-
-impl Sense {
-    /// Its name in JSON.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Cost => "less_is_better",
-            Self::Benefit => "more_is_better",
-            Self::Context => "neither",
-            Self::Load => "load",
-        }
-    }
 }
 
 impl Figure {
@@ -193,14 +144,14 @@ impl Figure {
     }
 
     /// What it is counted in.
-    pub const fn unit(self) -> Unit {
+    pub const fn unit(self) -> FigureUnit {
         match self {
-            Self::HandshakeShare | Self::ResumptionShare => Unit::Share,
+            Self::HandshakeShare | Self::ResumptionShare => FigureUnit::Share,
             Self::HandshakesPerRequest | Self::TurnsPerConnection | Self::TimeWaitPerRequest => {
-                Unit::Number
+                FigureUnit::Number
             }
-            Self::Throughput => Unit::PerSecond,
-            _ => Unit::Seconds,
+            Self::Throughput => FigureUnit::PerSecond,
+            _ => FigureUnit::Seconds,
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LabelledRuns, Pair};
+use super::model::{Absence, MatchedBy};
+use super::runs::{LabelledRuns, Pair};
 use crate::model::{Role, Service};
 
 /// Services that are taken for one.
@@ -10,8 +11,8 @@ use crate::model::{Role, Service};
 pub struct Matched {
     /// Its name in each group; None where it is not.
     pub names: Vec<Option<String>>,
-    /// How it was found: `name`, `port` or `option`.
-    pub by: &'static str,
+    /// How it was found.
+    pub by: MatchedBy,
 }
 
 /// What is known of a service in a group.
@@ -27,7 +28,7 @@ pub struct Matching {
     /// Services of two groups or more.
     pub matched: Vec<Matched>,
     /// Name, positions of the groups that have it, reason.
-    pub left_out: Vec<(String, Vec<usize>, &'static str)>,
+    pub left_out: Vec<(String, Vec<usize>, Absence)>,
 }
 
 /// Matches services by the user's pairs, by name, then by port where the names differ.
@@ -67,11 +68,11 @@ pub fn matching(groups: &[LabelledRuns], pairs: &[Pair]) -> Matching {
         };
         let there: Vec<usize> = positions(&found);
         let reason = if pairs.is_empty() && those().all(|one| one.silent) {
-            Some("silent")
+            Some(Absence::Silent)
         } else if pairs.is_empty() && those().all(|one| one.client || one.silent) {
-            Some("only_a_client")
+            Some(Absence::OnlyAClient)
         } else if there.len() < 2 || there.first() != Some(&0) {
-            Some("only_there")
+            Some(Absence::OnlyThere)
         } else {
             None
         };
@@ -80,9 +81,9 @@ pub fn matching(groups: &[LabelledRuns], pairs: &[Pair]) -> Matching {
             None => matching.matched.push(Matched {
                 names: found.iter().map(|name| name.map(str::to_owned)).collect(),
                 by: if pair.others.is_empty() {
-                    "name"
+                    MatchedBy::Name
                 } else {
-                    "option"
+                    MatchedBy::Option
                 },
             }),
         }
@@ -107,7 +108,8 @@ fn combined(pairs: &[Pair]) -> Vec<Pair> {
 
 /// Services of one group alone are taken for one if they listen on the same port.
 fn by_port(matching: &mut Matching, known: &[BTreeMap<&str, Known>]) {
-    let alone = |one: &(String, Vec<usize>, &str)| one.2 == "only_there" && one.1.len() == 1;
+    let alone =
+        |one: &(String, Vec<usize>, Absence)| one.2 == Absence::OnlyThere && one.1.len() == 1;
     let lone: Vec<(String, usize)> = matching
         .left_out
         .iter()
@@ -134,7 +136,10 @@ fn by_port(matching: &mut Matching, known: &[BTreeMap<&str, Known>]) {
             }
             let used: BTreeSet<&String> = names.iter().flatten().collect();
             matching.left_out.retain(|one| !used.contains(&one.0));
-            matching.matched.push(Matched { names, by: "port" });
+            matching.matched.push(Matched {
+                names,
+                by: MatchedBy::Port,
+            });
         }
     }
 }

@@ -1,13 +1,14 @@
 //! Figures of one service in all groups of reports, and what is made of them.
 
-use super::figure::{Figure, Sense};
+use super::figure::Figure;
 use super::matching::Matched;
 use super::model::{
-    Change, FigureComparison, FigureLevel, Method, Ranking, ServiceComparison, Verdict,
+    Change, FigureComparison, FigureLevel, Method, Ranking, Sense, ServiceComparison, Verdict,
 };
 use super::reading::{MAY_CARRY_SEVERAL, Reading};
-use super::statistics::{Contrast, Estimate, Level, Noise, Spread};
-use super::{CONFIDENCE, LabelledRun, LabelledRuns, mixes, verdict, warnings};
+use super::runs::{LabelledRun, LabelledRuns};
+use super::statistics::{CONFIDENCE, Contrast, Estimate, Level, Noise, Spread};
+use super::{mixes, verdict, warnings};
 use crate::model::{Report, Role, Service};
 
 /// A service's figures in all groups, before anything is judged: how many there are decides
@@ -62,7 +63,7 @@ impl<'a> Measured<'a> {
         ServiceComparison {
             service_name: names.iter().flatten().next().cloned().unwrap_or_default(),
             names: names.clone(),
-            matched_by: self.matched.by.to_owned(),
+            matched_by: self.matched.by,
             role: first.map_or(Role::Server, |(_, one)| Reading::new(one, 0.0).role()),
             figures: self
                 .figures
@@ -161,8 +162,8 @@ fn figure_comparison(
     FigureComparison {
         figure: figure.label(),
         title: figure.title().to_owned(),
-        unit: figure.unit().label().to_owned(),
-        sense: figure.sense().label().to_owned(),
+        unit: figure.unit(),
+        sense: figure.sense(),
         caveat: figure.caveat().to_owned(),
         levels: levels
             .iter()

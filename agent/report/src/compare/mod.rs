@@ -11,64 +11,21 @@ mod measured;
 mod mixes;
 pub mod model;
 mod reading;
+mod runs;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 pub mod statistics;
 mod verdict;
 mod warnings;
 
-use crate::model::Report;
 use measured::Measured;
 use model::{Comparison, Group, LeftOut, Method, Run, SCHEMA_VERSION};
-use statistics::Noise;
+pub use runs::{LabelledRun, LabelledRuns, Pair};
+use statistics::{CONFIDENCE, Noise};
 
-/// The probability that all verdicts are right together is at least this.
-const CONFIDENCE: f64 = 0.95;
 /// What the assumed spread is worth against observed repeats, in degrees of freedom. So
 /// many were the runs, less one, from which the default was measured: `docs/compare.md`.
 const ASSUMED_WEIGHT: f64 = 10.0;
-
-/// A report with its file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LabelledRun {
-    /// The file, as the user named it.
-    pub file: String,
-    /// What it holds.
-    pub report: Report,
-}
-
-/// Reports with one label.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LabelledRuns {
-    /// The label.
-    pub label: String,
-    /// Its reports; at least one.
-    pub runs: Vec<LabelledRun>,
-}
-
-/// A service that has other names in other reports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pair {
-    /// Its name in the first reports.
-    pub first: String,
-    /// Its names in others, beside that; the first that is there counts.
-    pub others: Vec<String>,
-}
-
-impl Pair {
-    /// A service with one name.
-    pub fn same(name: &str) -> Self {
-        Self {
-            first: name.to_owned(),
-            others: Vec::new(),
-        }
-    }
-
-    fn candidates(&self) -> Vec<&str> {
-        let others = self.others.iter().map(String::as_str);
-        others.chain([self.first.as_str()]).collect()
-    }
-}
 
 /// Compares groups with the first of them. `spread` is the assumed spread between runs, a
 /// share; `pairs` names the services, all when it is empty.
@@ -104,7 +61,7 @@ pub fn compare(groups: &[LabelledRuns], pairs: &[Pair], spread: f64) -> Comparis
                     .iter()
                     .filter_map(|&at| labels.get(at).map(ToString::to_string))
                     .collect(),
-                reason: reason.to_owned(),
+                reason,
             })
             .collect(),
         warnings: warnings::of(groups),

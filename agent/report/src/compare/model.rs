@@ -6,6 +6,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Role;
+use crate::model::words::words;
+
+words! {
+    /// What a figure is counted in.
+    FigureUnit { Seconds = "seconds", Share = "share", Number = "number", PerSecond = "per_second", }
+}
+
+words! {
+    /// What more of a figure means. Of some it depends on something else, and throughput is the load's:
+    /// not judged.
+    Sense { Cost = "less_is_better", Benefit = "more_is_better", Context = "neither", Load = "load", }
+}
+
+words! {
+    /// How a service was found in other reports.
+    MatchedBy { Name = "name", Port = "port", Option = "option", }
+}
+
+words! {
+    /// Why a service is not compared: other groups do not have it, it was a client only, or it had
+    /// neither handshakes nor connections.
+    Absence { OnlyThere = "only_there", OnlyAClient = "only_a_client", Silent = "silent", }
+}
 
 /// Version of the schema that this program writes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -85,7 +108,7 @@ pub struct ServiceComparison {
     /// Its name in each group; null where it is not.
     pub names: Vec<Option<String>>,
     /// How it was found in the others: `name`, `port` or `option`.
-    pub matched_by: String,
+    pub matched_by: MatchedBy,
     /// `server` or `client`: the role that the figures speak of.
     pub role: Role,
     /// The figures that at least one group knows.
@@ -108,9 +131,9 @@ pub struct FigureComparison {
     /// Its name for people.
     pub title: String,
     /// `seconds`, `share`, `number` or `per_second`.
-    pub unit: String,
+    pub unit: FigureUnit,
     /// `less_is_better`, `more_is_better`, `neither`, or `load` (not judged).
-    pub sense: String,
+    pub sense: Sense,
     /// What it depends on beside the server; may be empty.
     pub caveat: String,
     /// The figure by group; null where it is not known.
@@ -247,5 +270,5 @@ pub struct LeftOut {
     pub labels: Vec<String>,
     /// `only_there` (other groups do not have it), `only_a_client` or `silent` (no
     /// handshakes and no connections).
-    pub reason: String,
+    pub reason: Absence,
 }

@@ -7,6 +7,8 @@
 
 use statrs::distribution::{ContinuousCDF as _, Normal, StudentsT};
 
+/// The probability that all verdicts are right together is at least this.
+pub(super) const CONFIDENCE: f64 = 0.95;
 /// Beyond so many degrees of freedom, Student's distribution is as good as normal: its
 /// quantiles are larger by less than 1%.
 const MANY: f64 = 500.0;

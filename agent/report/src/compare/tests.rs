@@ -3,7 +3,7 @@
 use super::model::{Change, ServiceComparison, Verdict};
 use super::*;
 use crate::compare::sample::{faster, group, scaled};
-use crate::model::{Requests, Resumption, Unit};
+use crate::model::{Report, Requests, Resumption, Unit};
 use crate::sample;
 
 const SPREAD: f64 = 0.05;
@@ -230,7 +230,7 @@ fn services_are_matched_by_name_then_by_port_then_by_the_user() {
         Some("docker-nginx".to_owned()),
     ];
     assert_eq!(nginx(&by_port).names, names);
-    assert_eq!(nginx(&by_port).matched_by, "port");
+    assert_eq!(nginx(&by_port).matched_by.label(), "port");
 
     let groups = [group("a", vec![sample::report()]), group("b", vec![other])];
     let pair = Pair {
@@ -240,7 +240,7 @@ fn services_are_matched_by_name_then_by_port_then_by_the_user() {
     let by_user = compare(&groups, &[pair], SPREAD);
     assert_eq!(by_user.services.len(), 1);
     assert_eq!(nginx(&by_user).names, names);
-    assert_eq!(nginx(&by_user).matched_by, "option");
+    assert_eq!(nginx(&by_user).matched_by.label(), "option");
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn what_is_not_compared_is_told() {
         let mut left_out = comparison.left_out.iter();
         left_out
             .find(|one| one.service_name == name)
-            .map(|one| one.reason.as_str())
+            .map(|one| one.reason.label())
     };
     assert_eq!(reason("domino.service"), Some("only_there"));
     assert_eq!(reason("orders-api.service"), Some("only_a_client"));

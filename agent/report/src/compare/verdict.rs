@@ -1,7 +1,6 @@
 //! From contrasts to verdicts, and which groups are alike.
 
-use super::figure::Sense;
-use super::model::Verdict;
+use super::model::{Sense, Verdict};
 use super::statistics::{Contrast, Level, Scale};
 
 /// Half of an interval that is wider cannot tell half more, or a third less, from noise:
@@ -22,8 +21,8 @@ pub fn of(contrast: Option<&Contrast>, sense: Sense, scale: Scale) -> Verdict {
         return match (sense, contrast.low > 0.0) {
             (Sense::Cost, true) | (Sense::Benefit, false) => Verdict::Worse,
             (Sense::Cost, false) | (Sense::Benefit, true) => Verdict::Better,
-            (Sense::Context | Sense::Load, true) => Verdict::Higher,
-            (Sense::Context | Sense::Load, false) => Verdict::Lower,
+            (Sense::Context | Sense::Load | Sense::Unknown, true) => Verdict::Higher,
+            (Sense::Context | Sense::Load | Sense::Unknown, false) => Verdict::Lower,
         };
     }
     let blind = match scale {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::LabelledRuns;
 use super::reading::Reading;
+use super::runs::LabelledRuns;
 use crate::model::{Report, Service};
 use tlsprof_common::units::time;
 

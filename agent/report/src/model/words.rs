@@ -4,9 +4,6 @@
 //! `Unknown`, and the schema says no more than that they are strings. The enums of `common` are
 //! closed instead, so that the compiler finds a rule that forgets a case.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 macro_rules! words {
@@ -44,21 +41,23 @@ macro_rules! words {
             }
         }
 
-        impl JsonSchema for $name {
+        impl schemars::JsonSchema for $name {
             fn inline_schema() -> bool {
                 true
             }
 
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 String::schema_name()
             }
 
-            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 String::json_schema(generator)
             }
         }
     };
 }
+
+pub(crate) use words;
 
 words! {
     /// The service's side of a connection.

@@ -8,7 +8,7 @@ mod remedy;
 pub(super) use cause::Cause;
 pub(super) use remedy::since;
 
-use super::Kind;
+use crate::finding::Kind;
 use crate::resumed::{NO_COST, all_full, attempts, saved};
 use crate::subject::{Subject, Tally};
 use crate::{Evidence, Finding, Observed, Prediction, Remedy, Severity};
@@ -64,7 +64,7 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
     let mut title = "Clients offer sessions for resumption, but the server refuses them".to_owned();
     if let Some(cause) = cause {
         title.push_str(": ");
-        title.push_str(cause.words());
+        title.push_str(cause.label());
     }
     let kind = (&KIND, Role::Server);
     let mut finding = subject.finding(kind, Severity::Medium, title, evidence, prediction);

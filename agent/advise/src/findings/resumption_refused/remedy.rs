@@ -1,8 +1,8 @@
 //! What to change so that sessions are taken up, where it is known why they are not.
 
-use super::super::Advice;
 use super::cause::Cause;
 use crate::Server;
+use crate::finding::Advice;
 
 pub(crate) const fn since(cause: Cause, server: Server) -> Advice {
     match cause {

@@ -3,7 +3,6 @@
 use maud::{Markup, html};
 
 use super::super::{Part, Shade};
-use super::colour;
 use tlsprof_common::units::{percent, printable};
 
 /// Width of a chart in its own units; the page stretches it.
@@ -97,6 +96,19 @@ fn unit(value: f64) -> f64 {
 /// A share as a place in the chart.
 fn place(share: f64) -> String {
     format!("{:.1}", unit(share) * WIDTH)
+}
+
+/// Class of a shade in the style.
+const fn colour(shade: Shade) -> &'static str {
+    match shade {
+        Shade::Handshake => "handshake",
+        Shade::Encryption => "encryption",
+        Shade::SocketIo => "socket_io",
+        Shade::TcpOpen => "tcp_open",
+        Shade::TcpClose => "tcp_close",
+        Shade::Application => "application",
+        Shade::Rest => "rest",
+    }
 }
 
 #[cfg(test)]

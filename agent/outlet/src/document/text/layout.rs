@@ -3,9 +3,8 @@
 
 use std::borrow::Cow;
 
-use super::super::lines::{Line, Span, width};
+use super::super::lines::{Line, Span, paint, width};
 use super::super::{Cell, Column, Drawn, Kind, Table};
-use super::paint;
 use crate::terminal::{Paint, bar, shorten};
 use tlsprof_common::units::printable;
 

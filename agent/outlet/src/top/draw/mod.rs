@@ -10,8 +10,7 @@ mod spark;
 pub mod theme;
 
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
+use ratatui::layout::{Constraint, Layout};
 use ratatui::widgets::Paragraph;
 
 use super::screen::{Drawn, Page, Screen};
@@ -47,10 +46,4 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, screen: &Screen, theme: Theme) -
         help::draw(frame, area, theme);
     }
     drawn
-}
-
-/// Lines from `skip` on.
-fn scrolled(frame: &mut Frame<'_>, area: Rect, lines: &[Line<'static>], skip: usize) {
-    let shown: Vec<Line<'static>> = lines.iter().skip(skip).cloned().collect();
-    frame.render_widget(Paragraph::new(shown), area);
 }

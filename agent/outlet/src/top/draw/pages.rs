@@ -6,8 +6,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::head::span;
+use super::now;
 use super::theme::Theme;
-use super::{now, scrolled};
 use crate::document::{Block, text};
 use crate::report;
 use crate::terminal::units::counted;
@@ -48,12 +48,14 @@ pub(super) fn draw(
     };
     let rows = usize::from(body.height);
     let skip = screen.scroll.min(lines.len().saturating_sub(rows));
-    scrolled(frame, body, &lines, skip);
-    Drawn {
+    let drawn = Drawn {
         names: Vec::new(),
         lines: lines.len(),
         rows,
-    }
+    };
+    let shown: Vec<Line<'static>> = lines.into_iter().skip(skip).collect();
+    frame.render_widget(Paragraph::new(shown), body);
+    drawn
 }
 
 /// Its name, and what it is.
