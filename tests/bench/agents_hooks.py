@@ -101,11 +101,15 @@ def _hook(pid: int, number: int, fields: dict[str, str], names: dict[int, str]) 
         descriptor = program_by_id(program)
         return Hook(_part(names[program]), lambda: attach_to_kernel(descriptor))
     if kind in PROBE_LINKS:
+        try:
+            file = os.open(fields["path"], os.O_RDONLY)  # others may remove it meanwhile
+        except FileNotFoundError:
+            return None
         descriptor, returns = program_by_id(program), kind == "uretprobe_multi"
         points = _POINT.findall(Path(f"/proc/{pid}/fdinfo/{number}").read_text())
         assert len(points) == int(fields["uprobe_cnt"]), fields
         offsets, cookies = [int(point[1], 16) for point in points], [int(point[0]) for point in points]
-        probes = Probes(fields["path"], offsets, cookies, returns)
+        probes = Probes(f"/proc/self/fd/{file}", offsets, cookies, returns)
         return Hook(_part(names[program]), lambda: attach_to_file(descriptor, probes), returns)
     return None
 

@@ -3,7 +3,8 @@
 
 Each window with it is compared with the mean of its neighbours without. So what changes on the
 machine more slowly than that is in both. An operation is a write of the server's process, CPU time
-is the scheduler's own count.
+is the scheduler's own count. Windows differ in length, so that they keep no step with what the agent
+does every two seconds.
 """
 
 import random
@@ -13,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
 from typing import Callable, ContextManager
+
+from harness.waiting import wait_until
 
 SETTLING_SECONDS = 0.03
 """Attaching patches the code of the kernel, and of processes."""
@@ -47,11 +50,13 @@ class Window:
 
 
 def _window(ends: Both, seconds: float) -> Window:
+    """With at least one operation: on a busy machine the server may not run for a while."""
     time.sleep(SETTLING_SECONDS)
     began, done = time.monotonic(), writes(ends.server)
     server, client = on_cpu(ends.server), on_cpu(ends.client)
-    time.sleep(seconds)
-    seconds, done = time.monotonic() - began, max(1, writes(ends.server) - done)
+    time.sleep(seconds * random.uniform(0.5, 1.5))
+    wait_until(lambda: writes(ends.server) > done, "an operation")
+    seconds, done = time.monotonic() - began, writes(ends.server) - done
     server, client = on_cpu(ends.server) - server, on_cpu(ends.client) - client
     return Window(server / done, client / done, done / seconds)
 
@@ -91,7 +96,7 @@ class Turns:
 def in_turns(
     ends: Both, attach: Callable[[], ContextManager], length: float, seconds: float
 ) -> Turns:
-    """Windows of `length` for `seconds` in all."""
+    """Windows of about `length` for `seconds` in all."""
     turns, end = Turns(), time.monotonic() + seconds
     before = _window(ends, length)
     while time.monotonic() < end:
