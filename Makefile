@@ -170,7 +170,7 @@ observe: build ## Watch this host: the agent, Prometheus, and Grafana where inst
 	@deploy/observe/observe.sh
 
 .PHONY: bench
-bench: build ## Measure what profiling costs nginx (10 minutes, root, an idle machine)
+bench: build ## Measure what profiling costs nginx and Redis (10 minutes, root, an idle machine)
 	@$(SETUP) build bench
 	$(AS_ROOT) env PATH="$$PATH" TLSPROF="$(CURDIR)/target/release/tlsprof" tests/bench/bench.py $(BENCH)
 

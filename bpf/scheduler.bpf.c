@@ -4,7 +4,7 @@
  * time from the handshake's CPU clock and records what the thread waited for.
  *
  * The tracepoint fires on every switch of the host, so its usual path is one look at
- * the thread that leaves, one per-CPU read and one global read.
+ * the thread that leaves, one per-CPU read and one count for the thread that comes.
  */
 #include "include/calls.h"
 #include "include/processes.h"
@@ -64,22 +64,29 @@ static __always_inline __u8 reason_of(struct task_struct *task, long state)
 	return wait_reason(state, in_iowait, nr, &file);
 }
 
-/* Threads that left the CPU while something of them was timed: while 0, no
- * arriving thread is looked up. */
-__u64 threads_parked = 0;
+/* Threads that left the CPU while something of them was timed, counted by their ids: where
+ * it is 0, an arriving thread is not looked up. One count for all would have every thread of
+ * the host looked up as long as one is in a handshake that blocks. */
+#define PARKED_COUNTS 4096 /* a power of two */
+__u32 threads_parked[PARKED_COUNTS] = {};
 
-static __always_inline void park(struct clock *clock, __u64 now, __u8 reason)
+static __always_inline __u32 *parked_like(__u32 tid)
 {
-	clock_off_cpu(clock, now, reason);
-	__sync_fetch_and_add(&threads_parked, 1);
+	return &threads_parked[tid & (PARKED_COUNTS - 1)];
 }
 
-static __always_inline void unpark(struct clock *clock, __u64 now)
+static __always_inline void park(__u32 tid, struct clock *clock, __u64 now, __u8 reason)
+{
+	clock_off_cpu(clock, now, reason);
+	__sync_fetch_and_add(parked_like(tid), 1);
+}
+
+static __always_inline void unpark(__u32 tid, struct clock *clock, __u64 now)
 {
 	if (clock->on_since)
 		return;
 	clock_on_cpu(clock, now);
-	__sync_fetch_and_add(&threads_parked, -1);
+	__sync_fetch_and_add(parked_like(tid), -1);
 }
 
 /*
@@ -121,7 +128,7 @@ static __always_inline void park_phase(struct timed *timed, __u64 now, __u8 reas
 	if (bpf_map_update_elem(&parked_phases, &tid, phase, BPF_ANY))
 		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
 	else
-		__sync_fetch_and_add(&threads_parked, 1);
+		__sync_fetch_and_add(parked_like(tid), 1);
 }
 
 /* Waits for a lock inside a handshake are shorter. */
@@ -150,7 +157,7 @@ static __always_inline void unpark_phase(struct timed *timed, __u32 tid, __u64 n
 		return;
 	*phase = *parked;
 	bpf_map_delete_elem(&parked_phases, &tid);
-	unpark(&phase->clock, now);
+	unpark(tid, &phase->clock, now);
 	if (phase->clock.off_reason != TLSPROF_WAIT_LOCK || goes_on(phase, now))
 		timed->phase = tid;
 }
@@ -170,7 +177,7 @@ static __always_inline void handle_switch_out(struct task_struct *prev, bool pre
 		if (call && state == TASK_DEAD)
 			bpf_map_delete_elem(&calls, &tid);
 		else if (call)
-			park(&call->clock, now, reason);
+			park(tid, &call->clock, now, reason);
 	}
 	if (timed->phase == tid)
 		park_phase(timed, now, reason);
@@ -185,7 +192,7 @@ static __always_inline void handle_switch_in(struct task_struct *next, struct ti
 	struct call *call = library_calls ? bpf_map_lookup_elem(&calls, &tid) : NULL;
 
 	if (call) {
-		unpark(&call->clock, now);
+		unpark(tid, &call->clock, now);
 		timed->call = tid;
 	}
 	unpark_phase(timed, tid, now);
@@ -196,13 +203,14 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	struct timed *timed = timed_here();
+	__u32 *parked = parked_like(next->pid);
 	__u64 now;
 
 	if (task_state(prev) == TASK_DEAD)
 		handle_thread_end(prev);
 	if (!timed)
 		return 0;
-	if (!timed->call && !timed->phase && !threads_parked) {
+	if (!timed->call && !timed->phase && !*parked) {
 		keep_up(timed);
 		return 0;
 	}
@@ -211,7 +219,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	count_hit(TLSPROF_HIT_SWITCH);
 	if (timed->call || timed->phase)
 		handle_switch_out(prev, preempt, timed, now);
-	if (threads_parked)
+	if (*parked)
 		handle_switch_in(next, timed, now);
 	return 0;
 }

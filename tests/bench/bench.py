@@ -1,136 +1,200 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Throughput of nginx with a profiler attached against without, in paired runs.
+"""What profiling costs a server, attached and detached in turns under one load.
 
-Each round measures without, with, and takes the ratio of the two; the table
-shows the median ratio and the range. nginx has one worker on the first core,
-the client is on the second. Besides throughput it shows the CPU time that
-nginx spends on an operation, which tells the cost also where it is the client
-that limits the throughput.
+    tests/bench/bench.py [--load LOAD] [--attach WHAT] [--seconds N] [--empty] [--peer]
+
+A window of a tenth of a second without, one with, one without, and so on (turns.py): a percent can
+be told that runs in pairs cannot. The server is on one CPU, its client on another. Ratios, with
+against without, are medians and 95% of 2,000 resamplings. `both ends` is what is added to the CPU
+time of server and client for an operation, `told` what the agent says of that; `agent` is its own.
+
+The programs are those of a running agent, whose links this takes over (agents_hooks.py). WHAT is
+`agent` (what the default budget may leave: all but probes of steps), `report` (everything, but key
+derivation, which is probed 1 s in 20), `sockets` (no probes in libraries), `between` (what is left
+between windows of socket calls), or parts of these, as in `states+calls`. `settled` says on which rung
+a default agent is after some seconds of the load: how much of the time it probes steps and libraries
+and sees socket calls.
+
+--empty takes programs that do nothing instead, without an agent: no profiler with these hooks costs
+less. --peer takes ssllatency.bt. Wants root, gdb, bpftool, clang, Linux 6.17 (probes of a link in
+/proc) and an idle machine.
 """
 
 import argparse
+import os
+import platform
 import signal
 import sys
 import tempfile
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import time
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from statistics import median
-from typing import Iterator
+from typing import Callable, ContextManager, Iterator, Optional
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
+BENCH = Path(__file__).resolve().parent
+sys.path.insert(0, str(BENCH.parent / "e2e"))
 
-from harness.processes import Argument, Process  # noqa: E402
-from harness.profiler import start_agent  # noqa: E402
-from harness.servers import Server  # noqa: E402
+from agents_hooks import PARTS, SAMPLES, take_hooks  # noqa: E402
+from bpf_calls import attach_to_kernel, pinned_program  # noqa: E402
+from harness import metrics  # noqa: E402
+from harness.processes import Process  # noqa: E402
+from harness.profiler import Agent, start_agent  # noqa: E402
 from harness.waiting import wait_until  # noqa: E402
-from workloads import MEBIBYTE, WORKLOADS, cpu_seconds, one_worker, resident_bytes  # noqa: E402
+from turns import Both, in_turns, on_cpu, text, writes  # noqa: E402
+from workloads import WORKLOADS, run_or_fail  # noqa: E402
+
+WINDOW_SECONDS = 0.1
+ESTIMATE_SECONDS = 4.0
+"""The agent keeps statistics in a part of the time, and estimates the whole every 2 s."""
+SETTLING_SECONDS = 12.0
+"""Of the governor."""
+CONFIG = '[agent]\nbudget = 1.0\n[profile]\nkey_derivation_interval = "10h"\n'
+KEY_DERIVATION_SECONDS = 1.5
+"""Its first window is at the start."""
+LIBRARY, STEPS = "library", "steps"
+ALL = {*PARTS.values(), LIBRARY, SAMPLES}
+SETS = {
+    "agent": ALL - {STEPS},
+    "report": ALL,
+    "sockets": ALL - {STEPS, LIBRARY},
+    "between": {"states", "scheduler", "processes"},
+}
+DUTIES = ("step_probes", "library_probes", "socket_calls")
 
 SSLLATENCY = "/usr/sbin/ssllatency.bt"
-TOOL_START_SECONDS = 120.0
-TOOL_STOP_SECONDS = 120.0
+PEER_WINDOW_SECONDS = 2.0
+PEER_SECONDS = 60.0
+"""To start and to stop it, at most."""
 
-
-@dataclass
-class Ratios:
-    """With the tool against without, of each round."""
-
-    throughput: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
-
-
-@dataclass
-class OwnCost:
-    """What the tool's own process used while the loads ran."""
-
-    cpu_seconds: float = 0.0
-    seconds: float = 0.0
-    memory_bytes: int = 0
+Attach = Callable[[], ContextManager]
 
 
 @contextmanager
-def tlsprof(*options: Argument) -> Iterator[Process]:
-    with start_agent(options) as agent:
-        yield agent.process
-        agent.process.stop(TOOL_STOP_SECONDS)
-
-
-@contextmanager
-def sockets() -> Iterator[Process]:
-    """tlsprof without probes in the TLS library: socket calls only."""
+def agents_hooks(parts: set[str]) -> Iterator[tuple[Attach, Optional[Agent]]]:
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as config:
-        config.write('[profile]\nlibrary = "off"\n')
+        config.write(CONFIG)
         config.flush()
-        with tlsprof("--config", config.name) as process:
-            yield process
+        with start_agent(["--config", config.name]) as agent:
+            time.sleep(KEY_DERIVATION_SECONDS)
+            hooks = take_hooks(agent.process.pid)
+            yield lambda: hooks.attached(parts), agent
 
 
 @contextmanager
-def ssllatency() -> Iterator[Process]:
+def empty_programs() -> Iterator[tuple[Attach, Optional[Agent]]]:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        objects, pins = Path(folder) / "hooks.o", Path(folder) / "bpf"
+        include = f"-I/usr/include/{platform.machine()}-linux-gnu"
+        source = BENCH / "hooks.bpf.c"
+        run_or_fail(["clang", "-O2", "-g", "-target", "bpf", include, "-c", source, "-o", objects])
+        pins.mkdir()
+        run_or_fail(["mount", "-t", "bpf", "none", pins])
+        stack.callback(run_or_fail, ["umount", pins])
+        run_or_fail(["bpftool", "prog", "loadall", objects, pins / "hooks"])
+        programs = [pinned_program(path) for path in sorted((pins / "hooks").iterdir())]
+
+        @contextmanager
+        def attached() -> Iterator[None]:
+            with ExitStack() as links:
+                for program in programs:
+                    links.callback(os.close, attach_to_kernel(program))
+                yield
+
+        yield attached, None
+
+
+@contextmanager
+def ssllatency() -> Iterator[None]:
     """bpftrace does not say when its probes are attached: its main loop comes after that."""
     with Process(["bpftrace", SSLLATENCY], stop_signal=signal.SIGINT) as process:
-        process.wait_for_line("Tracing", TOOL_START_SECONDS)
+        process.wait_for_line("Tracing", PEER_SECONDS)
         waits_in = Path(f"/proc/{process.pid}/wchan")
-        wait_until(lambda: "epoll_wait" in waits_in.read_text(), "bpftrace's main loop", TOOL_START_SECONDS)
-        yield process
-        process.stop(TOOL_STOP_SECONDS)
+        wait_until(lambda: "epoll_wait" in waits_in.read_text(), "its main loop", PEER_SECONDS)
+        yield
+        process.stop(PEER_SECONDS)
 
 
-TOOLS = {"tlsprof": tlsprof, "sockets": sockets, "ssllatency": ssllatency}
+@contextmanager
+def peer() -> Iterator[tuple[Attach, Optional[Agent]]]:
+    yield ssllatency, None
 
 
-def pair(server: Server, workload: str, tool: str, seconds: float, ratios: Ratios, own: OwnCost) -> None:
-    """One round: without the tool, then with it."""
-    measure = WORKLOADS[workload]
-    without = measure(server, seconds)
-    with TOOLS[tool]() as process:
-        before = cpu_seconds(process.pid)
-        attached = measure(server, seconds)
-        own.cpu_seconds += cpu_seconds(process.pid) - before
-        own.seconds += attached.seconds
-        own.memory_bytes = max(own.memory_bytes, resident_bytes(process.pid))
-    ratios.throughput.append(attached.throughput / without.throughput)
-    ratios.cpu.append(attached.cpu / without.cpu)
+def target_cost(agent: Optional[Agent]) -> float:
+    """Seconds that the agent says its hooks have cost the host."""
+    if not agent:
+        return 0.0
+    return metrics.total(metrics.scrape(agent.url), "tlsprof_agent_target_cost_seconds_total")
 
 
-def text(values: list[float]) -> str:
-    return f"{median(values):.3f} ({min(values):.3f}..{max(values):.3f})"
+def measure(load: str, what: str, options: argparse.Namespace, cells: list[str]) -> str:
+    """A row of the table."""
+    with ExitStack() as stack:
+        server, client = stack.enter_context(WORKLOADS[load].running())
+        attach, agent = stack.enter_context(source(what, options))
+        began = writes(server)
+        wait_until(lambda: writes(server) > began + 1000, "the load")
+        told, own = target_cost(agent), on_cpu(agent.process.pid) if agent else 0.0
+        length = PEER_WINDOW_SECONDS if options.peer else WINDOW_SECONDS
+        turns = in_turns(Both(server, client), attach, length, options.seconds)
+        if agent:
+            own = (on_cpu(agent.process.pid) - own) / turns.operations
+            time.sleep(ESTIMATE_SECONDS)
+            told = (target_cost(agent) - told) / turns.operations
+    added = turns.added()
+    cells += [f"{turns.server() * 1e6:.1f} us", text(turns.ratios(lambda one: one.server))]
+    cells += [text(turns.ratios(lambda one: one.throughput)), f"{added * 1e6:.2f} us"]
+    if agent:
+        cells += [f"{told * 1e6:.2f} us", f"{told / added:.2f}", f"{own * 1e6:.2f} us"]
+    return f"| {' | '.join(cells)} |"
 
 
-def print_tables(results: dict[tuple[str, str], Ratios], costs: dict[str, OwnCost]) -> None:
-    print("| load | tool | throughput, with / without | nginx CPU an operation, with / without |")
-    print("| --- | --- | --- | --- |")
-    for (workload, tool), ratios in results.items():
-        print(f"| {workload} | {tool} | {text(ratios.throughput)} | {text(ratios.cpu)} |")
-    print("\n| tool | own CPU, of one core | own memory |\n| --- | --- | --- |")
-    for tool, cost in costs.items():
-        share = cost.cpu_seconds / cost.seconds
-        print(f"| {tool} | {share:.2%} | {cost.memory_bytes / MEBIBYTE:.1f} MiB |")
+def source(what: str, options: argparse.Namespace) -> ContextManager:
+    if options.empty:
+        return empty_programs()
+    return peer() if options.peer else agents_hooks(parts_of(what))
+
+
+def parts_of(what: str) -> set[str]:
+    parts = SETS.get(what) or set(what.split("+"))
+    if not parts <= ALL:
+        sys.exit(f"--attach {what}: none of {', '.join([*SETS, *sorted(ALL)])}")
+    return parts
+
+
+def settled(load: str) -> str:
+    """Where the default budget leads."""
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as config, WORKLOADS[load].running():
+        with start_agent(["--config", config.name]) as agent:
+            time.sleep(SETTLING_SECONDS)
+            found = metrics.scrape(agent.url)
+            ratios = [metrics.total(found, f"tlsprof_agent_{name}_duty_ratio") for name in DUTIES]
+    return " ".join(f"{ratio:.3g}" for ratio in ratios)
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="short runs and few rounds")
-    parser.add_argument("--tool", choices=TOOLS, action="append", help="all if none is given")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--load", choices=WORKLOADS, action="append", help="all if none is given")
+    parser.add_argument("--attach", metavar="WHAT", action="append", help="agent and report if none is given")
+    parser.add_argument("--seconds", type=float, default=42.0, help="for each row")
+    parser.add_argument("--no-settling", action="store_true", help="without an agent that settles")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--empty", action="store_true", help="programs that do nothing instead")
+    instead.add_argument("--peer", action="store_true", help="ssllatency.bt instead")
     return parser.parse_args()
 
 
 def main() -> None:
     options = arguments()
-    seconds, rounds = (1.5, 3) if options.quick else (4.0, 7)
-    tools = options.tool or list(TOOLS)
-    results: dict[tuple[str, str], Ratios] = {}
-    costs = {tool: OwnCost() for tool in tools}
-    with one_worker() as server:
-        for workload in options.load or WORKLOADS:
-            for tool in tools:
-                ratios = results.setdefault((workload, tool), Ratios())
-                for done in range(rounds):
-                    print(f"{workload}, {tool}: {done + 1} of {rounds}", file=sys.stderr)
-                    pair(server, workload, tool, seconds, ratios, costs[tool])
-    print_tables(results, costs)
+    instead = "empty" if options.empty else "ssllatency" if options.peer else None
+    sets = [instead] if instead else options.attach or ["agent", "report"]
+    print("| load | attached | settled | CPU for an operation | CPU, with | throughput | both ends | told | told, of measured | agent |")
+    print("| --- |" + " --- |" * 9)
+    for load in options.load or WORKLOADS:
+        for what in sets:
+            settles = what == "agent" and not options.no_settling
+            cells = [load, what, settled(load) if settles else "-"]
+            print(measure(load, what, options, cells), flush=True)
 
 
 if __name__ == "__main__":
