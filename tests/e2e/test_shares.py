@@ -1,6 +1,5 @@
 """The share of a server's CPU time in TLS handshakes: the same by steps, by histogram, by samples and by
-an estimate without tlsprof, whether or not step probes are attached, import signal
-from the first seconds on; and the
+an estimate without tlsprof, whether or not step probes are attached, from the first seconds on; and the
 same in metrics, report and live page."""
 
 import shutil

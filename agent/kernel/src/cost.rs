@@ -101,13 +101,69 @@ fn file_offset(address: u64) -> Option<u64> {
 
 /// Runs of our BPF programs and the time in them, extrapolated from windows in
 /// which the kernel keeps statistics: keeping them always would itself cost.
+#[derive(Default)]
 pub struct RunMeter {
     window: Option<Open>,
-    last_end: Instant,
     hastened: bool,
+    estimate: Estimate,
+}
+
+/// What ran in a window of statistics.
+#[derive(Clone, Copy, Debug, Default)]
+struct Measured {
+    runs: ProgramRuns,
+    length: Duration,
+    /// For how much of it there were hooks on socket calls.
+    calls_in: Duration,
+}
+
+/// The runs of all programs, extrapolated from windows.
+struct Estimate {
+    last_end: Instant,
     /// Up to which of the time with hooks on socket calls their runs are known.
     calls_known: Duration,
+    /// The last window.
+    measured: Measured,
     total: ProgramRuns,
+}
+
+impl Default for Estimate {
+    fn default() -> Self {
+        Self::from(Instant::now(), Duration::ZERO)
+    }
+}
+
+impl Estimate {
+    /// Nothing yet; `calls_in`: for how long there have been hooks on socket calls.
+    fn from(now: Instant, calls_in: Duration) -> Self {
+        Self {
+            last_end: now,
+            calls_known: calls_in,
+            measured: Measured::default(),
+            total: ProgramRuns::default(),
+        }
+    }
+
+    /// Adds the time since the last extrapolation, as if all of it had been like the last window.
+    fn extrapolate(&mut self, now: Instant, calls_in: Duration) {
+        let Measured {
+            runs,
+            length,
+            calls_in: seen,
+        } = self.measured;
+        if length.is_zero() {
+            return;
+        }
+        let scale = now.duration_since(self.last_end).div_duration_f64(length);
+        self.total.probes.add(runs.probes, scale);
+        self.total.others.add(runs.others, scale);
+        if !seen.is_zero() {
+            let all = calls_in.saturating_sub(self.calls_known);
+            self.total.calls.add(runs.calls, all.div_duration_f64(seen));
+            self.calls_known = calls_in;
+        }
+        self.last_end = now;
+    }
 }
 
 /// A window that is open.
@@ -129,16 +185,16 @@ pub struct Runs {
 }
 
 impl Runs {
-    fn add(&mut self, other: Self) {
-        self.count += other.count;
-        self.seconds += other.seconds;
+    /// Adds `other`, `scale` times.
+    fn add(&mut self, other: Self, scale: f64) {
+        self.count += other.count * scale;
+        self.seconds += other.seconds * scale;
     }
 
-    /// What came after `before`, `scale` times.
-    fn since(self, before: Self, scale: f64) -> Self {
+    fn since(self, before: Self) -> Self {
         Self {
-            count: (self.count - before.count) * scale,
-            seconds: (self.seconds - before.seconds) * scale,
+            count: self.count - before.count,
+            seconds: self.seconds - before.seconds,
         }
     }
 }
@@ -155,10 +211,18 @@ pub struct ProgramRuns {
 }
 
 impl ProgramRuns {
+    fn since(&self, before: Self) -> Self {
+        Self {
+            probes: self.probes.since(before.probes),
+            calls: self.calls.since(before.calls),
+            others: self.others.since(before.others),
+        }
+    }
+
     /// On hooks of the kernel.
     pub fn hooks(&self) -> Runs {
         let mut hooks = self.calls;
-        hooks.add(self.others);
+        hooks.add(self.others, 1.0);
         hooks
     }
 }
@@ -166,36 +230,33 @@ impl ProgramRuns {
 const WINDOW: Duration = Duration::from_millis(200);
 const PERIOD: Duration = Duration::from_secs(2);
 
-impl Default for RunMeter {
-    fn default() -> Self {
-        Self {
-            window: None,
-            last_end: Instant::now(),
-            hastened: true,
-            calls_known: Duration::ZERO,
-            total: ProgramRuns::default(),
+impl RunMeter {
+    /// Measures from now on, and leaves out what came before. `calls_in`: for how long there
+    /// have been hooks on socket calls, in total.
+    pub fn begin(&mut self, loaded: &Loaded, calls_in: Duration) {
+        self.estimate = Estimate::from(Instant::now(), calls_in);
+        self.open(loaded, calls_in);
+    }
+
+    /// Ends the estimate at this time.
+    pub fn end(&mut self, loaded: &Loaded, calls_in: Duration) {
+        match self.window.take() {
+            Some(open) => self.close(&open, loaded, calls_in),
+            None => self.estimate.extrapolate(Instant::now(), calls_in),
         }
     }
-}
 
-impl RunMeter {
-    /// Opens and closes windows; to be called a few times a second. `calls_in`: for how long
-    /// there have been hooks on socket calls, in total. True if a window was closed.
+    /// Opens and closes windows; to be called a few times a second. `calls_in` as for
+    /// [`begin`](Self::begin). True if a window was closed.
     pub fn tick(&mut self, loaded: &Loaded, calls_in: Duration) -> bool {
-        let is_due = self.hastened || self.last_end.elapsed() + WINDOW >= PERIOD;
+        let is_due = self.hastened || self.estimate.last_end.elapsed() + WINDOW >= PERIOD;
         match self.window.take() {
             None if is_due => {
-                self.hastened = false;
-                self.window = enable_stats(Stats::RunTime).ok().map(|statistics| Open {
-                    _statistics: statistics,
-                    began: Instant::now(),
-                    calls_in,
-                    before: runs(loaded),
-                });
+                self.open(loaded, calls_in);
                 false
             }
             Some(open) if open.began.elapsed() >= WINDOW => {
-                self.close(&open, runs(loaded), calls_in);
+                self.close(&open, loaded, calls_in);
                 true
             }
             window => {
@@ -210,32 +271,35 @@ impl RunMeter {
         self.hastened = true;
     }
 
-    fn close(&mut self, open: &Open, after: ProgramRuns, calls_in: Duration) {
-        let length = open.began.elapsed().as_secs_f64();
-        let scale = self.last_end.elapsed().as_secs_f64() / length;
-        let before = open.before;
-        let total = &mut self.total;
-        total.probes.add(after.probes.since(before.probes, scale));
-        total.others.add(after.others.since(before.others, scale));
-        let seen = calls_in.saturating_sub(open.calls_in);
-        if !seen.is_zero() {
-            let all = calls_in.saturating_sub(self.calls_known);
-            let scale = all.as_secs_f64() / seen.as_secs_f64();
-            total.calls.add(after.calls.since(before.calls, scale));
-            self.calls_known = calls_in;
-        }
-        self.last_end = Instant::now();
+    fn open(&mut self, loaded: &Loaded, calls_in: Duration) {
+        self.hastened = false;
+        self.window = enable_stats(Stats::RunTime).ok().map(|statistics| Open {
+            _statistics: statistics,
+            began: Instant::now(),
+            calls_in,
+            before: runs(loaded),
+        });
+    }
+
+    fn close(&mut self, open: &Open, loaded: &Loaded, calls_in: Duration) {
+        let now = Instant::now();
+        self.estimate.measured = Measured {
+            runs: runs(loaded).since(open.before),
+            length: now.duration_since(open.began),
+            calls_in: calls_in.saturating_sub(open.calls_in),
+        };
+        self.estimate.extrapolate(now, calls_in);
     }
 
     /// Up to which of the time with hooks on socket calls their runs are in
     /// [`total`](Self::total).
     pub const fn calls_known(&self) -> Duration {
-        self.calls_known
+        self.estimate.calls_known
     }
 
     /// The estimate up to the end of the last window.
-    pub fn total(&self) -> ProgramRuns {
-        self.total
+    pub const fn total(&self) -> ProgramRuns {
+        self.estimate.total
     }
 }
 
@@ -251,11 +315,11 @@ fn runs(loaded: &Loaded) -> ProgramRuns {
             seconds: info.run_time().as_secs_f64(),
         };
         if matches!(program, Program::UProbe(_)) {
-            sum.probes.add(runs);
+            sum.probes.add(runs, 1.0);
         } else if loaded.connections.is_at_calls(name) {
-            sum.calls.add(runs);
+            sum.calls.add(runs, 1.0);
         } else {
-            sum.others.add(runs);
+            sum.others.add(runs, 1.0);
         }
     }
     sum
@@ -305,6 +369,36 @@ mod tests {
             },
         );
         assert!((seconds - 0.502).abs() < 1e-9, "{seconds}");
+    }
+
+    #[test]
+    fn runs_are_known_from_the_beginning_to_the_end() {
+        let second = Duration::from_secs(1);
+        let ten = Runs {
+            count: 10.0,
+            seconds: 1e-6,
+        };
+        let began = Instant::now();
+        let mut estimate = Estimate::from(began, second);
+        estimate.extrapolate(began + second, 2 * second);
+        assert_eq!(estimate.total, ProgramRuns::default());
+        // A window of 200 ms, of half of which socket calls were seen; it is the only one of 5 s.
+        estimate.measured = Measured {
+            runs: ProgramRuns {
+                probes: ten,
+                calls: ten,
+                others: ten,
+            },
+            length: WINDOW,
+            calls_in: WINDOW / 2,
+        };
+        estimate.extrapolate(began + second, 2 * second);
+        estimate.extrapolate(began + 5 * second, 4 * second);
+        let total = estimate.total;
+        let counts = [total.probes, total.calls, total.others].map(|runs| runs.count.round());
+        // Socket calls were seen for 3 s of these 5.
+        assert_eq!(counts, [250.0, 300.0, 250.0]);
+        assert_eq!(estimate.calls_known, 4 * second);
     }
 
     #[test]
