@@ -44,6 +44,9 @@ READINGS = 0.06
 
 FULL_SPEED = Load(full=1_000_000, tls="1.3", threads=4)
 
+RESUMED = Load(full=4, resume=1_000_000, tls="1.3", threads=4)
+"""More records a second than full handshakes make: the agent's buffer would run over within a calibration."""
+
 ENDLESS = 30.0
 
 
@@ -152,7 +155,9 @@ def test_handshakes_never_take_more_than_there_was(busy, tmp_path):
 
 def test_what_comes_after_the_window_is_no_loss(busy, tmp_path):
     """While savings are calibrated, and the report is written, the load goes on."""
-    report = profile(tmp_path, busy.port, "--duration", "300ms").report
+    with Process(RESUMED.command(busy.port)) as more:
+        report = profile(tmp_path, busy.port, "--duration", "300ms").report
+        assert more.alive(), more.describe()
     predictions = [one["prediction"] for one in report.data["findings"]]
     assert any(one.get("source") == "calibration" for one in predictions), predictions
     assert report.losses_of_events() == {}
