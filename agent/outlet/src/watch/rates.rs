@@ -251,3 +251,29 @@ fn role_rates(over: &Over<'_>, role: Role, slice: &Slice) -> Option<RoleRates> {
     let done = rates.handshakes_per_second + rates.opened_per_second + rates.closed_per_second;
     (done > 0.0 || slice.time_wait.contains_key(&role)).then_some(rates)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_of_all_is_not_said_of_all() {
+        let rates = |turned: u64, offloaded: u64| {
+            let sums = [
+                (Figure::Handshakes(Role::Server, Ending::Failed), 100),
+                (Figure::Offloaded(Role::Server), offloaded),
+                (Figure::Closed(Role::Server, Closer::Remote), 100),
+                (Figure::Turned(Role::Server), turned),
+                (Figure::Turns(Role::Server), 2 * turned),
+            ];
+            let slice = Slice {
+                sums: sums.into_iter().collect(),
+                ..Slice::default()
+            };
+            let server = Rates::of(&slice, Duration::from_secs(1)).roles.remove(0);
+            (server.turns_per_second, server.handshake_cpu_is_lower_bound)
+        };
+        assert_eq!(rates(90, 10), (Some(180.0), false));
+        assert_eq!(rates(89, 11), (None, true));
+    }
+}
