@@ -140,9 +140,10 @@ mod tests {
         estimate.extrapolate(began + second, 2 * second);
         estimate.extrapolate(began + 5 * second, 4 * second);
         let total = estimate.total;
-        let counts = [total.probes, total.calls, total.others].map(|runs| runs.count.round());
+        let near = |runs: Runs, count: f64| (runs.count - count).abs() < 1e-6;
+        assert!(near(total.probes, 250.0) && near(total.others, 250.0));
         // Socket calls were seen for 3 s of these 5.
-        assert_eq!(counts, [250.0, 300.0, 250.0]);
+        assert!(near(total.calls, 300.0), "{total:?}");
         assert_eq!(estimate.calls_known, 4 * second);
     }
 }

@@ -187,9 +187,9 @@ impl Session {
             }
             see(service, evidence);
         });
-        active
-            .into_iter()
-            .for_each(|process| self.cpu.note(process));
+        for process in active {
+            self.cpu.note(process);
+        }
         self.books.signatures().ask(&self.targets.table);
         self.targets.take_mappings();
         self.targets.follow_images(&mut self.loaded);

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scrape_gets_a_reading_that_begins_after_it() {
+    fn a_scrape_waits_for_a_reading() {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_time().build().unwrap();
         runtime.block_on(async {
