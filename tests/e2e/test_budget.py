@@ -2,8 +2,9 @@
 
 import pytest
 
-from harness import metrics, servers
+from harness import estimate, metrics, servers
 from harness.load import Load, Seen, run_load
+from harness.outlets import live_state
 from harness.paths import SELFTIMED
 from harness.profiler import start_agent
 from harness.waiting import wait_until
@@ -19,6 +20,8 @@ OURS = dict(service_name=SELFTIMED.name, role="server")
 LOAD = Load(tls="1.3", full=100, resume=300)
 ALIKE = Load(tls="1.3", full=150)
 """Windows are few: what differs from one to the next is in the stated range, see the unit tests."""
+TICKS = 0.05
+"""CPU seconds: the kernel shows user and system time in whole ticks of 10 ms; and a reading takes a moment."""
 ROUNDS = 60
 """At most so many loads, each of a second or so; the budget is judged every two seconds."""
 
@@ -43,6 +46,13 @@ class Figures:
 
     def ours(self, name, **labels):
         return self.total(name, **OURS, **labels)
+
+
+def live_service(agent):
+    """Our server in the list of the live page."""
+    listed = live_state(agent, SELFTIMED.name)["services"]
+    (ours,) = [one for one in listed if one["service_name"] == SELFTIMED.name]
+    return ours
 
 
 def until(server, load, condition):
@@ -86,8 +96,13 @@ def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tig
         full = said.ours(HANDSHAKES, outcome="completed", resumption="none")
         estimated = said.ours("tlsprof_handshakes_estimated_total")
         cpu_seconds = said.ours("tlsprof_handshake_cpu_seconds_sum")
+        used = said.total("tlsprof_service_cpu_seconds_total", service_name=SELFTIMED.name)
+        assert used == pytest.approx(estimate.cpu_seconds(server.pid), abs=TICKS)
+        (role,) = live_service(tight)["roles"]
         measured = server.finish()
     assert measured.completed == seen.completed
+    # Turns are those of connections that were followed: a rate of all would be too low.
+    assert role["opened_per_second"] > 0 and role["turns_per_second"] is None
     assert full == counted and 0 < estimated < counted
     # Their mean is off by a percent or two, and a core runs at another speed than a second before.
     assert cpu_seconds == pytest.approx(measured.cpu_seconds, rel=0.2)

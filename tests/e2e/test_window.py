@@ -11,11 +11,11 @@ from typing import Iterator, Sequence
 
 import pytest
 
-from harness import servers
+from harness import metrics, servers
 from harness.load import Load
-from harness.paths import SERVERS, TLSPROF
+from harness.paths import SELFTIMED, SERVERS, TLSPROF
 from harness.processes import Argument, Process
-from harness.profiler import Report, Service
+from harness.profiler import Report, Service, start_agent
 
 pytestmark = pytest.mark.alone
 
@@ -32,11 +32,20 @@ STARTS = 4
 MOST_IN_HANDSHAKES = 1.05
 """Of the CPU time of a service: the two clocks of the kernel differ by less."""
 
+SAME_COST = 0.3
+"""Of a handshake: hooks run in all processes of the host, and their runs are extrapolated."""
+
+SCRAPES = 6
+SCRAPE_EVERY = 0.4
+
 READ_EVERY = 0.01
 READINGS = 0.06
 """CPU seconds: two ticks of 10 ms, and what two CPUs do in the time between two readings."""
 
 FULL_SPEED = Load(full=1_000_000, tls="1.3", threads=4)
+
+RESUMED = Load(full=4, resume=1_000_000, tls="1.3", threads=4)
+"""More records a second than full handshakes make: the agent's buffer would run over within a calibration."""
 
 ENDLESS = 30.0
 
@@ -45,9 +54,13 @@ ENDLESS = 30.0
 class Profiled:
     """One service of a report, and when its window was, to `STARTED_WITHIN`."""
 
+    report: Report
     service: Service
-    seconds: float
     latest_begin: float
+
+    @property
+    def seconds(self) -> float:
+        return self.report.data["duration_seconds"]
 
     @property
     def handshakes(self) -> int:
@@ -69,7 +82,7 @@ def profile(folder: Path, port: int, *options: Argument, interrupt_after: float 
             process.send(signal.SIGINT)
         assert process.wait(ENDLESS) == 0, process.describe()
     report = Report(json.loads(output.read_text()))
-    return Profiled(report.on_port(port), report.data["duration_seconds"], begun)
+    return Profiled(report, report.on_port(port), begun)
 
 
 @dataclass
@@ -139,6 +152,38 @@ def test_handshakes_never_take_more_than_there_was(starts, busy, tmp_path):
         profiled = profile(tmp_path, busy.port, "--duration", "300ms")
         shares.append(profiled.service.cpu_seconds(role="server") / profiled.cpu_seconds)
     assert all(0.3 < share < MOST_IN_HANDSHAKES for share in shares), shares
+
+
+def test_what_comes_after_the_window_is_no_loss(busy, tmp_path):
+    """While savings are calibrated, and the report is written, the load goes on."""
+    with Process(RESUMED.command(busy.port)) as more:
+        report = profile(tmp_path, busy.port, "--duration", "300ms").report
+        assert more.alive(), more.describe()
+    predictions = [one["prediction"] for one in report.data["findings"]]
+    assert any(one.get("source") == "calibration" for one in predictions), predictions
+    assert report.losses_of_events() == {}
+
+
+def test_the_cost_of_profiling_is_that_of_the_window(busy, tmp_path):
+    """Not of attaching before it, nor of what ran after it."""
+    config = tmp_path / "tlsprof.toml"
+    config.write_text('[profile]\nsteps = "off"\n')
+    lengths = ("300ms", "3s")
+    short, long = (profile(tmp_path, busy.port, "--config", config, "--duration", length) for length in lengths)
+    for cost in ("probe_hits", "bpf_runs"):
+        each = [one.report.data["agent"][cost] / one.handshakes for one in (short, long)]
+        assert each[0] == pytest.approx(each[1], rel=SAME_COST), (cost, each)
+
+
+def test_an_agent_never_says_that_handshakes_took_more_than_there_was(busy):
+    """At no scrape, from its first second on: CPU time is as new as handshakes are."""
+    with start_agent(["--service", SELFTIMED.name]) as agent:
+        for _ in range(SCRAPES):
+            time.sleep(SCRAPE_EVERY)
+            samples = metrics.scrape(agent.url)
+            of = lambda name: metrics.total(samples, name, service_name=SELFTIMED.name)
+            handshakes = of("tlsprof_handshake_outcome_cpu_seconds_total")
+            assert 0.0 < handshakes <= MOST_IN_HANDSHAKES * of("tlsprof_service_cpu_seconds_total") + READINGS
 
 
 class CpuLog:

@@ -35,6 +35,14 @@ test("without samples the CPU time is shown by mode", () => {
   assert.deepEqual(labels, ["user mode, no samples", "kernel, no samples"]);
 });
 
+test("turns have no rate where they were counted on few connections", () => {
+  const columns = { "closed/server/local": [50, 30], "closed/server/remote": [50, 10], "turned/server": [90, 35] };
+  const turns = series("turns", "turns", { ...columns, "turns/server": [200, 70] });
+  assert.deepEqual([turns.values, turns.mean], [[40, null], null]);
+  const idle = series("turns", "turns", {});
+  assert.deepEqual([idle.values, idle.mean], [[0, 0], 0]);
+});
+
 test("a mean cost is that of all handshakes, not of the points", () => {
   const full = series("cost", "full", { "cost/server/full": [10, 1], "costed/server/full": [100, 1] });
   assert.deepEqual(full.values, [0.1, 1]);

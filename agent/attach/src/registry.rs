@@ -310,6 +310,12 @@ impl Registry {
         }
     }
 
+    /// Takes all probes out, at the end of a profile.
+    pub fn release(&mut self) {
+        let images = self.images.values_mut();
+        release_all(images.flat_map(|image| std::mem::take(&mut image.links).into_values()));
+    }
+
     fn attach_to_profiled(&mut self, loaded: &mut Loaded, group: Group) {
         let images = self.images.values_mut();
         for image in images.filter(|image| matches!(image.state, State::Profiled)) {
@@ -323,8 +329,7 @@ impl Registry {
 
 impl Drop for Registry {
     fn drop(&mut self) {
-        let images = self.images.values_mut();
-        release_all(images.flat_map(|image| std::mem::take(&mut image.links).into_values()));
+        self.release();
     }
 }
 

@@ -17,6 +17,9 @@ use super::hits::{Hit, Hits};
 use super::least_time::least_time;
 use super::loaded::Loaded;
 use super::probes::{Links, release_beside};
+use super::runs::{Estimate, Measured};
+
+pub use super::runs::{ProgramRuns, Runs};
 
 // The shape of most probe sites: the first instruction is one that the kernel emulates. One
 // for each kind of probe, so that neither has to be taken out before the other is timed.
@@ -101,13 +104,11 @@ fn file_offset(address: u64) -> Option<u64> {
 
 /// Runs of our BPF programs and the time in them, extrapolated from windows in
 /// which the kernel keeps statistics: keeping them always would itself cost.
+#[derive(Default)]
 pub struct RunMeter {
     window: Option<Open>,
-    last_end: Instant,
     hastened: bool,
-    /// Up to which of the time with hooks on socket calls their runs are known.
-    calls_known: Duration,
-    total: ProgramRuns,
+    estimate: Estimate,
 }
 
 /// A window that is open.
@@ -119,83 +120,36 @@ struct Open {
     before: ProgramRuns,
 }
 
-/// Runs and time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Runs {
-    /// How many.
-    pub count: f64,
-    /// Seconds.
-    pub seconds: f64,
-}
-
-impl Runs {
-    fn add(&mut self, other: Self) {
-        self.count += other.count;
-        self.seconds += other.seconds;
-    }
-
-    /// What came after `before`, `scale` times.
-    fn since(self, before: Self, scale: f64) -> Self {
-        Self {
-            count: (self.count - before.count) * scale,
-            seconds: (self.seconds - before.seconds) * scale,
-        }
-    }
-}
-
-/// The same by kind of program.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ProgramRuns {
-    /// Uprobes: in the processes that are probed.
-    pub probes: Runs,
-    /// In the threads of the whole host: on socket calls.
-    pub calls: Runs,
-    /// Likewise: on states of connections, the scheduler and processes; samples.
-    pub others: Runs,
-}
-
-impl ProgramRuns {
-    /// On hooks of the kernel.
-    pub fn hooks(&self) -> Runs {
-        let mut hooks = self.calls;
-        hooks.add(self.others);
-        hooks
-    }
-}
-
 const WINDOW: Duration = Duration::from_millis(200);
 const PERIOD: Duration = Duration::from_secs(2);
 
-impl Default for RunMeter {
-    fn default() -> Self {
-        Self {
-            window: None,
-            last_end: Instant::now(),
-            hastened: true,
-            calls_known: Duration::ZERO,
-            total: ProgramRuns::default(),
+impl RunMeter {
+    /// Measures from now on, and leaves out what came before. `calls_in`: for how long there
+    /// have been hooks on socket calls, in total.
+    pub fn begin(&mut self, loaded: &Loaded, calls_in: Duration) {
+        self.estimate = Estimate::from(Instant::now(), calls_in);
+        self.open(loaded, calls_in);
+    }
+
+    /// Ends the estimate at this time.
+    pub fn end(&mut self, loaded: &Loaded, calls_in: Duration) {
+        match self.window.take() {
+            Some(open) => self.close(&open, loaded, calls_in),
+            None => self.estimate.extrapolate(Instant::now(), calls_in),
         }
     }
-}
 
-impl RunMeter {
-    /// Opens and closes windows; to be called a few times a second. `calls_in`: for how long
-    /// there have been hooks on socket calls, in total. True if a window was closed.
+    /// Opens and closes windows; to be called a few times a second. `calls_in` as for
+    /// [`begin`](Self::begin). True if a window was closed.
     pub fn tick(&mut self, loaded: &Loaded, calls_in: Duration) -> bool {
-        let is_due = self.hastened || self.last_end.elapsed() + WINDOW >= PERIOD;
+        let is_due = self.hastened || self.estimate.last_end.elapsed() + WINDOW >= PERIOD;
         match self.window.take() {
             None if is_due => {
-                self.hastened = false;
-                self.window = enable_stats(Stats::RunTime).ok().map(|statistics| Open {
-                    _statistics: statistics,
-                    began: Instant::now(),
-                    calls_in,
-                    before: runs(loaded),
-                });
+                self.open(loaded, calls_in);
                 false
             }
             Some(open) if open.began.elapsed() >= WINDOW => {
-                self.close(&open, runs(loaded), calls_in);
+                self.close(&open, loaded, calls_in);
                 true
             }
             window => {
@@ -210,32 +164,35 @@ impl RunMeter {
         self.hastened = true;
     }
 
-    fn close(&mut self, open: &Open, after: ProgramRuns, calls_in: Duration) {
-        let length = open.began.elapsed().as_secs_f64();
-        let scale = self.last_end.elapsed().as_secs_f64() / length;
-        let before = open.before;
-        let total = &mut self.total;
-        total.probes.add(after.probes.since(before.probes, scale));
-        total.others.add(after.others.since(before.others, scale));
-        let seen = calls_in.saturating_sub(open.calls_in);
-        if !seen.is_zero() {
-            let all = calls_in.saturating_sub(self.calls_known);
-            let scale = all.as_secs_f64() / seen.as_secs_f64();
-            total.calls.add(after.calls.since(before.calls, scale));
-            self.calls_known = calls_in;
-        }
-        self.last_end = Instant::now();
+    fn open(&mut self, loaded: &Loaded, calls_in: Duration) {
+        self.hastened = false;
+        self.window = enable_stats(Stats::RunTime).ok().map(|statistics| Open {
+            _statistics: statistics,
+            began: Instant::now(),
+            calls_in,
+            before: runs(loaded),
+        });
+    }
+
+    fn close(&mut self, open: &Open, loaded: &Loaded, calls_in: Duration) {
+        let now = Instant::now();
+        self.estimate.measured = Measured {
+            runs: runs(loaded).since(open.before),
+            length: now.duration_since(open.began),
+            calls_in: calls_in.saturating_sub(open.calls_in),
+        };
+        self.estimate.extrapolate(now, calls_in);
     }
 
     /// Up to which of the time with hooks on socket calls their runs are in
     /// [`total`](Self::total).
     pub const fn calls_known(&self) -> Duration {
-        self.calls_known
+        self.estimate.calls_known
     }
 
     /// The estimate up to the end of the last window.
-    pub fn total(&self) -> ProgramRuns {
-        self.total
+    pub const fn total(&self) -> ProgramRuns {
+        self.estimate.total
     }
 }
 
@@ -251,11 +208,11 @@ fn runs(loaded: &Loaded) -> ProgramRuns {
             seconds: info.run_time().as_secs_f64(),
         };
         if matches!(program, Program::UProbe(_)) {
-            sum.probes.add(runs);
+            sum.probes.add(runs, 1.0);
         } else if loaded.connections.is_at_calls(name) {
-            sum.calls.add(runs);
+            sum.calls.add(runs, 1.0);
         } else {
-            sum.others.add(runs);
+            sum.others.add(runs, 1.0);
         }
     }
     sum

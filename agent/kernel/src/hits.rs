@@ -39,6 +39,16 @@ impl Hits {
         self.0.get(hit as usize).copied().unwrap_or_default()
     }
 
+    /// What ran since then.
+    #[must_use]
+    pub fn since(&self, before: Self) -> Self {
+        Self(std::array::from_fn(|at| {
+            let [now, then] = [self, &before].map(|hits| hits.0.get(at).copied());
+            now.unwrap_or_default()
+                .saturating_sub(then.unwrap_or_default())
+        }))
+    }
+
     /// Hits that are traps in a target.
     pub fn probes(&self) -> u64 {
         self.of(Hit::Entry) + self.of(Hit::Return)

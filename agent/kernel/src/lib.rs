@@ -21,6 +21,7 @@ pub mod place;
 mod plain;
 pub mod probes;
 pub mod record;
+mod runs;
 pub mod samples;
 mod skipped;
 pub mod sock_diag;

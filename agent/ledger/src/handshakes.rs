@@ -87,6 +87,11 @@ pub struct HandshakeSum {
     pub costs: Moments,
 }
 
+/// Whether so many of these handshakes have a CPU time that is a lower bound that their sum is one.
+pub const fn is_lower_bound(offloaded: u64, handshakes: u64) -> bool {
+    offloaded > handshakes / 10
+}
+
 /// Distribution of the cost of completed handshakes.
 #[derive(Clone, Debug, Default)]
 pub struct CostDistribution {

@@ -38,7 +38,7 @@ pub use connections::{Closed, ConnectionAccount, Turns};
 pub use cpu::{Accounted, Check, CpuAccount, Part, PrimitiveAccount, Primitives, Sampling};
 pub use distribution::Distribution;
 pub use flights::{Chains, Flights, INITIAL_WINDOW};
-pub use handshakes::{CostDistribution, HandshakeKey, HandshakeSum, RoleAccount};
+pub use handshakes::{CostDistribution, HandshakeKey, HandshakeSum, RoleAccount, is_lower_bound};
 pub use hellos::{FEATURES, HelloAccount};
 pub use ledger::{Ledger, SharedLedger};
 pub use limits::{Limits, OTHER, bounded};

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tlsprof_advise::{About, Finding};
 use tlsprof_common::{Reason, Resumption, Role, Step, WaitReason};
 use tlsprof_ledger::{
-    CostDistribution, Distribution, HandshakeKey, HandshakeSum, Ledger, RoleAccount, ServiceAccount,
+    CostDistribution, Distribution, HandshakeKey, HandshakeSum, Ledger, RoleAccount,
+    ServiceAccount, is_lower_bound,
 };
 use tlsprof_library::reason_name;
 
@@ -197,7 +198,7 @@ pub fn service(
         primitives: cpu::primitives(account),
         primitive_samples: cpu::primitive_samples(account),
         unit_costs: cpu::unit_costs(account),
-        handshake_cpu_is_lower_bound: is_lower_bound(&handshakes),
+        handshake_cpu_is_lower_bound: cpu_is_lower_bound(&handshakes),
         handshakes,
         handshake_costs: per_role(account, costs),
         steps: per_role(account, steps),
@@ -232,10 +233,10 @@ fn groups(account: &ServiceAccount) -> Vec<HandshakeGroup> {
     groups
 }
 
-/// Whether so many of them are lower bounds that their sum is one.
-fn is_lower_bound(handshakes: &[HandshakeGroup]) -> bool {
-    let sum = |of: fn(&HandshakeGroup) -> u64| handshakes.iter().map(of).sum::<u64>();
-    sum(|group| group.offloaded) > sum(|group| group.count) / 10
+/// Whether the CPU time of these handshakes is a lower bound.
+fn cpu_is_lower_bound(handshakes: &[HandshakeGroup]) -> bool {
+    let sum = |of: fn(&HandshakeGroup) -> u64| handshakes.iter().map(of).sum();
+    is_lower_bound(sum(|group| group.offloaded), sum(|group| group.count))
 }
 
 fn group(key: &HandshakeKey, sum: &HandshakeSum) -> HandshakeGroup {

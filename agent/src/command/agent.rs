@@ -71,8 +71,12 @@ pub(super) fn run(
     server.set_ready();
     service_manager::ready();
     while !stop.load(Ordering::Relaxed) {
+        if shown.metrics.renewal().is_wanted() {
+            monitor.session.hasten();
+        }
         if monitor.turn(|service, evidence| shown.metrics.observe(service, evidence))? {
             renew(&monitor);
+            shown.metrics.renewal().made();
         }
         if let Some(config) = reload.take(notices) {
             monitor.reconfigure(config);

@@ -83,6 +83,11 @@ impl CallWindows {
         self.duty.ratio()
     }
 
+    /// Whether samples have been taken all the time since then.
+    pub(super) fn sampled_since(&self, then: Duration) -> bool {
+        self.stage == Stage::Always && self.since <= then
+    }
+
     /// How much of the time a sample stands for, where it stands for one part of it with
     /// samples all the time.
     pub(super) fn time_for_a_sample(&self) -> u32 {
@@ -181,6 +186,20 @@ mod tests {
         }
         assert_eq!(windows.turn(ms(1499), || true), None);
         assert_eq!(windows.turn(ms(1500), || true), Some(Stage::Out));
+    }
+
+    #[test]
+    fn samples_show_who_ran_only_while_they_are_taken_all_the_time() {
+        let mut windows = CallWindows::new(ms(100));
+        assert!(windows.sampled_since(ms(100)) && !windows.sampled_since(ms(99)));
+        windows.set_duty(DUTY);
+        for now in [1000, 1150] {
+            windows.turn(ms(now), || false);
+            assert!(!windows.sampled_since(ms(now)));
+        }
+        windows.set_duty(Duty::ALWAYS);
+        assert_eq!(windows.turn(ms(2000), || false), Some(Stage::Always));
+        assert!(!windows.sampled_since(ms(1500)) && windows.sampled_since(ms(2000)));
     }
 
     #[test]

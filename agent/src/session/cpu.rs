@@ -24,6 +24,8 @@ pub(super) struct CpuBook {
     /// What services had used when the profile began.
     before: BTreeMap<String, CpuTime>,
     booked: BTreeMap<String, CpuTime>,
+    /// Somebody waits for it to be booked.
+    hastened: bool,
     /// Of all CPUs, when the window began and when it ended.
     host_time: (Option<HostTime>, Option<HostTime>),
 }
@@ -35,6 +37,7 @@ impl CpuBook {
             readings: Readings::default(),
             before: BTreeMap::new(),
             booked: BTreeMap::new(),
+            hastened: false,
             host_time: (None, None),
         }
     }
@@ -46,12 +49,17 @@ impl CpuBook {
 
     /// Whether it is time to book it.
     pub(super) fn is_due(&self) -> bool {
-        monotonic_now().saturating_sub(self.read_at) >= PERIOD
+        self.hastened || monotonic_now().saturating_sub(self.read_at) >= PERIOD
     }
 
-    /// A sample hit this process.
-    pub(super) fn note_sample(&mut self, process: Pid) {
-        self.readings.note_sample(process);
+    /// It is time to book it.
+    pub(super) const fn hasten(&mut self) {
+        self.hastened = true;
+    }
+
+    /// A sample hit this process, or it did a handshake.
+    pub(super) fn note(&mut self, process: Pid) {
+        self.readings.note(process);
     }
 
     /// Share of the time that this host asked for and that the hypervisor gave to others.
@@ -102,6 +110,7 @@ impl CpuBook {
         ledger: &SharedLedger,
     ) {
         self.read_at = monotonic_now();
+        self.hastened = false;
         let known = read(ledger);
         let mut names = targets.worth_booking(&known);
         // Services without live processes may have ended since the last time, or have come

@@ -36,6 +36,9 @@ impl Session {
 
     /// The same, for metrics.
     pub fn loss_counts(&self) -> Vec<(Loss, u64)> {
+        if let Some(lost) = &self.lost {
+            return lost.clone();
+        }
         let kernel = self.loaded.losses();
         let count = |loss| match loss {
             Loss::UndecodableRecord => self.books.undecodable() + self.samples.undecodable(),

@@ -52,6 +52,7 @@ use silence::Silence;
 use survey::Start;
 use targets::Targets;
 use tlsprof_advise::{Finding, Setting, Thresholds};
+use tlsprof_common::Loss;
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::host::{Host, other_pid_namespace};
 use tlsprof_evidence::Evidence;
@@ -78,6 +79,8 @@ pub struct Session {
     queues: Queues,
     silence: Silence,
     overhead: Overhead,
+    /// What was lost in the profile, once it is over.
+    lost: Option<Vec<(Loss, u64)>>,
 }
 
 impl Session {
@@ -115,6 +118,7 @@ impl Session {
             queues: Queues::new(),
             silence: Silence::new(options.handshake_silence),
             overhead: Overhead::new(options, start.trap, calls),
+            lost: None,
         };
         let registry = &mut session.targets.registry;
         session.overhead.begin(&mut session.loaded, registry)?;
@@ -148,6 +152,8 @@ impl Session {
         self.take_evidence(&mut |_, _| {});
         self.queues.turn(&self.targets, &self.ledger, true);
         self.loaded.take_samples(|_, _| {});
+        let calls_in = self.calls.with_hooks(monotonic_now());
+        self.overhead.begin_window(&self.loaded, calls_in);
         self.cpu.begin(&mut self.targets);
         self.books.window().begin(monotonic_now());
     }
@@ -158,12 +164,12 @@ impl Session {
         self.take_evidence(see);
         self.books.window().end(monotonic_now());
         self.cpu.end(&mut self.targets);
+        let calls_in = self.calls.with_hooks(monotonic_now());
+        self.overhead.end_window(&self.loaded, calls_in);
         self.take_evidence(see);
         self.targets.take_mappings();
         self.take_samples();
         self.queues.turn(&self.targets, &self.ledger, true);
-        let calls_in = self.calls.with_hooks(monotonic_now());
-        self.overhead.measure(&self.loaded, calls_in);
     }
 
     /// Waits up to `timeout` for evidence and books it; `see` gets each handshake
@@ -174,7 +180,16 @@ impl Session {
     /// When the kernel side breaks down.
     pub fn turn(&mut self, timeout: Duration, mut see: impl FnMut(&str, &Evidence)) -> Result<()> {
         self.loaded.wait(self.targets.patience(timeout))?;
-        self.take_evidence(&mut see);
+        let mut active = Vec::new();
+        self.take_evidence(&mut |service: &str, evidence: &Evidence| {
+            if let Evidence::Handshake(handshake) = evidence {
+                active.push(handshake.process);
+            }
+            see(service, evidence);
+        });
+        for process in active {
+            self.cpu.note(process);
+        }
         self.books.signatures().ask(&self.targets.table);
         self.targets.take_mappings();
         self.targets.follow_images(&mut self.loaded);
@@ -187,7 +202,8 @@ impl Session {
         if self.cpu.is_due() {
             self.targets.follow_cpus();
             self.take_samples();
-            let sampled = self.loaded.samples.is_ok();
+            let sampled =
+                self.loaded.samples.is_ok() && self.calls.sampled_since(self.cpu.read_at());
             self.cpu
                 .book(sampled, &mut self.targets, &mut self.samples, &self.ledger);
             let registry = &mut self.targets.registry;
@@ -238,7 +254,16 @@ impl Session {
         self.samples.finish(&self.ledger);
         write(&self.ledger).settle_cpu();
         bound_time_wait(&self.targets, &self.ledger);
+        self.release();
         Ok(())
+    }
+
+    /// Takes the probes and the hooks on socket calls out: nobody reads what they report any
+    /// more, nor is that a loss, and what is calibrated now runs without them.
+    fn release(&mut self) {
+        self.lost = Some(self.loss_counts());
+        self.targets.registry.release();
+        let _cut = self.loaded.release_calls();
     }
 
     /// Changes [`Options::budget`], where there is one.
@@ -263,6 +288,11 @@ impl Session {
     /// How long the profile has been under way, or was.
     pub fn elapsed(&self) -> Duration {
         self.books.elapsed(monotonic_now())
+    }
+
+    /// Has CPU time booked in the next turn.
+    pub const fn hasten(&mut self) {
+        self.cpu.hasten();
     }
 
     /// When CPU time was last booked, since the profile began: about each second.
@@ -347,7 +377,7 @@ impl Session {
     }
 
     fn take_samples(&mut self) {
-        let hit = |process| self.cpu.note_sample(process);
+        let hit = |process| self.cpu.note(process);
         self.samples
             .take(&mut self.loaded, &self.targets, &self.ledger, hit);
     }

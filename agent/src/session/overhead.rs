@@ -12,6 +12,7 @@ use tlsprof_attach::registry::Registry;
 use tlsprof_common::units::percent;
 use tlsprof_discover::host_time::HostTime;
 use tlsprof_kernel::cost::{RunMeter, TrapCost, hook_seconds, probe_seconds};
+use tlsprof_kernel::hits::Hits;
 use tlsprof_kernel::loaded::Loaded;
 use tlsprof_ledger::{Ledger, ServiceAccount};
 use tlsprof_outlet::watch::Reduced;
@@ -138,6 +139,9 @@ pub(super) struct Overhead {
     measured: bool,
     host_before: Option<HostTime>,
     trap: TrapCost,
+    /// Hits of probes before the window of the profile, and up to its end.
+    hits_before: Hits,
+    hits_at_end: Option<Hits>,
 }
 
 impl Overhead {
@@ -158,7 +162,26 @@ impl Overhead {
             measured: false,
             host_before: HostTime::read(),
             trap,
+            hits_before: Hits::default(),
+            hits_at_end: None,
         }
+    }
+
+    /// The window of the profile begins: what attaching has cost is not its.
+    pub(super) fn begin_window(&mut self, loaded: &Loaded, calls_in: Duration) {
+        self.hits_before = loaded.hits();
+        self.meter.begin(loaded, calls_in);
+    }
+
+    /// The window has ended: what the probes still cost is not its.
+    pub(super) fn end_window(&mut self, loaded: &Loaded, calls_in: Duration) {
+        self.meter.end(loaded, calls_in);
+        self.hits_at_end = Some(loaded.hits());
+    }
+
+    fn hits(&self, loaded: &Loaded) -> Hits {
+        let now = self.hits_at_end.unwrap_or_else(|| loaded.hits());
+        now.since(self.hits_before)
     }
 
     /// Changes the budget, where there is one.
@@ -190,13 +213,8 @@ impl Overhead {
         calls_in: Duration,
     ) -> Result<()> {
         self.step_probes.turn(loaded, registry)?;
-        self.measure(loaded, calls_in);
-        Ok(())
-    }
-
-    /// Takes note of what programs have cost since the last time.
-    pub(super) fn measure(&mut self, loaded: &Loaded, calls_in: Duration) {
         self.measured |= self.meter.tick(loaded, calls_in);
+        Ok(())
     }
 
     /// Socket calls are seen from now on: measures at once what that costs.
@@ -238,7 +256,7 @@ impl Overhead {
             memory_bytes: own_memory_bytes(),
             bpf_run_seconds: runs.probes.seconds + runs.hooks().seconds,
             bpf_runs: (runs.probes.count + runs.hooks().count) as u64,
-            probe_hits: loaded.hits().probes(),
+            probe_hits: self.hits(loaded).probes(),
             target_seconds: probes + hooks,
             profiled_seconds: profiled_probes + hooks,
         }
@@ -248,7 +266,7 @@ impl Overhead {
     /// the profiled services by their share of the hits.
     #[allow(clippy::cast_precision_loss, reason = "estimates")]
     fn probe_seconds(&self, loaded: &Loaded, ledger: &Ledger) -> (f64, f64) {
-        let hits = loaded.hits();
+        let hits = self.hits(loaded);
         let all = probe_seconds(&hits, self.trap, self.meter.total().probes);
         let share = ledger.probe_hits() as f64 / hits.probes().max(1) as f64;
         (all, all * share.min(1.0))

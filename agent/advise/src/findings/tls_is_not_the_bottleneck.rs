@@ -5,6 +5,7 @@ use crate::subject::Subject;
 use crate::{Evidence, Finding, Observed, Prediction, Severity};
 use tlsprof_common::Role;
 use tlsprof_common::units::{count, percent, time};
+use tlsprof_ledger::is_lower_bound;
 
 pub(crate) static KIND: Kind = Kind {
     label: "tls-is-not-the-bottleneck",
@@ -19,10 +20,6 @@ pub(crate) static KIND: Kind = Kind {
 /// Less CPU time than this, in seconds, is no load to judge by.
 const LOAD: f64 = 1.0;
 
-/// Part of the handshakes that further threads may have worked on, see
-/// [`Handshake::offloaded`](tlsprof_evidence::Handshake::offloaded).
-const FEW: u64 = 10;
-
 /// TLS handshakes take less than any change to them could be worth. What encryption of
 /// data takes belongs here too, as soon as the ledger tells it.
 fn find(subject: &Subject<'_>) -> Option<Finding> {
@@ -32,7 +29,7 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
         .map_or(0, |account| account.opened);
     let cpu = subject.cpu();
     let seconds = subject.account.handshake_cpu().as_secs_f64();
-    let offloaded = completed.offloaded > completed.count / FEW;
+    let offloaded = is_lower_bound(completed.offloaded, completed.count);
     let enough = subject.enough(completed.count.max(connections)) && cpu >= LOAD;
     if completed.count == 0 || offloaded || !enough || subject.worth(seconds) {
         return None;

@@ -76,6 +76,7 @@ impl Scrapes {
         }
         // An error: closed, which it never is.
         let place = Arc::clone(&self.places).acquire_owned().await.ok();
+        self.metrics.renewal().ask().await;
         let begun = Instant::now();
         let bytes = coding.write(self.metrics.encode(format)?);
         let body = Bytes::from_owner(Placed {

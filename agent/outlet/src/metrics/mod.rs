@@ -13,6 +13,7 @@ pub mod format;
 mod hellos;
 mod load_tests;
 mod process;
+mod renewal;
 mod rows;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -41,6 +42,7 @@ use findings::{FindingsCollector, Standing};
 use format::Format;
 
 pub use status::{AgentStatus, ProcessStatus};
+pub use renewal::Renewal;
 pub use tlsprof_ledger::SharedLedger;
 /// The ledger, written by the profile and read by scrapes.
 use tlsprof_ledger::bounded;
@@ -126,6 +128,7 @@ pub struct Metrics {
     turns: Histograms<2>,
     connection_duration: Histograms<2>,
     accept_wait: Histograms<1>,
+    renewal: Renewal,
 }
 
 impl fmt::Debug for Metrics {
@@ -159,7 +162,13 @@ impl Metrics {
             turns,
             connection_duration,
             accept_wait,
+            renewal: Renewal::default(),
         }
+    }
+
+    /// Where scrapes ask for CPU times of their moment.
+    pub const fn renewal(&self) -> &Renewal {
+        &self.renewal
     }
 
     /// Adds a handshake or connection to the histograms; the ledger has it

@@ -58,6 +58,8 @@ pub enum Figure {
     Handshakes(Role, Ending),
     /// CPU time of all handshakes that ended, in any way.
     HandshakeCpu(Role),
+    /// Those of which the CPU time is a lower bound.
+    Offloaded(Role),
     /// Completed handshakes of which the CPU time is known.
     Costed(Role, Kind),
     /// Their CPU time.
@@ -117,6 +119,7 @@ impl Figure {
                 format!("handshakes/{}/{}", role.label(), ending.name())
             }
             Self::HandshakeCpu(role) => format!("handshake_cpu/{}", role.label()),
+            Self::Offloaded(role) => format!("offloaded/{}", role.label()),
             Self::Costed(role, kind) => format!("costed/{}/{}", role.label(), kind.label()),
             Self::Cost(role, kind) => format!("cost/{}/{}", role.label(), kind.label()),
             Self::Refused(role) => format!("refused/{}", role.label()),
@@ -248,6 +251,7 @@ impl Sums {
         let role = key.role;
         self.plus(Figure::Handshakes(role, Ending::of(key)), sum.count);
         self.plus_time(Figure::HandshakeCpu(role), sum.cpu);
+        self.plus(Figure::Offloaded(role), sum.offloaded);
         if key.outcome == Outcome::Completed {
             let kind = Kind::of(key.resumption);
             self.plus(Figure::Costed(role, kind), sum.count);

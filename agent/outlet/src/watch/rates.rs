@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use tlsprof_common::{Closer, Resumption, Role};
 use tlsprof_evidence::activity::{Activity, Mode};
+use tlsprof_ledger::is_lower_bound;
 
 use super::figures::{Ending, Figure, Kind, Sums};
 use super::series::Slice;
@@ -66,6 +67,8 @@ pub struct RoleRates {
     pub resumed_cpu_seconds: Option<f64>,
     /// CPU seconds of a completed handshake.
     pub each_cpu_seconds: Option<f64>,
+    /// Whether CPU seconds of handshakes are a lower bound, as in a report.
+    pub handshake_cpu_is_lower_bound: bool,
     /// Attempts to resume a session that were refused.
     pub refused_per_second: f64,
     /// Connections opened.
@@ -76,8 +79,9 @@ pub struct RoleRates {
     pub closed_local_per_second: f64,
     /// Those that the peer closed.
     pub closed_remote_per_second: f64,
-    /// Turns, booked when their connection ends.
-    pub turns_per_second: f64,
+    /// Turns, booked when their connection ends; null where they were counted on fewer than 9 in 10
+    /// of the connections that ended.
+    pub turns_per_second: Option<f64>,
     /// Whether each turn is one request: no client has offered HTTP/2.
     pub turns_are_requests: bool,
     /// Turns of a connection that ended.
@@ -91,6 +95,9 @@ pub struct RoleRates {
     /// Bytes sent on TLS connections, booked when they end.
     pub sent_bytes_per_second: f64,
 }
+
+/// Turns of this share of the connections that ended stand for all, as in the ledger's unit costs.
+const ENOUGH_COUNTED: f64 = 0.9;
 
 /// Figures over a length of time.
 struct Over<'a> {
@@ -189,6 +196,15 @@ fn activities(over: &Over<'_>) -> Vec<ActivityRate> {
         .collect()
 }
 
+/// Handshakes that ended in any way.
+fn handshakes(sums: &Sums, role: Role) -> u64 {
+    let ended = sums.iter().filter_map(|(figure, count)| match figure {
+        Figure::Handshakes(of, _) if of == role => Some(count),
+        _ => None,
+    });
+    ended.sum()
+}
+
 /// None where the service did nothing in that role.
 fn role_rates(over: &Over<'_>, role: Role, slice: &Slice) -> Option<RoleRates> {
     let standing = slice.time_wait.get(&role).copied().unwrap_or_default();
@@ -201,9 +217,12 @@ fn role_rates(over: &Over<'_>, role: Role, slice: &Slice) -> Option<RoleRates> {
     let abandoned_per_second = over.each_second(Figure::Handshakes(role, Ending::Abandoned));
     let closed = Closer::ALL.map(|closer| over.each_second(Figure::Closed(role, closer)));
     let [closed_local_per_second, closed_remote_per_second, _] = closed;
+    let closed_per_second: f64 = closed.iter().sum();
+    let counted = over.each_second(Figure::Turned(role)) >= ENOUGH_COUNTED * closed_per_second;
+    let handshakes_per_second = completed_per_second + failed_per_second + abandoned_per_second;
     let rates = RoleRates {
         role: role.label().to_owned(),
-        handshakes_per_second: completed_per_second + failed_per_second + abandoned_per_second,
+        handshakes_per_second,
         completed_per_second,
         failed_per_second,
         abandoned_per_second,
@@ -212,12 +231,16 @@ fn role_rates(over: &Over<'_>, role: Role, slice: &Slice) -> Option<RoleRates> {
         full_cpu_seconds: over.cost_of(role, &[Kind::Full]),
         resumed_cpu_seconds: over.cost_of(role, &[Kind::Resumed]),
         each_cpu_seconds: over.cost_of(role, &Kind::ALL),
+        handshake_cpu_is_lower_bound: is_lower_bound(
+            over.sums.get(Figure::Offloaded(role)),
+            handshakes(over.sums, role),
+        ),
         refused_per_second: over.each_second(Figure::Refused(role)),
         opened_per_second: over.each_second(Figure::Opened(role)),
-        closed_per_second: closed.iter().sum(),
+        closed_per_second,
         closed_local_per_second,
         closed_remote_per_second,
-        turns_per_second: over.each_second(Figure::Turns(role)),
+        turns_per_second: counted.then(|| over.each_second(Figure::Turns(role))),
         turns_are_requests: !slice.multiplexed.contains(&role),
         turns_per_connection: over.ratio(Figure::Turns(role), Figure::Turned(role)),
         time_wait_created_per_second: over.each_second(Figure::TimeWaitCreated(role)),
@@ -227,4 +250,30 @@ fn role_rates(over: &Over<'_>, role: Role, slice: &Slice) -> Option<RoleRates> {
     };
     let done = rates.handshakes_per_second + rates.opened_per_second + rates.closed_per_second;
     (done > 0.0 || slice.time_wait.contains_key(&role)).then_some(rates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_of_all_is_not_said_of_all() {
+        let rates = |turned: u64, offloaded: u64| {
+            let sums = [
+                (Figure::Handshakes(Role::Server, Ending::Failed), 100),
+                (Figure::Offloaded(Role::Server), offloaded),
+                (Figure::Closed(Role::Server, Closer::Remote), 100),
+                (Figure::Turned(Role::Server), turned),
+                (Figure::Turns(Role::Server), 2 * turned),
+            ];
+            let slice = Slice {
+                sums: sums.into_iter().collect(),
+                ..Slice::default()
+            };
+            let server = Rates::of(&slice, Duration::from_secs(1)).roles.remove(0);
+            (server.turns_per_second, server.handshake_cpu_is_lower_bound)
+        };
+        assert_eq!(rates(90, 10), (Some(180.0), false));
+        assert_eq!(rates(89, 11), (None, true));
+    }
 }

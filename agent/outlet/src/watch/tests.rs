@@ -163,7 +163,7 @@ fn rates_are_what_came_divided_by_the_time() {
     );
     assert_eq!(
         (server.turns_per_second, server.turns_per_connection),
-        (12.5, Some(5.0))
+        (Some(12.5), Some(5.0))
     );
     assert_eq!(
         (

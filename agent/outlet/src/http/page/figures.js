@@ -30,6 +30,24 @@ function each(held, label, colour, of, by) {
   return { label, colour, values: quotient(held, of, by), mean: things > 0 ? total(held, of) / things : null };
 }
 
+/** Turns of this share of the connections that ended stand for all. */
+const ENOUGH_COUNTED = 0.9;
+const CLOSERS = ["local", "remote", "timeout"];
+
+/** Turns each second, where they were counted on most connections that ended. */
+function turns(held, role) {
+  const ended = CLOSERS.map((closer) => `closed/${role}/${closer}`);
+  const counted = [`turned/${role}`];
+  const known = (some, all) => some >= ENOUGH_COUNTED * all;
+  const [some, all] = [sum(held, counted), sum(held, ended)];
+  const found = flow(held, "turns", "tcp-open", [`turns/${role}`]);
+  return {
+    ...found,
+    values: found.values.map((value, at) => (known(some[at], all[at]) ? value : null)),
+    mean: known(total(held, counted), total(held, ended)) ? found.mean : null,
+  };
+}
+
 /** What the CPU time went into; by mode alone where no sample tells. */
 function activities(held) {
   const names = ([activity]) => [`activity/${activity}/user`, `activity/${activity}/system`];
@@ -122,9 +140,11 @@ export const FIGURES = [
   {
     id: "turns",
     title: "Turns",
-    note: "A turn is a request with its response; with HTTP/2 it may carry several. Counted when the connection ends.",
+    note:
+      "A turn is a request with its response; with HTTP/2 it may carry several. Counted when the connection ends; " +
+      "no value where most connections were not followed, to keep the budget.",
     format: rate,
-    series: (held, role) => [flow(held, "turns", "tcp-open", [`turns/${role}`])],
+    series: (held, role) => [turns(held, role)],
     empty: (window) => `No connection with a turn ended in ${window}.`,
   },
   {

@@ -17,6 +17,9 @@ export const tlsCores = (service) =>
     ? service.roles.reduce((all, one) => all + one.handshake_cores, 0)
     : service.tls_ratio * service.cpu_cores;
 
+/** A figure that comes from the CPU time of handshakes, which may be a lower bound. */
+const atLeast = (role, figure) => (role.handshake_cpu_is_lower_bound ? `≥${figure}` : figure);
+
 const isClient = (service) =>
   service.ports.length === 0 && service.tls_roles.includes("client") && !service.tls_roles.includes("server");
 
@@ -126,7 +129,7 @@ function row(service, shown) {
     h("td", { class: "bar-cell optional" }, activityBar(service)),
     cell(percent(service.tls_ratio)),
     cell(role ? rate(role.handshakes_per_second) : "–"),
-    cell(role?.each_cpu_seconds ? time(role.each_cpu_seconds) : "–", "optional"),
+    cell(role?.each_cpu_seconds ? atLeast(role, time(role.each_cpu_seconds)) : "–", "optional"),
     cell(role ? count(role.time_wait_standing) : "–", "optional"),
     h("td", { class: "number" }, findings),
   );

@@ -219,7 +219,7 @@ fn cell(
         Some(Column::Cpu) => right(format!("{:.2}", rates.cpu_cores)),
         Some(Column::Tls) => or_none(rates.tls_ratio.map(percent)).style(theme.of(Paint::Cyan)),
         Some(Column::Handshakes) => or_none(main.map(|one| number(one.handshakes_per_second))),
-        Some(Column::Cost) => or_none(main.and_then(|one| one.each_cpu_seconds).map(time)),
+        Some(Column::Cost) => or_none(main.and_then(cost)),
         Some(Column::Resumed) => or_none(main.and_then(|one| one.resumed_ratio).map(percent)),
         Some(Column::Failed) => or_none(main.map(|one| number(one.failed_per_second))),
         Some(Column::TimeWait) => or_none(main.map(|_| number(time_wait(service)))),
@@ -228,9 +228,23 @@ fn cell(
             right(findings(service, width)).style(theme.severity(severity))
         }
         None if name == REQUESTS || name == TURNS => {
-            or_none(main.map(|one| number(one.turns_per_second)))
+            or_none(main.and_then(|one| one.turns_per_second).map(number))
         }
         None => or_none(main.map(|one| number(one.opened_per_second))),
+    }
+}
+
+/// CPU time of a handshake.
+fn cost(rates: &RoleRates) -> Option<String> {
+    let each = rates.each_cpu_seconds?;
+    Some(at_least(rates, &time(each)))
+}
+
+/// A figure that comes from the CPU time of handshakes, which may be a lower bound.
+pub(super) fn at_least(rates: &RoleRates, figure: &str) -> String {
+    match rates.handshake_cpu_is_lower_bound {
+        true => format!("≥{figure}"),
+        false => figure.to_owned(),
     }
 }
 

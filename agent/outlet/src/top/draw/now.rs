@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::head::span;
-use super::list::number;
+use super::list::{at_least, number};
 use super::spark::{greatest, spark};
 use super::theme::Theme;
 use crate::report::words;
@@ -170,11 +170,13 @@ impl Page<'_> {
             ),
             self.with_past(
                 "  CPU time",
-                &format!("{:.2} cores", rates.handshake_cores),
+                &at_least(rates, &format!("{:.2} cores", rates.handshake_cores)),
                 &self.past.rates(&cost),
             ),
         ];
-        let each = |seconds: Option<f64>| seconds.map_or_else(|| "-".to_owned(), time);
+        let each = |seconds: Option<f64>| {
+            seconds.map_or_else(|| "-".to_owned(), |each| at_least(rates, &time(each)))
+        };
         let text = format!(
             "full {}, resumed {}",
             each(rates.full_cpu_seconds),
@@ -207,7 +209,10 @@ impl Page<'_> {
         let each = each.map_or(String::new(), |turns| {
             format!(", {} per connection", number(turns))
         });
-        let text = format!("{}{each}", per_second(rates.turns_per_second));
+        let text = rates.turns_per_second.map_or_else(
+            || "not counted on most connections".to_owned(),
+            |turns| per_second(turns) + &each,
+        );
         let turns = self.past.rates(&[Figure::Turns(role)]);
         let label = match rates.turns_are_requests {
             true => "requests",
