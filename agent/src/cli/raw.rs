@@ -150,13 +150,13 @@ enum RawCommand {
 
 #[derive(Debug, Subcommand)]
 enum RawConfig {
-    /// Say "ok", or list every error with its line and key
+    /// Print "ok", or every error with its line and key
     #[command(after_help = examples::CONFIG)]
     Check {
-        /// The file; without it the one that the other commands use
+        /// The file to check [default: the one that the other commands use]
         file: Option<PathBuf>,
     },
-    /// Write the configuration in effect as TOML, with what is a default
+    /// Print the configuration in effect as TOML, and mark the defaults
     #[command(after_help = examples::CONFIG)]
     Show,
 }

@@ -9,7 +9,7 @@ use tlsprof_common::units::{count, percent, time};
 pub(crate) static KIND: Kind = Kind {
     label: "tls-is-not-the-bottleneck",
     page: include_str!("../../../../docs/findings/tls-is-not-the-bottleneck.md"),
-    summary: "Nothing: TLS handshakes use little CPU",
+    summary: "Not a problem: TLS handshakes use little CPU",
     risk: "None.",
     rules: &[(Role::Server, find)],
     remedy,

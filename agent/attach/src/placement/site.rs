@@ -142,6 +142,6 @@ pub enum ReturnSitesError {
         offset: u64,
     },
     /// Nothing is known of this instruction set.
-    #[error("nothing is known of the processor's instructions")]
+    #[error("the instructions of this processor are unknown to tlsprof")]
     Architecture,
 }
