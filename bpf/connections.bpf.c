@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * TCP connections: who has them, how long, how many turns, who closes them, and
- * which of them leave a TIME_WAIT bucket behind. The state of each lies in its
- * socket and is freed with it. No address is kept, see remote.h.
+ * TCP connections: their owners, lifetimes and turns, the side that closes them, and
+ * whether they leave a TIME_WAIT bucket. The state of each is stored with its socket
+ * and freed with it. No address is kept, see remote.h.
  *
  * The owner is the process that connects, or the first that reads or writes;
  * state changes mostly run in softirq, where the current task is anybody. Only
@@ -87,7 +87,7 @@ static __always_inline void send_closed(struct sock *sk, struct connection *conn
 	send_event(&event, sizeof(event));
 }
 
-/* The owner gives the connection up: so it does its handshake, if that goes on. */
+/* The owner closes the connection, and with it abandons a handshake in progress. */
 static __always_inline void end_handshake(struct connection *connection)
 {
 	__u64 id = connection->id;
@@ -114,8 +114,8 @@ static __always_inline void end_connection(struct sock *sk, struct connection *c
 	forget_connection(sk);
 }
 
-/* Of one that outlived its reset: the current task closes it, or the socket that it was to
- * be accepted from, or connects it again. */
+/* Ends a connection that was kept after its reset: the current task closes it or its
+ * listening socket, or connects it again. */
 static __always_inline void end_outlived(struct sock *sk)
 {
 	struct connection *connection = find_connection(sk);
@@ -134,7 +134,7 @@ static __always_inline void handle_closing(struct sock *sk, int old, int new)
 				  .flags = sk->__sk_common.skc_flags };
 	struct connection *connection = find_connection(sk);
 
-	/* One that was open before the watch began shows up here at the latest. */
+	/* A connection from before the attach is first seen here at the latest. */
 	if (!connection && old == BPF_TCP_ESTABLISHED)
 		connection = create_connection(sk);
 	if (!connection)
@@ -147,7 +147,7 @@ static __always_inline void handle_closing(struct sock *sk, int old, int new)
 	connection_step(connection, old, new, &end);
 	if (!connection->pid && in_states(new, 1U << BPF_TCP_FIN_WAIT1 | 1U << BPF_TCP_LAST_ACK))
 		claim(connection);
-	/* What the peer sent before its end is still to be read. */
+	/* The process may still read what the peer sent before the end. */
 	if (new == BPF_TCP_CLOSE && !outlives_reset(connection, &end))
 		end_connection(sk, connection);
 	else if (!in_states(new, 1U << BPF_TCP_CLOSE_WAIT | 1U << BPF_TCP_CLOSE))
@@ -199,11 +199,10 @@ int BPF_PROG(tcp_state, struct sock *sk, int old, int new)
 }
 
 /*
- * The same once more. From 6.1 on (kernel commit 05b24ff9b2cf) the kernel leaves a program
- * out on a CPU that is inside of it. A close is interrupted there by packets of others,
- * which change the states of their sockets: that is one change of a hundred where many
- * come. This program is another one, and left out only where a change comes while it runs
- * itself: then the first is not inside.
+ * A second copy of the same program. From 6.1 on (kernel commit 05b24ff9b2cf) the kernel skips
+ * a program on a CPU that is already running it. Packets of other connections interrupt a close
+ * there and change the states of their sockets: one change in a hundred under load. The kernel
+ * skips this copy only while this copy runs, and then the first one does not.
  */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(tcp_state_left_out, struct sock *sk, int old, int new)
@@ -215,7 +214,7 @@ int BPF_PROG(tcp_state_left_out, struct sock *sk, int old, int new)
 	return 0;
 }
 
-/* The last that is heard of a socket; its storage is freed after that. */
+/* The last event of a socket; its storage is freed afterwards. */
 SEC("tp_btf/tcp_destroy_sock")
 int BPF_PROG(tcp_destroyed, struct sock *sk)
 {

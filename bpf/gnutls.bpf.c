@@ -30,7 +30,7 @@ struct {
 } inits SEC(".maps");
 
 /* Roles of sessions whose handshake has not begun. LRU: a process may end without freeing
- * its sessions. One that is pushed out counts as begun before the attach once it completes. */
+ * its sessions. An evicted session counts as begun before the attach when it completes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, SESSIONS_WITHOUT_HANDSHAKE);

@@ -32,8 +32,8 @@ struct {
 	__type(value, struct tlsprof_sample);
 } new_samples SEC(".maps");
 
-/* How often the clock of each CPU struck: where it stands still, the agent sets it
- * up again (a CPU that was taken off line and came back). */
+/* Ticks of each CPU's clock: if they stop, the agent sets it up again (a CPU that went
+ * offline and came back). */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -63,8 +63,8 @@ static __always_inline void count_first(const struct tlsprof_sample_key *key,
 		count_loss(TLSPROF_LOSS_SAMPLE_TABLE_FULL);
 }
 
-/* The page of the instruction is there, for it was being executed; those beside it
- * need not be. Of 32-bit code nothing is taken: it would be read as something else. */
+/* The page of the instruction is in memory, because it was being executed; its neighbours
+ * may not be. 32-bit code is not copied: it would be decoded wrongly. */
 static __always_inline void copy_code(struct tlsprof_sample *sample, const struct interrupted *at)
 {
 	__u64 instruction = at->instruction;

@@ -14,7 +14,7 @@ static __always_inline long task_state(struct task_struct *task)
 {
 	struct task_struct___before_5_14 *old = (void *)task;
 
-	/* Read at every switch: as the verifier knows the task, without a helper. */
+	/* Read at every switch. The verifier knows the task's type, so no helper is needed. */
 	if (bpf_core_field_exists(task->__state))
 		return task->__state;
 	return old->state;
@@ -101,8 +101,8 @@ static __always_inline bool ends_phase(const struct exchange *exchange, __u8 rea
 		return true;
 	if (reason != TLSPROF_WAIT_LOCK)
 		return false;
-	/* A thread of a pool waits for its next job in the same way: only one that
-	 * owes the peer an answer is taken to come back to this one. */
+	/* A pool thread waits for its next job in the same way. Only a thread that owes the
+	 * peer an answer is assumed to return to this handshake. */
 	return !exchange || !exchange_owes_answer(exchange);
 }
 

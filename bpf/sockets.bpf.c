@@ -165,7 +165,8 @@ static __always_inline void handle_syscall(struct pt_regs *regs, long nr, long r
 	if (!call.direction || returned == -TLSPROF_EBADF)
 		return;
 	sk = sock_of(SYSCALL_PARM1(regs));
-	/* Numbers of calls mean others in 32-bit processes: asked last, most are out by now. */
+	/* 32-bit processes use other call numbers. Checked last, when most calls are already
+	 * ruled out. */
 	if (!sk || is_compat(regs))
 		return;
 	call.sock = sk;

@@ -12,8 +12,7 @@
 /* Reads of a client's bytes per call, at most. */
 #define LOOKS_A_CALL (CLIENT_PRELUDE / LOOK)
 
-/* Reads the next bytes of the call to look at; returns how many, 0 where they cannot be
- * read. */
+/* Reads the next bytes of the call; returns their number, or 0 if they cannot be read. */
 static __always_inline __u32 look(struct transfer *transfer)
 {
 	__u64 take = transfer->length;
@@ -28,7 +27,8 @@ static __always_inline __u32 look(struct transfer *transfer)
 	return take;
 }
 
-/* Functions of their own, that the verifier goes through once: see follow_unit() in hellos.h. */
+/* Separate functions, so that the verifier checks them only once: see follow_unit() in
+ * hellos.h. */
 __noinline int take_client_byte(__u64 connection, __u32 byte)
 {
 	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &connection);
@@ -119,7 +119,7 @@ static __always_inline bool begins_at_once(struct transfer *transfer,
 	       byte == CONTENT_HANDSHAKE;
 }
 
-/* Before TLS: goes on to where it begins, if it does in this call. */
+/* Skips what comes before TLS, up to its beginning if that is in this call. */
 static __always_inline __u8 follow_prelude(struct transfer *transfer, struct exchange *exchange)
 {
 	if (begins_at_once(transfer, exchange)) {

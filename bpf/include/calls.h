@@ -30,8 +30,9 @@ struct {
 	__type(value, struct tlsprof_handshake);
 } handshakes SEC(".maps");
 
-/* The object that made a hello last on a thread, until it is sent. The oldest goes when
- * there is no room: some are never sent, and the agent then pairs by time. */
+/* The object that last made a hello on a thread, until the hello is sent. The oldest entry
+ * is evicted when the map is full: some hellos are never sent, and the agent then pairs by
+ * time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, THREADS_WITH_HELLO);
@@ -59,7 +60,7 @@ static __always_inline void join_call(__u64 connection)
 		call->connection = connection;
 }
 
-/* The handshake of a connection is that of another object after all. */
+/* Corrects a connection whose handshake turns out to belong to another object. */
 static __always_inline void release_exchange(__u64 connection, __u64 object)
 {
 	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &connection);
@@ -91,8 +92,8 @@ static __always_inline void join_over_memory(struct call *call,
 	call->connection = connection;
 }
 
-/* Handshake bytes of a connection have moved: its handshake is that of the call which
- * moved them, or of the hello which they are. */
+/* Handshake bytes of a connection have moved: its handshake belongs to the call that moved
+ * them, or to the object that made this hello. */
 static __always_inline void join_exchange(struct exchange *exchange, __u64 connection,
 					  bool is_own_hello)
 {

@@ -25,8 +25,8 @@ static inline void clock_begin(struct clock *clock, __u64 now)
 	clock->on_since = now;
 }
 
-/* A program may be preempted between its look at the time and the use of it. Then its
- * thread was off the CPU meanwhile, and its clock began to run again later than that. */
+/* A program may be preempted between reading the time and using it. Its thread was then off
+ * the CPU, and its clock was restarted after that time. */
 static inline __u64 clock_now(const struct clock *clock, __u64 now)
 {
 	return clock->on_since > now ? clock->on_since : now;

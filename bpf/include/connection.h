@@ -61,10 +61,10 @@ struct connection {
 };
 
 /*
- * Whether a change of state has been handled, by what is kept of the connection; NULL
- * for nothing. No state comes twice before CLOSE, which forgets the connection. One of
- * before the watch, which is kept from its first change on, is given up if that is CLOSE:
- * it may have been handled.
+ * Whether a state change was already handled, judged by the stored connection (NULL: none). No
+ * state occurs twice before CLOSE, which removes the connection. A connection from before the
+ * attach is stored from its first change on; if that is CLOSE, it is dropped, because it may
+ * have been handled.
  */
 static inline bool state_was_handled(const struct connection *connection, int old, int new)
 {
@@ -275,11 +275,10 @@ static inline void turn_over(struct connection *connection, __u8 direction)
 }
 
 /*
- * A turn is a request and its answer. It is counted when the answer begins: a
- * server's first write after a read, a client's first read after a write. So N
- * requests, one after another, are N turns on both sides, whoever speaks first
- * (SMTP) and whatever number of calls a message takes. Alerts are no turns: see
- * connection_turns().
+ * A turn is a request and its response. It is counted when the response begins: a server's
+ * first write after a read, a client's first read after a write. So N sequential requests are N
+ * turns on both sides, whichever side speaks first (SMTP) and however many calls a message
+ * needs. Alerts are not turns: see connection_turns().
  */
 static inline void connection_data(struct connection *connection, __u8 direction, __u32 length)
 {
@@ -326,7 +325,7 @@ static inline __u64 accept_wait(const struct connection *connection)
 							 : 1;
 }
 
-/* It is open. While socket calls are not seen, nothing that moves on it is looked at. */
+/* The connection is open. While socket calls are not seen, its data is not inspected. */
 static inline void connection_open(struct connection *connection, __u64 now,
 				   const struct tlsprof_control *control)
 {

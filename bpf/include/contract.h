@@ -146,7 +146,7 @@ enum tlsprof_loss {
 	/* The first bytes of a connection could not be read or followed: moved by
 	 * io_uring or splice, or in very many small records. */
 	TLSPROF_LOSS_HELLO_NOT_FOLLOWED = 7,
-	/* Samples of the CPUs: too many different ones since they were last taken. */
+	/* CPU samples: too many distinct ones since the agent last read them. */
 	TLSPROF_LOSS_SAMPLE_TABLE_FULL = 8,
 	/* A kernel stack could not be walked. */
 	TLSPROF_LOSS_SAMPLE_WITHOUT_STACK = 9,
@@ -166,7 +166,7 @@ enum tlsprof_hit {
 	TLSPROF_HIT_ENTRY = 0,  /* uprobe at a function's entry */
 	TLSPROF_HIT_RETURN = 1, /* uretprobe */
 	TLSPROF_HIT_SWITCH = 2, /* scheduler switch of a thread inside a call */
-	/* A run of tcp_state() that the kernel left out and another program made up for. */
+	/* A run of tcp_state() that the kernel skipped and another program recovered. */
 	TLSPROF_HIT_STOOD_IN = 3,
 	TLSPROF_HIT_COUNT = 4,
 };
@@ -176,10 +176,10 @@ enum tlsprof_hit {
 struct tlsprof_control {
 	__u32 steps_generation;
 	__u32 key_derivation_generation;
-	/* Odd while the hooks on socket calls are out, or about to be: a connection that opens
-	 * then is not followed. */
+	/* Odd while the hooks on socket calls are detached, or about to be: connections
+	 * opened then are not followed. */
 	__u32 calls_generation;
-	/* 1: samples say nothing of handshakes now, and are not taken. */
+	/* 1: samples cannot show handshakes now, and are not taken. */
 	__u32 no_samples;
 };
 
@@ -219,7 +219,7 @@ struct tlsprof_handshake_event {
 	__u8 key_derivation_observed;
 	__u8 groups_named; /* names that `group` was set to, saturating */
 	__u8 source;       /* enum tlsprof_source */
-	/* SOCKET, 1: a thread answered that had not read what it answered, see `unseen_us`. */
+	/* SOCKET, 1: the thread that answered is not the one that had read, see `unseen_us`. */
 	__u8 handed_over;
 	/* SOCKET, 1: a handshake of the library names `connection`, or will; no other
 	 * is the same. */
@@ -325,7 +325,8 @@ enum tlsprof_sample_state {
 	/* What the thread was at work on, as the sources of handshakes see it. */
 	TLSPROF_SAMPLE_IN_CALL = 2,  /* inside a call of the library's state machine */
 	TLSPROF_SAMPLE_IN_PHASE = 4, /* in the phase of a handshake on a socket */
-	/* The process has not been in such a phase yet: it starts, or never will be. */
+	/* The process has not been in such a phase yet: it has just started, or has no
+	 * handshakes. */
 	TLSPROF_SAMPLE_BEFORE_PHASES = 8,
 };
 
@@ -338,7 +339,7 @@ struct tlsprof_sample_key {
 	__u32 state; /* enum tlsprof_sample_state */
 };
 
-/* Its value. The agent takes entries away, and with them their counts. */
+/* Its value. The agent reads and deletes entries with their counts. */
 struct tlsprof_sample {
 	__u64 count;
 	/* User mode: address of the next instruction. Kernel mode: where the first of

@@ -10,9 +10,9 @@
 #include "before_tls.h"
 #include "connection.h"
 
-/* Headers, bodies and pieces of them that one socket call may move. */
+/* The most headers, bodies and pieces of them that one socket call is followed through. */
 #define UNITS_A_CALL 32
-/* Bytes in one direction in which a handshake must be over. */
+/* The most bytes in one direction before a handshake must have ended. */
 #define HANDSHAKE_BYTES (128 * 1024)
 
 /* When the call ended, about: asked for once. */
@@ -151,8 +151,8 @@ static __noinline __u8 take_unit(struct transfer *transfer, struct exchange *exc
 }
 
 /*
- * The same as a function of its own, that the verifier goes through once and not
- * at every turn of a loop. Such functions take numbers only, and look up the rest.
+ * The same as a separate function, which the verifier checks once instead of in each iteration
+ * of a loop. Such functions take only numbers, and look up the rest.
  */
 __noinline int follow_unit(__u64 connection)
 {
@@ -162,8 +162,8 @@ __noinline int follow_unit(__u64 connection)
 	return transfer && exchange ? take_unit(transfer, exchange) : FOLLOWED_TO_ITS_END;
 }
 
-/* All units after the first. Its loop is gone through once as well, and not for each of the
- * ways that lead to it: that was three quarters of the time that loading took. */
+/* All units after the first. The verifier checks this loop only once too, instead of for
+ * each path to it, which was three quarters of the load time. */
 __noinline int follow_units(__u64 connection)
 {
 	struct transfer *transfer = current_transfer();

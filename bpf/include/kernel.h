@@ -200,8 +200,8 @@ struct tcp_sock {
 #define TASK_DEAD 0x80
 
 /*
- * A length that is within its bounds, made so that the verifier sees it: up to 6.1 at
- * least it forgets a comparison when the compiler keeps two copies of what it compared.
+ * Bounds a length visibly for the verifier: up to 6.1 at least, it loses a comparison if the
+ * compiler keeps two copies of the compared value.
  */
 static __always_inline __u64 at_most(__u64 value, const __u64 most)
 {

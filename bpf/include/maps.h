@@ -6,7 +6,7 @@
 #include "clock.h"
 
 #define EVENT_RING_BYTES (8 * 1024 * 1024)
-/* Wake the agent when this much waits for it; else it looks by itself. */
+/* Wakes the agent when this much is waiting; otherwise it polls. */
 #define EVENT_WAKEUP_BYTES (EVENT_RING_BYTES / 4)
 
 /* Set by the agent where the kernel has no socket-local storage for these programs, and
@@ -59,8 +59,8 @@ struct phase {
 	__u64 in_tail;
 };
 
-/* The thread on a CPU, where something of it is being timed; 0 for nothing. Keeps
- * scheduler switches and socket calls of all other threads cheap. */
+/* The thread on a CPU if it is being timed, else 0. Keeps scheduler switches and socket
+ * calls of all other threads inexpensive. */
 struct timed {
 	__u32 call;  /* inside a call of the library, see `calls` */
 	__u32 phase; /* at work on a handshake, see `at_work` */

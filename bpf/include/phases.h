@@ -44,9 +44,10 @@ struct {
 	__type(value, struct exchange);
 } exchanges SEC(".maps");
 
-/* Connections whose exchanges the agent took away, because nothing had moved on them for
- * long: the kernel may have left out the program at their end, see the agent's
- * kernel/sweep.rs. If one goes on, its handshake was not completed. The oldest give way. */
+/* Connections whose exchanges the agent removed because nothing had moved on them for a long
+ * time: the kernel may have skipped the program at their end, see the agent's
+ * kernel/sweep.rs. If such a connection continues, its handshake was not complete. The
+ * oldest entries are evicted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, GIVEN_UP);
@@ -118,8 +119,8 @@ static __always_inline struct exchange *add_phase(struct phase *phase, struct ex
 	return NULL;
 }
 
-/* The current thread does something else than the handshake that it was at work
- * on. Returns its exchange if it goes on. */
+/* The current thread turns from its handshake to other work. Returns the exchange if the
+ * handshake continues. */
 static __noinline struct exchange *leave_phase(struct timed *timed, struct exchange *exchange,
 					       bool idle, __u64 now)
 {

@@ -89,7 +89,7 @@ static inline __u64 stack_hash(const __u64 *stack, __u32 depth)
 	return hash;
 }
 
-/* What the thread `tid` was at work on, with that timed on its CPU. */
+/* What the thread `tid` was working on, given what is being timed on its CPU. */
 static inline __u32 handshake_state(__u32 tid, __u32 timed_call, __u32 timed_phase)
 {
 	__u32 state = 0;

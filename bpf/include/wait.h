@@ -29,8 +29,8 @@ static inline bool is_random_device(__u32 device)
 	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | \
 	 (__u64)(f) << 40 | (__u64)(g) << 48)
 
-/* A FIFO in the place of a random device, as in a chroot: the names that OpenSSL looks for
- * (DEVRANDOM in its sources). What comes through other FIFOs is not known. */
+/* A FIFO in place of a random device, as in a chroot: the names that OpenSSL looks for
+ * (DEVRANDOM in its sources). The purpose of other FIFOs is unknown. */
 static inline bool is_random_name(const __u64 *name)
 {
 	return name[0] == NAME('r', 'a', 'n', 'd', 'o', 'm', 0) ||

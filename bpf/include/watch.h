@@ -161,7 +161,7 @@ static __always_inline void advance(struct connection *connection, struct exchan
 		begin_phase(connection->id, call_time(call), taken_over ? before : 0);
 }
 
-/* A client that has said hello gets something else than TLS for an answer. */
+/* A client receives something other than TLS in response to its hello. */
 static __always_inline bool is_refused(const struct connection *connection,
 				       const struct exchange *exchange, __u8 direction)
 {

@@ -120,7 +120,7 @@ main() {
 	settled_metrics
 	echo
 	echo "The load itself counted $(cat "$dir/count") handshakes, the agent $(counted_by_agent)."
-	echo "By the agent's metrics they took $(share_by_agent) of the CPU of $service."
+	echo "According to the agent's metrics, they used $(share_by_agent) of the CPU of $service."
 
 	step "Some of the metrics at http://127.0.0.1:$agent_port/metrics"
 	show_metrics

@@ -24,7 +24,7 @@ MORE = Load(full=200, resume=50, tls="1.3")
 ALL = FIRST.full + MORE.full + MORE.resume
 ASKED = 2
 """Connections to a port: one that understands RSA only, one that understands all but RSA."""
-HIDES = "TLS 1.3 hides certificates"
+HIDES = "TLS 1.3 encrypts certificates"
 
 
 def config(folder: Path, asks: bool = False) -> list[Argument]:
@@ -111,7 +111,7 @@ def asked(certificates, tmp_path_factory) -> Asked:
         )
         for kind, (_, listen) in KINDS.items()
     }
-    asks = {kind: f"signature {label} of " for kind, (label, _) in KINDS.items()}
+    asks = {kind: f"its signature, {label}, " for kind, (label, _) in KINDS.items()}
     with together(starts) as servers:
         report = profile(base, servers, config(base, asks=True), asks)
         return Asked(report, servers, {kind: accepted(server) for kind, server in servers.items()})
@@ -125,7 +125,7 @@ def test_the_signature_is_known_from_the_answer_on(kind, asked):
     assert full(report, server) == {"unknown": FIRST.full, label: MORE.full}
     assert_only_the_load_counts(report, server)
     (note,) = notes(report, server)
-    assert f"signature {label} of " in note and "SNI" in note and "count as" not in note
+    assert f"its signature, {label}, " in note and "SNI" in note and "count as" not in note
 
 
 def test_two_kinds_of_keys_are_ambiguous(certificates, tmp_path):
@@ -133,12 +133,12 @@ def test_two_kinds_of_keys_are_ambiguous(certificates, tmp_path):
     extra = f"{STATUS} ssl_certificate {second.cert}; ssl_certificate_key {second.key};"
     with nginx(tmp_path, certificates["ecdsa"], extra=extra, protocols="TLSv1.3") as server:
         options = [*config(tmp_path), "--ask-certificates"]
-        report = profile(tmp_path, {"both": server}, options, {"both": "keys of several kinds"})
+        report = profile(tmp_path, {"both": server}, options, {"both": "keys of several types"})
         assert accepted(server) == ALL + ASKED
     assert full(report, server) == {"unknown": FIRST.full + MORE.full}
     assert_only_the_load_counts(report, server)
     (note,) = notes(report, server)
-    assert "keys of several kinds (ecdsa_p256, rsa_2048)" in note
+    assert "keys of several types (ecdsa_p256, rsa_2048)" in note
 
 
 def test_without_leave_nothing_is_asked(certificates, tmp_path):

@@ -67,6 +67,6 @@ def test_the_share_of_handshakes_is_the_same_everywhere(printed):
     headline = number(r"nginx spends ([\d.]+)% of its CPU on TLS handshakes", words)
     row = re.search(r"\n +nginx +([\d.]+ m?s) +[\d,]+ +[\d.]+ m?s +([\d.]+)%", printed)
     assert row, printed
-    by_rule = number(r"By the agent's metrics they took ([\d.]+)% of the CPU", printed)
+    by_rule = number(r"According to the agent's metrics, they used ([\d.]+)% of the CPU", printed)
     assert 30 < headline == float(row.group(2))
     assert by_rule == pytest.approx(headline, rel=TICKS / seconds(row.group(1)))

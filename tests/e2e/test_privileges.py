@@ -85,7 +85,7 @@ def test_without_syslog_system_time_is_not_divided_and_doctor_says_so():
     assert "without CAP_SYSLOG" in done.stdout, done.describe()
     assert re.search(r"! cpu_samples.*?CAP_SYSLOG", done.stdout, re.DOTALL), done.describe()
     # A host may hide a process from everybody.
-    assert not re.search(r"processes cannot be looked into: tlsprof lacks", done.stdout), done.describe()
+    assert not re.search(r"processes cannot be inspected: tlsprof lacks", done.stdout), done.describe()
 
 
 def test_doctor_says_how_many_processes_are_closed_to_it():

@@ -8,9 +8,9 @@ from harness.profiler import Report
 from test_survival import planned
 
 SPOILT = {
-    "truncated": r"/run/truncated is truncated: it has 1000000 bytes, and speaks of \d{7}",
-    "swapped": "/run/swapped is type information .* in the other byte order",
-    "cert.pem": "/etc/cert.pem is no type information",
+    "truncated": r"/run/truncated is truncated: it has 1000000 of \d{7} bytes",
+    "swapped": "/run/swapped has the wrong byte order",
+    "cert.pem": "/etc/cert.pem is not type information",
     "none": "cannot read the type information in /run/none.*No such file",
 }
 """Files in place of the kernel's types, and what is said of each."""

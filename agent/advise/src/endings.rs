@@ -162,7 +162,12 @@ pub(crate) fn evidence(
     spike: &Spike,
     closer: &str,
 ) -> Evidence {
-    let noun = if spike.turns == 1 { "turn" } else { "turns" };
+    let noun = match (subject.account.turns_are_requests(role), spike.turns) {
+        (true, 1) => "request",
+        (true, _) => "requests",
+        (false, 1) => "turn",
+        (false, _) => "turns",
+    };
     let closed = account.closed_count();
     let mut statements = vec![format!(
         "{} of {} connections ({}) were closed by {closer} after exactly {} {noun}.",

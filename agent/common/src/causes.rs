@@ -48,7 +48,7 @@ pub fn remedy(error: &(dyn Error + 'static)) -> Option<&'static str> {
 const TOO_MANY_FILES: &str = "Raise the limit of open files: `ulimit -n 4096`, or LimitNOFILE= of \
                               the systemd unit. tlsprof needs about 100, one for each network \
                               namespace, and a few for each TLS library";
-const OUT_OF_MEMORY: &str = "tlsprof needs about 100 MB with what it keeps in the kernel: raise the \
+const OUT_OF_MEMORY: &str = "tlsprof needs about 100 MB, including its memory in the kernel: raise the \
                              memory limit of its control group (MemoryMax= of the systemd unit), \
                              or lower [limits] of the configuration";
 

@@ -103,9 +103,9 @@ losses! {
         HelloNotFollowed = TLSPROF_LOSS_HELLO_NOT_FOLLOWED, "hello_not_followed", Serious,
             "connections whose first bytes could not be read or followed (io_uring, sendfile): if they are TLS, socket calls do not show their handshakes";
         SampleTableFull = TLSPROF_LOSS_SAMPLE_TABLE_FULL, "sample_table_full", Serious,
-            "CPU samples found no room: more were different in a second than limits.samples allows; what they show is in no activity";
+            "CPU samples found no room: a second had more distinct ones than limits.samples allows; they are in no activity";
         SampleWithoutStack = TLSPROF_LOSS_SAMPLE_WITHOUT_STACK, "sample_without_stack", Serious,
-            "CPU samples in the kernel have no stack; what they show is in no activity";
+            "CPU samples in the kernel have no stack; they are in no activity";
     }
     agent {
         UndecodableRecord, "undecodable_record", Serious,
@@ -119,9 +119,9 @@ losses! {
         HandshakeSilent, "handshake_silent", Serious,
             "handshakes were given up: no bytes moved on their connections for limits.handshake_silence";
         HelloGap, "hello_gap", Harmless,
-            "connections have first bytes that could not be read: what was negotiated on them is partly unknown";
+            "connections whose first bytes could not be read: their negotiated parameters are partly unknown";
         HelloTableFull, "hello_table_full", Harmless,
-            "connections were dropped before their handshake, for lack of room: what was negotiated on them is unknown";
+            "connections were dropped before their handshake for lack of room: their negotiated parameters are unknown";
         HandshakeQueueFull, "handshake_queue_full", Serious,
             "handshakes were booked before both sources reported them; some may be counted twice";
     }

@@ -31,13 +31,13 @@ const NEEDED: [Privilege; 7] = [
     },
     Privilege {
         name: "CAP_PERFMON",
-        without: "BPF programs may not look into the kernel, nor be attached to processes",
+        without: "BPF programs can neither read kernel memory nor be attached to processes",
         required: true,
         capability: CapabilitySet::PERFMON,
     },
     Privilege {
         name: "CAP_SYS_PTRACE",
-        without: "processes of other users cannot be looked into",
+        without: "processes of other users cannot be inspected",
         required: true,
         capability: CapabilitySet::SYS_PTRACE,
     },
@@ -49,7 +49,7 @@ const NEEDED: [Privilege; 7] = [
     },
     Privilege {
         name: "CAP_SYSLOG",
-        without: "the kernel hides where its functions are: system time is not divided",
+        without: "the kernel hides the addresses of its functions: system time is not divided by activity",
         required: false,
         capability: CapabilitySet::SYSLOG,
     },
@@ -106,8 +106,8 @@ pub fn explanation() -> Option<String> {
 /// Why the kernel refused something for lack of permission, as the end of a sentence.
 pub fn refusal() -> String {
     explanation().unwrap_or_else(|| {
-        "no capability is missing, so that a security module (SELinux, AppArmor), a seccomp \
-         filter, a container or the kernel's lockdown must be the reason"
+        "no capability is missing: the cause must be a security module (SELinux, AppArmor), a \
+         seccomp filter, a container or kernel lockdown"
             .to_owned()
     })
 }
@@ -129,7 +129,7 @@ fn explain(held: CapabilitySet) -> Option<String> {
         _ => "services of other users cannot be profiled".to_owned(),
     };
     Some(format!(
-        "tlsprof lacks {}: {what}. Run it as root (sudo), or give it that",
+        "tlsprof lacks {}: {what}. Run it as root (sudo), or grant what it lacks",
         names.join(", ")
     ))
 }

@@ -14,19 +14,19 @@ const FUNCTION: u32 = 12;
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Unfit {
     /// Something else.
-    #[error("is no type information (BTF)")]
+    #[error("is not type information (BTF)")]
     NoBtf,
     /// An ELF file, as `vmlinux` is.
-    #[error("is an ELF file: take its section out (objcopy -O binary --only-section=.BTF)")]
+    #[error("is an ELF file: extract its section (objcopy -O binary --only-section=.BTF)")]
     Elf,
     /// Of another kind of machine.
-    #[error("is type information (BTF) in the other byte order, of another machine")]
+    #[error("has the wrong byte order: it is from another kind of machine")]
     OtherByteOrder,
     /// A format of the future.
     #[error("is type information (BTF) of version {0}, which tlsprof does not know")]
     Version(u8),
     /// The end is missing.
-    #[error("is truncated: it has {has} bytes, and speaks of {needs}")]
+    #[error("is truncated: it has {has} of {needs} bytes")]
     Truncated {
         /// Bytes that are there.
         has: usize,
@@ -76,10 +76,10 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), Unfit> {
         return Err(Unfit::Truncated { has, needs });
     }
     let damaged = |what: &str| Unfit::Damaged(what.to_owned());
-    let (types, names) = sections(bytes).ok_or_else(|| damaged("its header makes no sense"))?;
+    let (types, names) = sections(bytes).ok_or_else(|| damaged("its header is invalid"))?;
     let whole: usize = all(types).filter_map(|one| size(&one)).sum();
     if whole != types.len() {
-        return Err(damaged("a type is of no known kind, or cut short"));
+        return Err(damaged("a type has an unknown kind or is truncated"));
     }
     if names.last() != Some(&0) {
         return Err(damaged("a name has no end"));

@@ -23,8 +23,8 @@ pub enum LoadError {
     Types(#[from] TypesError),
     /// The kernel is locked down, so that no program may read its memory.
     #[error(
-        "this kernel is locked down for confidentiality (kernel_lockdown(7)), so that BPF programs \
-         may not read its memory: tlsprof cannot work. Boot it with lockdown=integrity or without \
+        "this kernel is locked down for confidentiality (kernel_lockdown(7)): BPF programs \
+         cannot read its memory, and tlsprof cannot work. Boot it with lockdown=integrity or without \
          lockdown"
     )]
     Lockdown,

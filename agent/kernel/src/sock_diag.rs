@@ -78,7 +78,11 @@ impl SockDiag {
                 move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?;
                 Self::open()
             })?;
-            let panicked = |_| Err(io::Error::other("the thread for a namespace has died"));
+            let panicked = |_| {
+                Err(io::Error::other(
+                    "the thread for a network namespace has ended",
+                ))
+            };
             opened.join().unwrap_or_else(panicked)
         })
     }

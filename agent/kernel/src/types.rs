@@ -27,8 +27,8 @@ pub enum TypesError {
     /// The kernel does not show them, and no file was named.
     #[error(
         "this kernel does not show its type information ({OWN}: {0}). If it was built with \
-         CONFIG_DEBUG_INFO_BTF, name a file that holds it: --btf FILE, or profile.btf in the \
-         configuration. A kernel that was built without cannot be profiled"
+         CONFIG_DEBUG_INFO_BTF, provide it in a file: --btf FILE, or profile.btf in the \
+         configuration. A kernel built without it cannot be profiled"
     )]
     Hidden(io::Error),
     /// The file cannot be read.
@@ -216,7 +216,7 @@ mod tests {
         let error = read(&path).and_then(|bytes| KernelTypes::parse(bytes, &path));
         let error = error.err().unwrap().to_string();
         assert!(
-            error.ends_with("types is no type information (BTF)"),
+            error.ends_with("types is not type information (BTF)"),
             "{error}"
         );
         assert!(read(&folder.path().join("none")).is_err());

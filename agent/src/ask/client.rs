@@ -59,7 +59,7 @@ impl Offer {
 /// Why a connection did not show the kind of key.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
-    #[error("it cannot be connected to: {0}")]
+    #[error("tlsprof cannot connect to it: {0}")]
     Connect(io::Error),
     #[error("it did not answer within {} s", TIMEOUT.as_secs())]
     TimedOut,
@@ -67,7 +67,7 @@ pub(super) enum Failure {
     TooLong,
     #[error("it closed the connection")]
     Closed,
-    #[error("the connection broke: {0}")]
+    #[error("the connection failed: {0}")]
     Broken(io::Error),
     #[error("its certificate cannot be read")]
     Certificate,

@@ -30,7 +30,7 @@ pub(super) fn conclude(
             Finding::Key(kind)
         }
         (Ok(kind), Err(failure)) | (Err(failure), Ok(kind)) => Finding::Nothing(format!(
-            "it has a key of kind {kind}, but whether it has another is not known: {failure}"
+            "it has a key of type {kind}; whether it has another is unknown: {failure}"
         )),
         (Err(failure), Err(_)) => Finding::Nothing(failure.to_string()),
     }

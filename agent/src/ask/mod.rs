@@ -125,14 +125,14 @@ fn answer(question: &Question, proc: &ProcRoot, own: &OwnConnections) -> Answer 
         counted: 0,
     };
     answer.finding = match listening_addresses(proc, &question.processes, question.port) {
-        Listening::Elsewhere => Finding::Nothing(
-            "it is in another network namespace than tlsprof, and was not asked".to_owned(),
-        ),
+        Listening::Elsewhere => {
+            Finding::Nothing("it is in a different network namespace than tlsprof".to_owned())
+        }
         Listening::Here(addresses) if addresses.is_empty() => {
             Finding::Nothing("no process of the service listens there".to_owned())
         }
         Listening::Here(addresses) if addresses.len() > MAX_ADDRESSES => Finding::Nothing(format!(
-            "it listens on {} addresses, more than the {MAX_ADDRESSES} that are asked",
+            "it listens on {} addresses, and tlsprof asks at most {MAX_ADDRESSES}",
             addresses.len()
         )),
         Listening::Here(addresses) => {

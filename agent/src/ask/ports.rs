@@ -147,29 +147,29 @@ fn note(service: &str, port: u16, learned: &Learned) -> String {
     let at = format!("{:.0}", learned.at);
     let mut text = match finding {
         Finding::Key(kind) => format!(
-            "TLS 1.3 hides certificates: signature {kind} of {service} on port {port} was learned \
-             at {at} by connections of tlsprof's own, and is given for handshakes from then on. It \
-             is that of the certificate that the server shows to a client that names no server: \
-             those for certain names (SNI) may have another kind of key."
+            "TLS 1.3 encrypts certificates. tlsprof connected to {service} on port {port} at \
+             {at} and learned its signature, {kind}, which handshakes have from then on. The \
+             certificate is the one for clients without SNI; those for other names may have \
+             another type of key."
         ),
         Finding::Ambiguous(kinds) => {
             let kinds: Vec<&str> = kinds.iter().copied().collect();
             format!(
-                "TLS 1.3 hides certificates: {service} on port {port} has keys of several kinds \
-                 ({}), as connections of tlsprof's own showed at {at}. Which one a handshake used \
-                 depends on its client: signature stays unknown.",
+                "TLS 1.3 encrypts certificates. tlsprof connected to {service} on port {port} at \
+                 {at}: it has keys of several types ({}). Which one a handshake uses depends on \
+                 the client, so signature stays unknown.",
                 kinds.join(", ")
             )
         }
         Finding::Nothing(reason) => format!(
-            "TLS 1.3 hides certificates, and tlsprof could not learn the kind of key of {service} \
-             on port {port} (tried at {at}): {reason}. signature stays unknown."
+            "TLS 1.3 encrypts certificates, and tlsprof could not learn the key type of \
+             {service} on port {port} (tried at {at}): {reason}. signature stays unknown."
         ),
     };
     if *counted > 0 {
         text += &format!(
-            " Of its {connections} connections {counted} could not be told from others, and count \
-             as connections and handshakes of the service."
+            " {counted} of its {connections} connections could not be distinguished from others, \
+             and count as connections and handshakes of the service."
         );
     }
     text

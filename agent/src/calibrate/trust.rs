@@ -26,7 +26,10 @@ pub fn check(process_root: &Path, library: &Path, inode: u64) -> Result<PathBuf,
         return Err("its file was replaced since it was loaded".to_owned());
     }
     if let Some(above) = path.ancestors().find(|above| !is_roots(above)) {
-        return Err(format!("others than root may write to {}", above.display()));
+        return Err(format!(
+            "users other than root can write to {}",
+            above.display()
+        ));
     }
     Ok(path)
 }
@@ -56,7 +59,7 @@ mod tests {
         fs::write(&planted, "x").unwrap();
         let refused = check(root, &planted, inode(&planted)).unwrap_err();
         assert!(
-            refused.starts_with("others than root may write to"),
+            refused.starts_with("users other than root can write to"),
             "{refused}"
         );
     }

@@ -149,7 +149,7 @@ const FILES: [(&str, &str); 1] = [(
 
 const ENVIRONMENT: [(&str, &str); 1] = [(
     "NO_COLOR",
-    "If set and not empty, texts have no colours. They have none either where the output is no terminal.",
+    "If set and not empty, output has no colours. Output that is not a terminal never has any.",
 )];
 
 const SUCCESS: (&str, &str) = ("0", "Success.");

@@ -19,7 +19,7 @@ pub(super) const DOCTOR: &str = "\
 Examples:
   sudo tlsprof doctor                 is this host ready, and what works on it?
   sudo tlsprof doctor --format json | jq .ready
-                                      for scripts; the exit status says it too";
+                                      for scripts, as is the exit status";
 
 pub(super) const LIST: &str = "\
 Examples:

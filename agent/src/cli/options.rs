@@ -115,13 +115,13 @@ pub enum Command {
 /// Commands on the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum ConfigCommand {
-    /// Say "ok", or list every error with its line and key
+    /// Print "ok", or every error with its line and key
     #[command(after_help = examples::CONFIG)]
     Check {
-        /// The file; without it the one that the other commands use
+        /// The file to check [default: the one that the other commands use]
         file: Option<PathBuf>,
     },
-    /// Write the configuration in effect as TOML, with what is a default
+    /// Print the configuration in effect as TOML, and mark the defaults
     #[command(after_help = examples::CONFIG)]
     Show,
 }

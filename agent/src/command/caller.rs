@@ -84,8 +84,7 @@ impl Caller {
         };
         thread::scope(|scope| {
             let started = scope.spawn(spawn).join();
-            started
-                .unwrap_or_else(|_| Err(io::Error::other("the thread that starts it broke down")))
+            started.unwrap_or_else(|_| Err(io::Error::other("the thread that starts it panicked")))
         })
     }
 }

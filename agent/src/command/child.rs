@@ -27,8 +27,8 @@ pub(super) fn check(arguments: &[OsString]) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "the command `{}` is not in PATH, which sudo may have changed: install it, or name it with \
-         its folder",
+        "the command `{}` is not in PATH, which sudo may have changed: install it, or give its \
+         full path",
         program.display()
     )
 }

@@ -60,7 +60,7 @@ pub(super) fn run(options: &CompareOptions, notices: Notices) -> Result<ExitCode
 
 fn status(fail_if_worse: bool, comparison: &Comparison) -> ExitCode {
     if fail_if_worse && comparison.has_worse() {
-        eprintln!("tlsprof: there is a change for the worse");
+        eprintln!("tlsprof: at least one figure is worse");
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
@@ -156,7 +156,7 @@ fn nothing_in_common(groups: &[LabelledRuns]) -> String {
     };
     let differences: Vec<String> = groups.iter().map(of).collect();
     format!(
-        "the reports have no service in common that did anything: {}. Pair services that have \
+        "the reports have no active service in common: {}. Pair services that have \
          different names with --service NAME_IN_FIRST=NAME_IN_OTHERS",
         differences.join("; ")
     )

@@ -43,13 +43,19 @@ fn web_config(config: &Config) -> Option<String> {
 /// Writes what is in effect. `config` is what `path` led to, with `btf` from the command line.
 pub(super) fn show(config: &Config, path: Option<&Path>, btf: Option<&Path>) -> Result<ExitCode> {
     let (source, given) = match Config::read(path)? {
-        Some((file, text)) => (format!("From {}", file.display()), text),
-        None => (format!("There is no {DEFAULT_PATH}"), String::new()),
+        Some((file, text)) => {
+            let source = format!("From {}, which does not set the defaults", file.display());
+            (source, text)
+        }
+        None => {
+            let source = format!("There is no {DEFAULT_PATH}: all values are defaults");
+            (source, String::new())
+        }
     };
     let text = config
         .written(&given)
         .context("cannot write the configuration as TOML")?;
-    let mut head = format!("# {source}; what it does not have is a default.\n");
+    let mut head = format!("# {source}.\n");
     if let Some(btf) = btf {
         head.push_str(&format!("# profile.btf is from --btf {}.\n", btf.display()));
     }

@@ -87,7 +87,8 @@ fn line(elapsed: Duration, planned: Option<Duration>, ledger: &Ledger, lost: u64
     if let Some((name, account)) = busy.max_by_key(|(_, one)| one.handshake_cpu()) {
         let cpu = account.cpu_user + account.cpu_system;
         let share = share_of_cpu(account.handshake_cpu().as_secs_f64(), cpu.as_secs_f64());
-        if let Some(share) = share {
+        // The two are read at different moments while the profile runs.
+        if let Some(share) = share.filter(|share| *share <= 1.0) {
             text.push_str(&format!(
                 ", {} of the CPU of {}",
                 percent(share),

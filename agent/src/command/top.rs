@@ -70,7 +70,7 @@ pub(super) fn run(
         // The terminal is the shell's again. With other profilers about this takes seconds.
         notices.say("releasing the probes...");
         let profiled = profile.join();
-        shown.and(profiled.unwrap_or_else(|_| Err(anyhow!("the profile broke down"))))
+        shown.and(profiled.unwrap_or_else(|_| Err(anyhow!("profiling failed"))))
     });
     logged.print();
     ended.map(|()| ExitCode::SUCCESS)

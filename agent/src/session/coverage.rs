@@ -56,7 +56,7 @@ impl Session {
         }
         covered.sort();
         if covered.is_empty() && self.targets.are_named() {
-            return "nothing yet: the service does not run".to_owned();
+            return "nothing yet: the service is not running".to_owned();
         }
         in_words(&covered)
     }

@@ -138,8 +138,8 @@ fn of_programs(parts: Parts, btf: Option<&Path>) -> impl Iterator<Item = Capabil
             Needed,
             "connection_turns",
             parts.calls.clone(),
-            "TLS handshakes of any library, from their records; turns per connection; owners of \
-             connections that a peer resets",
+            "TLS handshakes of any library, from TLS records; turns per connection; owners of \
+             connections that the peer resets",
         ),
     ];
     let recommended = recommended(parts);
@@ -163,7 +163,7 @@ fn recommended(parts: Parts) -> [Capability; 5] {
             Recommended,
             "openssl_handshakes",
             parts.handshakes,
-            "handshakes in OpenSSL 1.1.1 and 3.x and in GnuTLS 3: counts and CPU time; the steps of OpenSSL",
+            "handshakes in OpenSSL 1.1.1 and 3.x and in GnuTLS 3: counts and CPU time; with OpenSSL also steps",
         ),
         capability(
             Recommended,
@@ -181,7 +181,7 @@ fn recommended(parts: Parts) -> [Capability; 5] {
             Recommended,
             "cpu_samples",
             parts.samples,
-            "what the CPU time of services is spent on: TLS, TCP, the application",
+            "CPU time of services by activity: TLS, TCP, the application",
         ),
         capability(
             Recommended,
@@ -205,13 +205,13 @@ fn of_system() -> [Capability; 3] {
             Group::Needed,
             "processes",
             processes(),
-            "looking into processes: their services, TLS libraries, ports",
+            "inspecting processes: their services, TLS libraries, ports",
         ),
         capability(
             Group::Needed,
             "mapping_events",
             mappings(),
-            "libraries that are loaded after the start are found at once",
+            "libraries loaded after the start are probed at once",
         ),
     ]
 }
@@ -239,7 +239,7 @@ fn processes() -> State {
         Err(error) => return State::Unavailable(one_line(&error)),
     };
     State::Degraded(format!(
-        "{} of {} processes cannot be looked into: {}",
+        "{} of {} processes cannot be inspected: {}",
         found.closed,
         found.all,
         privilege::refusal()
@@ -250,7 +250,7 @@ fn multi(loaded: &Loaded) -> State {
     match loaded.mode {
         UprobeMode::Multi => State::Available,
         UprobeMode::Single => State::Degraded(
-            "the kernel has no uprobe_multi links (Linux 6.6): one perf event a probe, slower to attach and release".to_owned(),
+            "the kernel has no uprobe_multi links (Linux 6.6): each probe needs a perf event, which is slower to attach and release".to_owned(),
         ),
     }
 }
@@ -268,10 +268,13 @@ fn samples(loaded: &Loaded) -> Found {
         return found(Some(reason));
     }
     let missing = match KernelFunctions::read() {
-        Err(error) => format!("system time is not divided: {}", one_line(&error)),
+        Err(error) => format!(
+            "system time is not divided by activity: {}",
+            one_line(&error)
+        ),
         Ok(functions) if functions.missing().is_empty() => return State::Available.into(),
         Ok(functions) => format!(
-            "this kernel has no functions of these names, by which system time is divided: {}",
+            "system time is divided by kernel functions, and this kernel lacks some: {}",
             functions.missing().join(", ")
         ),
     };
@@ -290,23 +293,22 @@ const fn tier_name(tier: Tier) -> &'static str {
 const fn sees(tier: Tier, in_use: bool) -> &'static str {
     match (tier, in_use) {
         (Tier::Tracepoint, true) => {
-            "in use: socket calls by the kernel's tracepoints; of io_uring, sendfile, recvmmsg \
-             and 32-bit processes it sees that data moved but not the bytes, so no TLS; splice \
-             it does not see"
+            "in use: socket calls, by kernel tracepoints. Without the bytes, and so without TLS: \
+             io_uring, sendfile, recvmmsg and 32-bit processes. Not seen: splice"
         }
-        (Tier::Tracepoint, false) => "socket calls by the kernel's tracepoints",
+        (Tier::Tracepoint, false) => "socket calls, by kernel tracepoints",
         (Tier::Fentry, true) => {
-            "in use: socket calls at the ends of the kernel's functions for TCP; of io_uring, \
-             sendfile, recvmmsg and 32-bit processes it sees that data moved but not the bytes, \
-             so no TLS; splice, and sockets that the kernel encrypts, it does not see"
+            "in use: socket calls, when the kernel's TCP functions return. Without the bytes, \
+             and so without TLS: io_uring, sendfile, recvmmsg and 32-bit processes. Not seen: \
+             splice, and sockets that the kernel encrypts"
         }
-        (Tier::Fentry, false) => "socket calls at the ends of the kernel's functions for TCP",
+        (Tier::Fentry, false) => "socket calls, when the kernel's TCP functions return",
         (Tier::RawSyscalls, true) => {
-            "in use: socket calls at the end of every system call of the host, which costs each of \
-             them a little; of sendfile and recvmmsg it sees that data moved but not the bytes, so \
-             no TLS; io_uring, splice and 32-bit processes it does not see"
+            "in use: socket calls, when system calls return, which adds a small cost to every \
+             system call of the host. Without the bytes, and so without TLS: sendfile and \
+             recvmmsg. Not seen: io_uring, splice and 32-bit processes"
         }
-        (Tier::RawSyscalls, false) => "socket calls at the end of every system call of the host",
+        (Tier::RawSyscalls, false) => "socket calls, when any system call of the host returns",
     }
 }
 

@@ -191,9 +191,9 @@ impl Session {
         let stolen = self.cpu.stolen()?;
         (stolen >= STOLEN).then(|| {
             format!(
-                "The hypervisor withheld {} of the CPU time that this host asked for (steal): the CPU time of \
-                 handshakes contains it, that of services only where the kernel leaves it in (without \
-                 CONFIG_PARAVIRT_TIME_ACCOUNTING).",
+                "Steal: the hypervisor withheld {} of the CPU time that this host requested. The \
+                 CPU time of handshakes includes it; that of services only on kernels without \
+                 CONFIG_PARAVIRT_TIME_ACCOUNTING.",
                 percent(stolen)
             )
         })

@@ -142,7 +142,7 @@ impl Inspection {
             Ok(thread) => self.threads.push(thread),
             // They stay unknown, as if they could not be opened.
             Err(error) => {
-                tracing::warn!(%error, "images cannot be examined: no thread");
+                tracing::warn!(%error, "images cannot be examined: cannot start the thread");
                 self.pending.retain(|image, _| !ids.contains(image));
             }
         }

@@ -78,7 +78,7 @@ impl Budget {
 }
 
 fn log_change(rung: Rung, cost_ratio: f64) {
-    let all = "All is measured again.".to_owned();
+    let all = "Everything is measured again.".to_owned();
     let text = reduced(rung).map_or(all, |reduced| reduced.text);
     let cost = percent(cost_ratio);
     tracing::info!("profiling cost {cost} of the services' CPU time. {text}");

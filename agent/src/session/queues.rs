@@ -188,7 +188,7 @@ fn reason(error: &io::Error) -> String {
             "the kernel lists no TCP sockets (sock_diag, module tcp_diag)".to_owned()
         }
         io::ErrorKind::PermissionDenied => {
-            "no permission to look into another network namespace (CAP_SYS_ADMIN)".to_owned()
+            "no permission to enter another network namespace (CAP_SYS_ADMIN)".to_owned()
         }
         _ => one_line(error),
     }

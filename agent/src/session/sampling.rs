@@ -67,11 +67,11 @@ impl Samples {
     pub(super) fn notes(&self) -> Vec<String> {
         let unknown = self.desk.kernel_unknown().map(|reason| {
             format!(
-                "It is not known what the kernel was at work on, so that system time counts as the application's: {reason}."
+                "System time counts as application, because kernel functions cannot be identified: {reason}."
             )
         });
         let interrupts = self.desk.interrupts_unknown().then(|| {
-            "It is not known whether this kernel counts interrupts to the threads that they hit: they count as system time of these threads.".to_owned()
+            "It is unknown whether this kernel accounts interrupts to the threads that they hit. tlsprof assumes it does, and counts them as system time of these threads.".to_owned()
         });
         unknown.into_iter().chain(interrupts).collect()
     }

@@ -12,7 +12,7 @@ use tlsprof_common::units::{count, time};
 pub(crate) static KIND: Kind = Kind {
     label: "post-quantum-cost",
     page: include_str!("../../../../docs/findings/post-quantum-cost.md"),
-    summary: "Nothing: the CPU cost of post-quantum key exchange",
+    summary: "Not a problem: post-quantum key exchange, and its CPU cost",
     risk: "None from keeping it. Without it, traffic recorded today can be decrypted once a large \
            enough quantum computer exists.",
     rules: &[(Role::Server, find)],

@@ -10,7 +10,7 @@ use tlsprof_ledger::is_lower_bound;
 pub(crate) static KIND: Kind = Kind {
     label: "tls-is-not-the-bottleneck",
     page: include_str!("../../../../docs/findings/tls-is-not-the-bottleneck.md"),
-    summary: "Nothing: TLS handshakes use little CPU",
+    summary: "Not a problem: TLS handshakes use little CPU",
     risk: "None.",
     rules: &[(Role::Server, find)],
     remedy,

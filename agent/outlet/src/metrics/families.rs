@@ -100,8 +100,8 @@ HANDSHAKES_OFFLOADED = Counter "tlsprof_handshakes_offloaded" ["service_name" "r
     "TLS handshakes answered by a different thread than the one that read the socket; other threads \
      may have worked on them, so their CPU time is a lower bound.";
 HANDSHAKES_ESTIMATED = Counter "tlsprof_handshakes_estimated" ["service_name" "role"]
-    "TLS handshakes that are estimated: of connections that were not followed, to keep the overhead budget."
-    "They are in all other figures of handshakes. See [sampled handshakes](accounting.md#sampled-handshakes).";
+    "Estimated TLS handshakes: those on connections that were not followed, to keep the overhead budget."
+    "All other handshake metrics include them. See [sampled handshakes](accounting.md#sampled-handshakes).";
 AGREEMENT_HANDSHAKES = Counter "tlsprof_agreement_handshakes" ["service_name" "role"]
     "Completed TLS handshakes measured by both sources.";
 AGREEMENT_CPU = Counter "tlsprof_agreement_cpu_seconds" ["service_name" "role" "source"]

@@ -7,6 +7,7 @@ use tlsprof_report::model::{
     Activity, ActivityCpu, Connections, CpuSamples, Report, Service, Unit, UnitCost,
 };
 
+use super::shares::share;
 use super::wording::words;
 
 /// Shares are told apart from others only if they rest on this many samples.
@@ -42,7 +43,7 @@ pub(super) fn activities(service: &Service) -> Option<Block> {
         .bar("share, drawn; line: 95% CI")
         .numbers(["CPU", "user", "system"])
         .number("95% CI")
-        .help("with so many samples, the true share lies in this range in 95 of 100 profiles")
+        .help("95% confidence interval, from the number of samples")
         .optional();
     for row in &rows {
         let shade = shade(row.activity);
@@ -102,8 +103,10 @@ fn range(low: String, high: &str) -> String {
     low + " to " + high
 }
 
-/// CPU time of the service per request, and of how many; None where that is not known.
+/// CPU time of the service per request, and of how many; None where that is not known, or the
+/// two accounts of its CPU time disagree: of a short profile the kernel may have counted none.
 pub(super) fn by_request(service: &Service) -> Option<(f64, String)> {
+    share(service)?;
     let known = service.known_requests()?;
     let each = service.cpu_seconds.total() / known.count;
     let requests = counted(rounded(known.count), "request", "requests");
@@ -184,7 +187,7 @@ pub(super) fn unit_costs(service: &Service) -> Option<Block> {
     let span = (0.0, highest.fold(0.0, f64::max));
     let mut table = Table::new("CPU time from samples, divided by exact counts")
         .words("one")
-        .help("what the CPU time is divided by: one handshake, one megabyte, one connection")
+        .help("the unit that the CPU time is divided by: a handshake, a megabyte, a connection")
         .number("CPU")
         .interval("95% CI")
         .number("samples")

@@ -72,7 +72,7 @@ fn table(service: &Service, seconds: f64) -> Table {
         .numbers(["closed", "by service", "by peer", "reset"])
         .number("turns")
         .titled("turns p50")
-        .help("half of the connections carried at most so many requests with their responses")
+        .help("half of the connections carried at most this many requests")
         .number("p50 time")
         .help("half of the connections were open for at most this time")
         .number("p99")
@@ -204,7 +204,12 @@ fn peak(connections: &Connections) -> Option<String> {
     } else {
         ""
     };
-    let noun = if turns.to == 1 { "turn" } else { "turns" };
+    let noun = match (connections.turns_are_requests, turns.to) {
+        (Some(false), 1) => "turn",
+        (Some(false), _) => "turns",
+        (_, 1) => "request",
+        _ => "requests",
+    };
     Some(format!(
         "{} of {} connections were closed by {} after {exactly}{} {noun}.",
         percent(share),

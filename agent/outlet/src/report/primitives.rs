@@ -14,7 +14,7 @@ pub(super) fn primitives(service: &Service) -> Option<Block> {
         .bar("share, drawn; line: 95% CI")
         .numbers(["CPU", "in handshakes"])
         .number("95% CI")
-        .help("with so many samples, the true share lies in this range in 95 of 100 profiles")
+        .help("95% confidence interval, from the number of samples")
         .optional();
     for row in &service.primitives {
         let limits = Some((row.share_low, row.share_high));

@@ -257,6 +257,7 @@ fn accounts_that_disagree_are_told_and_give_no_share() {
     );
     assert!(words.starts_with("nginx.service spent "), "{text}");
     assert!(!words.contains("spends"), "{text}");
+    assert!(!words.contains("CPU per request:"), "{text}");
 }
 
 #[test]

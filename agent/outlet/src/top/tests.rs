@@ -309,7 +309,10 @@ fn before_the_first_interval_is_over_nothing_is_made_up() {
         "{text}"
     );
     let text = self::text(&drawn(&host, &opened(Tab::Findings), SIZES[0], false));
-    assert!(text.contains("Nothing is known of it yet"), "{text}");
+    assert!(
+        text.contains("No findings yet: services are checked"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -25,15 +25,13 @@ pub struct InputError {
 enum Problem {
     #[error("cannot be read: {0}")]
     Unreadable(io::Error),
-    #[error("is a directory; a report is a file of `tlsprof report --format json`")]
+    #[error("is a directory, not a report (`tlsprof report --format json --output FILE`)")]
     Directory,
     #[error("is larger than 64 MiB, so it is not a report")]
     TooLarge,
     #[error("is empty; did the report end early?")]
     Empty,
-    #[error(
-        "is truncated at line {line}, column {column}. Copy it again, or make the report again"
-    )]
+    #[error("is truncated at line {line}, column {column}. Copy or create the report again")]
     Truncated { line: usize, column: usize },
     #[error("is not JSON ({0}); write reports to compare with `tlsprof report --format json`")]
     NotJson(String),
@@ -45,7 +43,7 @@ enum Problem {
     )]
     Newer { by: String, found: u64 },
     #[error(
-        "has schema version {found}, and this tlsprof reads version {SCHEMA_VERSION}. Make the \
+        "has schema version {found}, and this tlsprof reads version {SCHEMA_VERSION}. Create the \
          report again"
     )]
     Older { found: u64 },

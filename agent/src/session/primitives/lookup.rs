@@ -66,7 +66,7 @@ impl Lookup {
         let questions = match thread.spawn(work) {
             Ok(_) => Some(questions),
             Err(error) => {
-                tracing::warn!(%error, "functions are not looked up by name: no thread");
+                tracing::warn!(%error, "functions are not looked up by name: cannot start the thread");
                 None
             }
         };

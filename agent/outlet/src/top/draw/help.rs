@@ -21,7 +21,7 @@ const TEXT: [&str; 19] = [
     "TLS      share of CPU in handshakes and encryption",
     "hs/s     TLS handshakes per second, including failed ones",
     "CPU/hs   CPU per completed handshake",
-    "resum.   share of completed ones that took up an resumption",
+    "resum.   share of completed handshakes that were resumed",
     "fail/s   failed handshakes per second",
     "T_WAIT   TIME_WAIT sockets on this side",
     "found    findings, with the highest severity; open the service to read them",

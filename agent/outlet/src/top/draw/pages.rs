@@ -43,7 +43,7 @@ pub(super) fn draw(
         (Tab::Now, _) => now::lines(opened, view, width, theme),
         (tab, Some(details)) => last_minutes(tab, details, width.min(LONGEST_LINE), theme),
         (_, None) => vec![Line::raw(
-            " Nothing is known of it yet: services are judged every few seconds.",
+            " No findings yet: services are checked every few seconds.",
         )],
     };
     let rows = usize::from(body.height);
@@ -123,7 +123,7 @@ fn last_minutes(tab: Tab, details: &Details, width: usize, theme: Theme) -> Vec<
     if blocks.is_empty() {
         let text = match tab {
             Tab::Connections => "No TCP connection was opened or closed.",
-            _ => "Nothing is wrong, as far as handshakes and connections show.",
+            _ => "No findings: handshakes and connections show nothing wrong.",
         };
         blocks.push(Block::Text(text.to_owned()));
     }
