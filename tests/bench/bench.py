@@ -146,6 +146,8 @@ def measure(load: str, what: str, options: argparse.Namespace, cells: list[str])
     cells += [text(turns.ratios(lambda one: one.throughput)), f"{added * 1e6:.2f} us"]
     if agent:
         cells += [f"{told * 1e6:.2f} us", f"{told / added:.2f}", f"{own * 1e6:.2f} us"]
+    else:
+        cells += ["-"] * 3
     return f"| {' | '.join(cells)} |"
 
 
