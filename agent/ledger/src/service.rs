@@ -8,6 +8,7 @@ use tlsprof_evidence::Handshake;
 
 use super::limits::Limits;
 use super::remotes::Remotes;
+use super::sampled_steps::StepSamples;
 use super::{
     AcceptQueueAccount, ConnectionAccount, CpuAccount, HandshakeKey, HandshakeSum, NetworkEvents,
     Ports, Processes, RoleAccount,
@@ -37,6 +38,7 @@ pub struct ServiceAccount {
     /// Processes that began while the service was known.
     pub processes: Processes,
     pub(super) remotes: Remotes,
+    pub(super) step_samples: StepSamples,
 }
 
 impl ServiceAccount {
@@ -117,8 +119,14 @@ impl ServiceAccount {
         events
     }
 
+    /// Takes over what was sampled since the last time.
+    pub(super) fn follow_samples(&mut self, now: Duration) {
+        self.step_samples.follow(self.activities.primitives(), now);
+    }
+
     pub(super) fn record(&mut self, handshake: &Handshake, limits: Limits) {
         self.probe_hits += u64::from(handshake.probe_hits);
+        self.step_samples.record(handshake);
         let mut key = HandshakeKey::of(handshake);
         if self.handshakes.len() >= limits.label_sets && !self.handshakes.contains_key(&key) {
             key = key.overflow();

@@ -1,0 +1,200 @@
+//! Steps of handshakes by samples: where no probe in the TLS library measures them.
+//!
+//! A sample in a handshake shows what its code computes ([`Primitive`]), and what the handshakes
+//! negotiated shows which steps compute that. Where two steps may have computed it, the time is
+//! theirs together; where none can, it is [`Step::Other`].
+//!
+//! A library that has code of its own for an algorithm uses it: arithmetic on big numbers counts for
+//! what the library has no such code for, and if there is nothing, for RSA and ECDSA.
+
+mod assign;
+#[cfg(test)]
+mod tests;
+mod uses;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tlsprof_common::Step;
+use tlsprof_evidence::Handshake;
+use tlsprof_evidence::activity::Activity;
+use tlsprof_evidence::primitive::Primitive;
+
+use super::cpu::Part;
+use super::interval::{Interval, of_share};
+use super::{PrimitiveAccount, ServiceAccount};
+use assign::Assignment;
+use uses::{Codes, Use};
+
+/// So many samples, and this share of all, are no accident.
+const SIGNIFICANT: (u64, f64) = (5, 0.01);
+/// What handshakes negotiated explains samples for one to two of these.
+const GENERATION: Duration = Duration::from_secs(30);
+
+/// One step, or several that cannot be separated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StepSet(u8);
+
+impl StepSet {
+    /// That step alone.
+    pub const fn of(step: Step) -> Self {
+        Self(1 << step as u8)
+    }
+
+    const fn with(self, step: Step) -> Self {
+        Self(self.0 | 1 << step as u8)
+    }
+
+    const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether that step is one of them.
+    pub const fn has(self, step: Step) -> bool {
+        self.0 & Self::of(step).0 != 0
+    }
+
+    /// Its steps, in the order in which reports show them.
+    pub fn steps(self) -> impl Iterator<Item = Step> {
+        Step::ALL.into_iter().filter(move |step| self.has(*step))
+    }
+
+    /// Its name in metrics: `key_exchange`, `key_exchange+signing`.
+    pub fn label(self) -> String {
+        let labels: Vec<&str> = self.steps().map(Step::label).collect();
+        labels.join("+")
+    }
+}
+
+/// CPU time in handshakes of one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SampledStep {
+    /// The step; several where they cannot be separated.
+    pub steps: StepSet,
+    /// CPU time, scaled to what the kernel accounts.
+    pub cpu: Duration,
+    /// Samples that it rests on.
+    pub samples: u64,
+    /// Its share (0 to 1) of the CPU time of handshakes.
+    pub share: f64,
+    /// Limits of `share` in 95% of cases, by the number of samples.
+    pub limits: Interval,
+}
+
+/// What handshakes negotiated, and CPU time by step for counters.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StepSamples {
+    /// Of all handshakes.
+    uses: BTreeSet<Use>,
+    /// Of the last ones, in two generations.
+    recent: [BTreeSet<Use>; 2],
+    turned: Duration,
+    /// What is in `booked`.
+    taken: BTreeMap<Primitive, Part>,
+    booked: BTreeMap<StepSet, Part>,
+}
+
+impl StepSamples {
+    pub(super) fn record(&mut self, handshake: &Handshake) {
+        for one in uses::of(handshake) {
+            self.uses.insert(one);
+            let [newest, _] = &mut self.recent;
+            newest.insert(one);
+        }
+    }
+
+    /// Books what has come since the last time by what was negotiated of late.
+    pub(super) fn follow(&mut self, computed: &PrimitiveAccount, now: Duration) {
+        if now >= self.turned + GENERATION {
+            let [newest, older] = &mut self.recent;
+            *older = std::mem::take(newest);
+            self.turned = now;
+        }
+        let [newest, older] = &self.recent;
+        let uses: BTreeSet<Use> = newest.union(older).copied().collect();
+        let uses = if uses.is_empty() { &self.uses } else { &uses };
+        if uses.is_empty() {
+            return;
+        }
+        let assignment = assignment(uses, computed);
+        for primitive in Primitive::ALL {
+            let part = computed.part(Activity::Handshake, primitive);
+            let taken = self.taken.entry(primitive).or_default();
+            let new = part.since(*taken);
+            *taken = part;
+            if new != Part::default() {
+                let sum = self.booked.entry(assignment.steps(primitive)).or_default();
+                sum.add(new);
+            }
+        }
+    }
+}
+
+impl ServiceAccount {
+    /// Steps by samples, most CPU time first: those of all handshakes by what all negotiated.
+    pub fn sampled_steps(&self) -> Vec<SampledStep> {
+        let computed = self.activities.primitives();
+        let uses = &self.step_samples.uses;
+        if uses.is_empty() {
+            return Vec::new();
+        }
+        let assignment = assignment(uses, computed);
+        let mut sums: BTreeMap<StepSet, Part> = BTreeMap::new();
+        for primitive in Primitive::ALL {
+            let part = computed.part(Activity::Handshake, primitive);
+            if part != Part::default() {
+                sums.entry(assignment.steps(primitive)).or_default().add(part);
+            }
+        }
+        shares(&sums)
+    }
+
+    /// CPU time of steps by samples, which never decreases: each time by what was negotiated then.
+    pub fn sampled_step_counters(&self) -> impl Iterator<Item = (StepSet, Duration)> {
+        let booked = self.step_samples.booked.iter();
+        booked.map(|(steps, part)| (*steps, part.cpu()))
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "statistics")]
+fn shares(sums: &BTreeMap<StepSet, Part>) -> Vec<SampledStep> {
+    let all: u64 = sums.values().map(|part| part.samples).sum();
+    let cpu: Duration = sums.values().map(|part| part.cpu()).sum();
+    let cpu = cpu.as_secs_f64().max(f64::MIN_POSITIVE);
+    let mut steps: Vec<SampledStep> = sums
+        .iter()
+        .map(|(&steps, part)| {
+            let share = part.cpu().as_secs_f64() / cpu;
+            // Intervals were scaled one by one: the limits are put around the share of the time.
+            let of_samples = part.samples as f64 / all.max(1) as f64;
+            let by = if part.samples == 0 { 1.0 } else { share / of_samples };
+            let limits = of_share(part.samples, all).scaled(by);
+            SampledStep {
+                steps,
+                cpu: part.cpu(),
+                samples: part.samples,
+                share,
+                limits: Interval {
+                    high: limits.high.min(1.0),
+                    ..limits
+                },
+            }
+        })
+        .collect();
+    steps.sort_by(|a, b| b.cpu.cmp(&a.cpu));
+    steps
+}
+
+#[allow(clippy::cast_precision_loss, reason = "statistics")]
+fn assignment(uses: &BTreeSet<Use>, computed: &PrimitiveAccount) -> Assignment {
+    let samples = |primitive| computed.part(Activity::Handshake, primitive).samples;
+    let all: u64 = Primitive::ALL.into_iter().map(samples).sum();
+    let (least, share) = SIGNIFICANT;
+    let with = |is: &dyn Fn(u64) -> bool| {
+        let those = Primitive::ALL.into_iter().filter(|one| is(samples(*one)));
+        those.fold(Codes::NONE, |set, one| set.and(Codes::of(&[one])))
+    };
+    let sampled = with(&|count| count > 0);
+    let significant = with(&|count| count >= least && count as f64 >= share * all as f64);
+    Assignment::new(uses, sampled, significant)
+}
