@@ -224,7 +224,7 @@ struct tlsprof_handshake_event {
 	/* SOCKET, 1: a handshake of the library names `connection`, or will; no other
 	 * is the same. */
 	__u8 named;
-	__u8 library;             /* enum tlsprof_library */
+	__u8 library; /* enum tlsprof_library */
 	/* SOCKET, TLS 1.3, 1: the client sent more than its Finished, as it does to answer
 	 * a request for its certificate. */
 	__u8 client_authenticates;

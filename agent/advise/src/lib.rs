@@ -16,6 +16,7 @@ mod hybrid;
 mod protection;
 mod range;
 mod resumed;
+mod sampled;
 mod saving;
 mod server;
 mod subject;
@@ -29,7 +30,9 @@ use std::time::Duration;
 use tlsprof_common::Role;
 use tlsprof_ledger::{Ledger, ServiceAccount};
 
-pub use costs::{Calibration, Calibrations, CostSource, Costs, Operation, Records, Work};
+pub use costs::{
+    Calibration, Calibrations, CostSource, Costs, Operation, Records, THIS_HOST, Work,
+};
 pub use finding::{Basis, Evidence, Finding, Observed, Remedy, Severity};
 pub use findings::Kind;
 pub use hybrid::{Hybrid, X25519MLKEM768};

@@ -121,7 +121,9 @@ impl ServiceAccount {
 
     /// Takes over what was sampled since the last time.
     pub(super) fn follow_samples(&mut self, now: Duration) {
-        self.step_samples.follow(self.activities.primitives(), now);
+        let verifies = self.verifies();
+        let computed = self.activities.primitives();
+        self.step_samples.follow(computed, verifies, now);
     }
 
     pub(super) fn record(&mut self, handshake: &Handshake, limits: Limits) {

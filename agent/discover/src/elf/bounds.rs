@@ -127,7 +127,11 @@ mod tests {
             let inside = [symbol.address, symbol.address + symbol.size - 1];
             let found = image.function_bounds(&inside).unwrap();
             assert_eq!(found, [Some(expected); 2], "{name}");
-            assert_eq!(inside.map(|at| within(&all, at)), [Some(expected); 2], "{name}");
+            assert_eq!(
+                inside.map(|at| within(&all, at)),
+                [Some(expected); 2],
+                "{name}"
+            );
         }
     }
 

@@ -100,7 +100,8 @@ impl Index<'_> {
     fn entry(&self, at: u64) -> Result<(u64, u64), ElfError> {
         let entry = self.table.saturating_add(at * 8);
         let entry = self.image.record::<[I32<LE>; 2]>(WHAT, entry)?;
-        let [start, record] = entry.map(|one| self.base.wrapping_add_signed(i64::from(one.get(LE))));
+        let [start, record] =
+            entry.map(|one| self.base.wrapping_add_signed(i64::from(one.get(LE))));
         Ok((start, record))
     }
 }

@@ -48,8 +48,7 @@ pub(super) fn handshake(event: &tlsprof_handshake_event) -> Handshake {
         waits: waits(event),
         calls: event.calls,
         probe_hits: event.probe_hits,
-        client_authenticates: event.client_authenticates != 0
-            || role == Role::Server && work.is_some_and(|work| work.verified),
+        client_authenticates: event.client_authenticates != 0,
         error_reason: (event.error_reason != 0).then_some(Reason {
             library: event.library.into(),
             number: event.error_reason,
@@ -64,7 +63,6 @@ pub(super) fn handshake(event: &tlsprof_handshake_event) -> Handshake {
 #[derive(Clone, Copy)]
 struct Work {
     authenticated: bool,
-    verified: bool,
     exchanged_keys: bool,
 }
 
@@ -77,7 +75,6 @@ impl Work {
                 .is_some_and(|calls| *calls > 0)
         };
         (event.steps_observed != 0).then(|| Self {
-            verified: did(Step::Verification),
             authenticated: did(Step::Signing)
                 || did(Step::Verification)
                 || did(Step::RsaDecryption),

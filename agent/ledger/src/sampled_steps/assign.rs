@@ -20,6 +20,16 @@ pub(super) struct Assignment {
 impl Assignment {
     /// `sampled`: all code that was hit; `significant`: what was hit more often than by chance.
     pub(super) fn new(uses: &BTreeSet<Use>, sampled: Codes, significant: Codes) -> Self {
+        let rsa = uses.iter().filter(|one| one.step == Step::Signing);
+        let rsa: BTreeSet<&str> = rsa
+            .map(|one| one.label)
+            .filter(|key| key.starts_with("rsa_"))
+            .collect();
+        // A library may have code of its own for one length of key, and not for another.
+        let sampled = match rsa.len() {
+            0 | 1 => sampled,
+            _ => sampled.without(Codes::of(&[Primitive::RsaDh])),
+        };
         let known: Vec<(Step, Code)> = uses
             .iter()
             .filter_map(|one| Some((one.step, one.by?)))

@@ -15,7 +15,7 @@ mod uses;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use tlsprof_common::Step;
+use tlsprof_common::{Role, Step};
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::activity::Activity;
 use tlsprof_evidence::primitive::Primitive;
@@ -24,10 +24,22 @@ use super::cpu::Part;
 use super::interval::{Interval, of_share};
 use super::{PrimitiveAccount, ServiceAccount};
 use assign::Assignment;
-use uses::{Codes, Use};
+use uses::{Codes, Use, VERIFICATION};
 
 /// So many samples, and this share of all, are no accident.
 const SIGNIFICANT: (u64, f64) = (5, 0.01);
+/// So much of arithmetic on big numbers in code for RSA alone is its exponentiation: what is left of it
+/// in other code is little.
+const ENOUGH_RSA: f64 = 0.05;
+/// So much of public-key arithmetic in big numbers is no part of ECDSA's.
+const MOSTLY_RSA: f64 = 0.2;
+const CURVES: [Primitive; 5] = [
+    Primitive::P256,
+    Primitive::P384,
+    Primitive::P521,
+    Primitive::Curve25519,
+    Primitive::Curve448,
+];
 /// What handshakes negotiated explains samples for one to two of these.
 const GENERATION: Duration = Duration::from_secs(30);
 
@@ -104,19 +116,23 @@ impl StepSamples {
     }
 
     /// Books what has come since the last time by what was negotiated of late.
-    pub(super) fn follow(&mut self, computed: &PrimitiveAccount, now: Duration) {
+    /// `verifies`: see [`ServiceAccount::verifies`].
+    pub(super) fn follow(&mut self, computed: &PrimitiveAccount, verifies: bool, now: Duration) {
         if now >= self.turned + GENERATION {
             let [newest, older] = &mut self.recent;
             *older = std::mem::take(newest);
             self.turned = now;
         }
         let [newest, older] = &self.recent;
-        let uses: BTreeSet<Use> = newest.union(older).copied().collect();
-        let uses = if uses.is_empty() { &self.uses } else { &uses };
+        let mut uses: BTreeSet<Use> = newest.union(older).copied().collect();
+        if uses.is_empty() {
+            uses.clone_from(&self.uses);
+        }
         if uses.is_empty() {
             return;
         }
-        let assignment = assignment(uses, computed);
+        uses.extend(verifies.then_some(VERIFICATION));
+        let assignment = assignment(&uses, computed);
         for primitive in Primitive::ALL {
             let part = computed.part(Activity::Handshake, primitive);
             let taken = self.taken.entry(primitive).or_default();
@@ -131,19 +147,33 @@ impl StepSamples {
 }
 
 impl ServiceAccount {
+    /// Whether probes measured more verification than what a server does without certificates of clients:
+    /// to look for the issuers of its own takes some 0.5% of a handshake.
+    pub(super) fn verifies(&self) -> bool {
+        let Some(server) = self.roles.get(&Role::Server) else {
+            return false;
+        };
+        let all: Duration = Step::ALL.map(|step| server.steps.cpu(step)).iter().sum();
+        let verification = server.steps.cpu(Step::Verification);
+        !verification.is_zero() && verification >= all / 50
+    }
+
     /// Steps by samples, most CPU time first: those of all handshakes by what all negotiated.
     pub fn sampled_steps(&self) -> Vec<SampledStep> {
         let computed = self.activities.primitives();
-        let uses = &self.step_samples.uses;
+        let mut uses = self.step_samples.uses.clone();
         if uses.is_empty() {
             return Vec::new();
         }
-        let assignment = assignment(uses, computed);
+        uses.extend(self.verifies().then_some(VERIFICATION));
+        let assignment = assignment(&uses, computed);
         let mut sums: BTreeMap<StepSet, Part> = BTreeMap::new();
         for primitive in Primitive::ALL {
             let part = computed.part(Activity::Handshake, primitive);
             if part != Part::default() {
-                sums.entry(assignment.steps(primitive)).or_default().add(part);
+                sums.entry(assignment.steps(primitive))
+                    .or_default()
+                    .add(part);
             }
         }
         shares(&sums)
@@ -167,7 +197,11 @@ fn shares(sums: &BTreeMap<StepSet, Part>) -> Vec<SampledStep> {
             let share = part.cpu().as_secs_f64() / cpu;
             // Intervals were scaled one by one: the limits are put around the share of the time.
             let of_samples = part.samples as f64 / all.max(1) as f64;
-            let by = if part.samples == 0 { 1.0 } else { share / of_samples };
+            let by = if part.samples == 0 {
+                1.0
+            } else {
+                share / of_samples
+            };
             let limits = of_share(part.samples, all).scaled(by);
             SampledStep {
                 steps,
@@ -195,6 +229,18 @@ fn assignment(uses: &BTreeSet<Use>, computed: &PrimitiveAccount) -> Assignment {
         those.fold(Codes::NONE, |set, one| set.and(Codes::of(&[one])))
     };
     let sampled = with(&|count| count > 0);
+    // Padding has a name where exponentiation has none.
+    let (rsa, general) = (samples(Primitive::RsaDh), samples(Primitive::BigNumber));
+    let sampled = match rsa as f64 >= ENOUGH_RSA * (rsa + general) as f64 {
+        true => sampled,
+        false => sampled.without(Codes::of(&[Primitive::RsaDh])),
+    };
     let significant = with(&|count| count >= least && count as f64 >= share * all as f64);
+    // ECDSA has a little of it; of an RSA signature it is most.
+    let curves = CURVES.into_iter().map(samples).sum::<u64>();
+    let significant = match general as f64 >= MOSTLY_RSA * (general + curves) as f64 {
+        true => significant,
+        false => significant.without(Codes::of(&[Primitive::BigNumber])),
+    };
     Assignment::new(uses, sampled, significant)
 }

@@ -45,22 +45,32 @@ fn steps(handshakes: &[Handshake], samples: &[(Primitive, u64)]) -> BTreeMap<Str
     steps.map(|one| (one.steps.label(), one.samples)).collect()
 }
 
-fn expect(
-    handshakes: &[Handshake],
-    samples: &[(Primitive, u64)],
-    expected: &[(&str, u64)],
-) {
-    let expected = expected.iter().map(|&(step, count)| (step.to_owned(), count));
+fn expect(handshakes: &[Handshake], samples: &[(Primitive, u64)], expected: &[(&str, u64)]) {
+    let expected = expected
+        .iter()
+        .map(|&(step, count)| (step.to_owned(), count));
     assert_eq!(steps(handshakes, samples), expected.collect());
 }
 
 #[test]
 fn each_algorithm_with_code_of_its_own_is_its_step() {
-    use Primitive::{BigNumber, Curve25519, KeyDerivation, Kernel, P256, RsaDh, Sha};
+    use Primitive::{BigNumber, Curve25519, Kernel, KeyDerivation, P256, RsaDh, Sha};
     expect(
         &[with("x25519", "rsa_2048")],
-        &[(RsaDh, 600), (BigNumber, 30), (Curve25519, 100), (KeyDerivation, 20), (Sha, 7), (Kernel, 3)],
-        &[("signing", 630), ("key_exchange", 100), ("key_derivation", 20), ("other", 10)],
+        &[
+            (RsaDh, 600),
+            (BigNumber, 30),
+            (Curve25519, 100),
+            (KeyDerivation, 20),
+            (Sha, 7),
+            (Kernel, 3),
+        ],
+        &[
+            ("signing", 630),
+            ("key_exchange", 100),
+            ("key_derivation", 20),
+            ("other", 10),
+        ],
     );
     expect(
         &[with("x25519", "ecdsa_p256")],
@@ -69,7 +79,11 @@ fn each_algorithm_with_code_of_its_own_is_its_step() {
     );
     expect(
         &[with("secp521r1", "rsa_4096")],
-        &[(RsaDh, 900), (Primitive::P521, 400), (Primitive::EllipticCurve, 9)],
+        &[
+            (RsaDh, 900),
+            (Primitive::P521, 400),
+            (Primitive::EllipticCurve, 9),
+        ],
         &[("signing", 900), ("key_exchange", 409)],
     );
 }
@@ -131,7 +145,11 @@ fn hybrid_groups_exchange_keys_twice() {
         &[(RsaDh, 600), (Curve25519, 100), (MlKem, 40), (Sha3, 30)],
         &[("signing", 600), ("key_exchange", 170)],
     );
-    expect(&[with("x25519", "rsa_2048")], &[(Sha3, 30)], &[("other", 30)]);
+    expect(
+        &[with("x25519", "rsa_2048")],
+        &[(Sha3, 30)],
+        &[("other", 30)],
+    );
 }
 
 #[test]
@@ -165,7 +183,11 @@ fn client_certificates_are_verified() {
     expect(
         &[one],
         &[(RsaDh, 600), (Curve25519, 100), (P256, 150)],
-        &[("signing+verification", 600), ("key_exchange", 100), ("verification", 150)],
+        &[
+            ("signing+verification", 600),
+            ("key_exchange", 100),
+            ("verification", 150),
+        ],
     );
 }
 
@@ -206,7 +228,10 @@ fn counters_keep_what_was_booked_when_the_mix_changes() {
     let counts = BTreeMap::from([((HANDSHAKE, Primitive::PublicKey, Proof::Name), 5)]);
     ledger.note_primitives(SERVICE, &counts);
     let exchange = Duration::from_millis(50);
-    let more = [expected, BTreeMap::from([("key_exchange".to_owned(), exchange)])];
+    let more = [
+        expected,
+        BTreeMap::from([("key_exchange".to_owned(), exchange)]),
+    ];
     assert_eq!(counters(&ledger), more.into_iter().flatten().collect());
 }
 

@@ -120,21 +120,33 @@ const CURVE448: Code = Code {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Use {
     pub step: Step,
+    /// What was negotiated for it; empty where that is not known.
+    pub label: &'static str,
     /// None where the algorithm does not travel in clear.
     pub by: Option<Code>,
 }
 
+/// Of a peer's certificate.
+pub(super) const VERIFICATION: Use = Use {
+    step: Step::Verification,
+    label: "",
+    by: None,
+};
+
 /// What a handshake did, as far as it got.
 pub(super) fn of(handshake: &Handshake) -> impl Iterator<Item = Use> {
-    let known = |step| move |code| Use { step, by: Some(code) };
-    let full = matches!(
-        handshake.resumption,
-        Resumption::None | Resumption::Unknown
-    );
-    let exchange = exchange(handshake).map(known(Step::KeyExchange));
+    let known = |step, label| {
+        move |code| Use {
+            step,
+            label,
+            by: Some(code),
+        }
+    };
+    let full = matches!(handshake.resumption, Resumption::None | Resumption::Unknown);
+    let exchange = exchange(handshake).map(known(Step::KeyExchange, handshake.group));
     let transport = is_rsa_transport(handshake, full).then(|| match handshake.role {
-        Role::Server => known(Step::RsaDecryption)(RSA_DH),
-        Role::Client => known(Step::KeyExchange)(RSA_DH),
+        Role::Server => known(Step::RsaDecryption, "")(RSA_DH),
+        Role::Client => known(Step::KeyExchange, "")(RSA_DH),
     });
     let signing = match full {
         true => signature(handshake.signature),
@@ -148,6 +160,7 @@ pub(super) fn of(handshake: &Handshake) -> impl Iterator<Item = Use> {
     };
     let signing = signing.map(|by| Use {
         step: Step::Signing,
+        label: handshake.signature,
         by,
     });
     let verifies = match handshake.role {
@@ -155,14 +168,8 @@ pub(super) fn of(handshake: &Handshake) -> impl Iterator<Item = Use> {
         Role::Client => full,
     };
     // The certificates' own signatures may be by other keys.
-    let verification = verifies.then_some(Use {
-        step: Step::Verification,
-        by: None,
-    });
-    exchange
-        .chain(transport)
-        .chain(signing)
-        .chain(verification)
+    let verification = verifies.then_some(VERIFICATION);
+    exchange.chain(transport).chain(signing).chain(verification)
 }
 
 fn exchange(handshake: &Handshake) -> impl Iterator<Item = Code> + use<> {

@@ -12,7 +12,10 @@ pub(super) fn sampled_steps(service: &Service) -> Option<Block> {
     if samples == 0 {
         return None;
     }
-    let measured = service.sampled_steps.iter().any(|one| one.measured_share.is_some());
+    let measured = service
+        .sampled_steps
+        .iter()
+        .any(|one| one.measured_share.is_some());
     let handshakes = service.handshake_count().max(1) as f64;
     let mut table = Table::new("Handshake CPU by step, from samples")
         .words("step")

@@ -153,7 +153,10 @@ pub(super) fn functions(file: File, offsets: &[u64]) -> Result<Vec<Extent>, ElfE
 /// Functions that only the unwind table knows, by their code.
 fn without_names(view: &ElfView, addresses: &[u64]) -> BTreeMap<u64, Extent> {
     let bounds = view.function_bounds(addresses).unwrap_or_else(|error| {
-        tracing::debug!(error = one_line(&error), "an image has no bounds of functions");
+        tracing::debug!(
+            error = one_line(&error),
+            "an image has no bounds of functions"
+        );
         Vec::new()
     });
     let mut bounds: Vec<(u64, u64)> = bounds.into_iter().flatten().collect();

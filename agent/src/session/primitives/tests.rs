@@ -147,8 +147,14 @@ fn the_innermost_function_around_a_place_is_its_own() {
     assert!(images.touch(image, || Ok(File::open("/proc/self/exe").unwrap())));
     let inner = extent(0x20, 0x30, Primitive::P256);
     images.learn(image, vec![extent(0x10, 0x80, Primitive::Sha), inner]);
-    assert_eq!(images.known(at(0x2f)), Some((Primitive::P256, Evidence::Name)));
-    assert_eq!(images.known(at(0x30)), Some((Primitive::Sha, Evidence::Name)));
+    assert_eq!(
+        images.known(at(0x2f)),
+        Some((Primitive::P256, Evidence::Name))
+    );
+    assert_eq!(
+        images.known(at(0x30)),
+        Some((Primitive::Sha, Evidence::Name))
+    );
     assert_eq!(images.known(at(0x80)), None);
     let unknown = images.unknown([at(0x10), at(0x90), at(0x90)].into_iter());
     let [unknown] = unknown.as_slice() else {

@@ -1,7 +1,7 @@
 //! Loops over numbers of any length: each time round they multiply the next words of a number in
-//! memory. Arithmetic on numbers of one length is unrolled, or takes its operands from fixed places.
+//! memory, or add them with a carry. Arithmetic on numbers of one length is unrolled, or takes its operands from fixed places.
 
-use iced_x86::{FlowControl, Instruction, Mnemonic as M, OpKind, Register};
+use iced_x86::{FlowControl, Instruction, MemorySize, Mnemonic as M, OpKind, Register};
 
 use super::x86_64::is_wide;
 
@@ -15,7 +15,7 @@ const LEAST: usize = 2;
 type Set = [bool; REGISTERS];
 
 /// Whether a function has such a loop.
-pub(super) fn multiplies_numbers(code: &[Instruction]) -> bool {
+pub(super) fn go_through_numbers(code: &[Instruction]) -> bool {
     code.iter().enumerate().any(|(end, jump)| {
         let target = jump.near_branch_target();
         if jump.flow_control() != FlowControl::ConditionalBranch || target > jump.ip() {
@@ -25,7 +25,7 @@ pub(super) fn multiplies_numbers(code: &[Instruction]) -> bool {
         let Some(body) = code.get(start..end) else {
             return false;
         };
-        body.len() <= MAX_LENGTH && is_innermost(body) && multiplies(body)
+        body.len() <= MAX_LENGTH && is_innermost(body) && is_through_numbers(body)
     })
 }
 
@@ -39,7 +39,7 @@ fn is_innermost(body: &[Instruction]) -> bool {
     })
 }
 
-fn multiplies(body: &[Instruction]) -> bool {
+fn is_through_numbers(body: &[Instruction]) -> bool {
     let mut moving = Set::default();
     for one in body {
         if let Some(register) = advanced(one) {
@@ -54,7 +54,16 @@ fn multiplies(body: &[Instruction]) -> bool {
         }
         note_loads(one, &moving, &mut loaded);
     }
-    of_moving >= LEAST && of_moving * 3 >= all * 2
+    (of_moving >= LEAST && of_moving * 3 >= all * 2) || body.iter().any(|one| carries(one, &moving))
+}
+
+/// Adds or subtracts words of a number in memory with the carry of those before.
+fn carries(one: &Instruction, moving: &Set) -> bool {
+    let is_memory = one.op0_kind() == OpKind::Memory || one.op1_kind() == OpKind::Memory;
+    matches!(one.mnemonic(), M::Adc | M::Sbb)
+        && is_memory
+        && one.memory_size() == MemorySize::UInt64
+        && is_through(one, moving)
 }
 
 /// The register that an instruction moves on by a constant.
@@ -71,14 +80,15 @@ fn advanced(one: &Instruction) -> Option<Register> {
 
 fn is_of_moving(one: &Instruction, moving: &Set, loaded: &Set) -> bool {
     let last = one.op_count().saturating_sub(1);
-    if one.op_kind(last) == OpKind::Memory {
-        return is_through(one, moving);
-    }
     let other = match one.mnemonic() {
         M::Mulx => Register::RDX,
         _ => Register::RAX,
     };
-    has(loaded, one.op_register(last)) || has(loaded, other)
+    let operand = match one.op_kind(last) {
+        OpKind::Memory => is_through(one, moving),
+        _ => has(loaded, one.op_register(last)),
+    };
+    operand || has(loaded, other)
 }
 
 /// Whether it reads memory through a register that moves on.

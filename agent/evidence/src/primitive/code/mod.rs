@@ -7,6 +7,8 @@ mod constants;
 mod loops;
 mod x86_64;
 
+use iced_x86::FlowControl;
+
 use super::Primitive;
 use crate::fingerprint::Machine;
 use x86_64::Signs;
@@ -15,6 +17,8 @@ use x86_64::Signs;
 pub const MAX_FUNCTION: usize = 64 << 10;
 /// Code behind a jump out of a function that may still be a part of it.
 const TAIL: usize = 128;
+/// Code of a function that is called.
+const CALLED: usize = 512;
 
 /// A field element of Curve25519 has four or five words: a square of four takes ten multiplications.
 const LEAST_WIDE: usize = 10;
@@ -26,7 +30,11 @@ const LONG_OPERAND: i64 = 128;
 
 /// What the function at `address` computes. `memory` reads what the image has at an address: that many
 /// bytes, or fewer.
-pub fn by_code(code: &[u8], address: u64, memory: impl Fn(u64, usize) -> Vec<u8>) -> Option<Primitive> {
+pub fn by_code(
+    code: &[u8],
+    address: u64,
+    memory: impl Fn(u64, usize) -> Vec<u8>,
+) -> Option<Primitive> {
     by_code_for(Machine::HOST, code, address, memory)
 }
 
@@ -69,7 +77,7 @@ fn by_signs(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> Option<Pr
         Some(Primitive::MlKem)
     } else if is_exponentiation(signs) {
         Some(Primitive::RsaDh)
-    } else if loops::multiplies_numbers(&signs.instructions) {
+    } else if is_big_number(signs, memory) {
         Some(Primitive::BigNumber)
     } else {
         None
@@ -88,8 +96,21 @@ fn is_curve25519(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool
     if signs.wide >= LEAST_WIDE {
         return signs.by_19 >= 2 || signs.is_38 > 0 || after();
     }
-    let limbs = signs.by_19 >= 5 && signs.by_25 >= 4 && signs.by_26 >= 4;
+    let limbs = signs.by_25 >= 4 && signs.by_26 >= 4;
     (signs.short >= LEAST_SHORT && limbs) || (signs.curve_factor > 0 && signs.wide >= 4)
+}
+
+/// It has such loops, or calls what has.
+fn is_big_number(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool {
+    // Behind a return may be another function.
+    let called = |at: u64| {
+        let signs = Signs::of(&memory(at, CALLED), at);
+        let mut parts = signs
+            .instructions
+            .split(|one| one.flow_control() == FlowControl::Return);
+        parts.next().is_some_and(loops::go_through_numbers)
+    };
+    loops::go_through_numbers(&signs.instructions) || signs.calls.iter().any(|&at| called(at))
 }
 
 /// One word times all of a number that is too long for a curve.

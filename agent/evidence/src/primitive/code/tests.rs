@@ -18,7 +18,10 @@ fn verdict(code: &[u8], data: &[u64]) -> Option<Primitive> {
     // Memory before the data is zero.
     let memory = move |address: u64, size: usize| -> Vec<u8> {
         (address..address + size as u64)
-            .map(|at| at.checked_sub(DATA).map_or(0, |at| data.get(at as usize).copied().unwrap_or(0)))
+            .map(|at| {
+                at.checked_sub(DATA)
+                    .map_or(0, |at| data.get(at as usize).copied().unwrap_or(0))
+            })
             .collect()
     };
     by_code_for(Machine::X86_64, code, ADDRESS, memory)
@@ -46,7 +49,10 @@ fn a_part_of_a_prime_is_none() {
     other[1] = 0xffff_fffe;
     assert_eq!(verdict(&refers_to(0), &other), None);
     // Beside the prime, not in it.
-    assert_eq!(verdict(&refers_to(32), &[&PRIME_256[..], &[1, 0]].concat()), None);
+    assert_eq!(
+        verdict(&refers_to(32), &[&PRIME_256[..], &[1, 0]].concat()),
+        None
+    );
     // mov $0xffffffff00000001,%rax: it is in a constant of P-384 too.
     let word = [0x48, 0xb8, 0x01, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
     assert_eq!(verdict(&[&word[..], RET].concat(), &[]), None);
@@ -54,7 +60,14 @@ fn a_part_of_a_prime_is_none() {
 
 #[test]
 fn tables_of_several_curves_are_none() {
-    let p384 = [0xffff_ffff, 0xffff_ffff_0000_0000, 0xffff_ffff_ffff_fffe, u64::MAX, u64::MAX, u64::MAX];
+    let p384 = [
+        0xffff_ffff,
+        0xffff_ffff_0000_0000,
+        0xffff_ffff_ffff_fffe,
+        u64::MAX,
+        u64::MAX,
+        u64::MAX,
+    ];
     let data = [&PRIME_256[..], &p384].concat();
     let mut both = refers_to(0);
     both.pop();
@@ -66,7 +79,14 @@ fn tables_of_several_curves_are_none() {
 
 #[test]
 fn round_constants_are_hashes() {
-    let keccak = [1, 0x8082, 0x8000_0000_0000_808a, 0x8000_0000_8000_8000, 0, 0];
+    let keccak = [
+        1,
+        0x8082,
+        0x8000_0000_0000_808a,
+        0x8000_0000_8000_8000,
+        0,
+        0,
+    ];
     assert_eq!(verdict(&refers_to(40), &keccak), Some(Primitive::Sha3));
     let sha256 = [0x7137_4491_428a_2f98, 0xe9b5_dba5_b5c0_fbcf];
     assert_eq!(verdict(&refers_to(128), &sha256), Some(Primitive::Sha));
@@ -92,10 +112,17 @@ fn wide_products_that_wrap_around_at_19_or_38_are_curve25519() {
 #[test]
 fn a_reduction_in_another_function_counts() {
     // jmp DATA, where mov $38,%edx and four products are.
-    let distance = u32::try_from(DATA - ADDRESS - 30 - 5).unwrap().to_le_bytes();
+    let distance = u32::try_from(DATA - ADDRESS - 30 - 5)
+        .unwrap()
+        .to_le_bytes();
     let jumps = [&MUL.repeat(10), &[0xe9][..], &distance].concat();
     let tail = [&[0xba, 0x26, 0, 0, 0], &MUL.repeat(4)[..], RET, &[0; 6]].concat();
-    let tail: Vec<u64> = tail.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let tail: Vec<u64> = tail
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .collect();
     assert_eq!(verdict(&jumps, &tail), Some(Primitive::Curve25519));
     assert_eq!(verdict(&jumps, &[0; 4]), None);
 }
@@ -113,7 +140,10 @@ const LOOP: &[u8] = &[
 
 #[test]
 fn loops_over_the_words_of_numbers_are_big_number_arithmetic() {
-    assert_eq!(verdict(&[LOOP, RET].concat(), &[]), Some(Primitive::BigNumber));
+    assert_eq!(
+        verdict(&[LOOP, RET].concat(), &[]),
+        Some(Primitive::BigNumber)
+    );
 }
 
 #[test]
@@ -125,6 +155,13 @@ fn loops_over_numbers_of_fixed_length_are_not() {
     // Products of registers beside a pointer that moves on through a table.
     let table = [&LOOP[..7], &MUL.repeat(3), &LOOP[11..]].concat();
     assert_eq!(verdict(&[&table[..], RET].concat(), &[]), None);
+}
+
+#[test]
+fn the_least_number_is_no_constant() {
+    // mov $0x8000000000000000,%rax
+    let least = [0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0x80];
+    assert_eq!(verdict(&least, &[]), None);
 }
 
 #[test]

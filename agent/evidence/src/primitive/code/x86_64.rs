@@ -12,9 +12,13 @@ const MAX_INSTRUCTIONS: usize = 8192;
 /// Most places in memory that are looked at for constants.
 const MAX_REFERENCES: usize = 256;
 
+/// Most calls of a function that are followed.
+const MAX_CALLS: usize = 32;
+
 /// ML-KEM's prime (FIPS 203, 2.4), and the factors by which libraries reduce modulo it: Barrett's of 24
 /// and 26 bits, Montgomery's, with and without sign.
 const ML_KEM_PRIME: i64 = 3329;
+const MINUS_ML_KEM_PRIME: i64 = -ML_KEM_PRIME;
 const ML_KEM_FACTORS: [i64; 5] = [5039, 20159, 62209, -3327, 3327];
 /// (486662 + 2) / 4 of RFC 7748, 4.1, or one less.
 const CURVE25519_FACTORS: [i64; 2] = [121_666, 121_665];
@@ -46,6 +50,8 @@ pub(super) struct Signs {
     pub references: Vec<u64>,
     /// Where jumps lead out of it.
     pub leaves: Vec<u64>,
+    /// Functions that it calls by their address.
+    pub calls: Vec<u64>,
 }
 
 impl Signs {
@@ -65,6 +71,9 @@ impl Signs {
                 && !(address..end).contains(&one.near_branch_target())
             {
                 signs.leaves.push(one.near_branch_target());
+            }
+            if one.flow_control() == FlowControl::Call && signs.calls.len() < MAX_CALLS {
+                signs.calls.push(one.near_branch_target());
             }
             signs.instructions.push(one);
         }
@@ -98,7 +107,7 @@ impl Signs {
             19 if one.mnemonic() == M::Imul => self.by_19 += 1,
             38 if matches!(one.mnemonic(), M::Imul | M::Mov) => self.is_38 += 1,
             _ if CURVE25519_FACTORS.contains(&number) => self.curve_factor += 1,
-            _ if number.abs() == ML_KEM_PRIME => self.ml_kem_prime += 1,
+            ML_KEM_PRIME | MINUS_ML_KEM_PRIME => self.ml_kem_prime += 1,
             _ if ML_KEM_FACTORS.contains(&number) => self.ml_kem_factor += 1,
             _ => {}
         }
