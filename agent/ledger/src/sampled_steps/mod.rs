@@ -215,7 +215,7 @@ fn shares(sums: &BTreeMap<StepSet, Part>) -> Vec<SampledStep> {
             }
         })
         .collect();
-    steps.sort_by(|a, b| b.cpu.cmp(&a.cpu));
+    steps.sort_by_key(|one| std::cmp::Reverse(one.cpu));
     steps
 }
 

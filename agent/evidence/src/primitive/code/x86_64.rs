@@ -16,10 +16,10 @@ const MAX_REFERENCES: usize = 256;
 const MAX_CALLS: usize = 32;
 
 /// ML-KEM's prime (FIPS 203, 2.4), and the factors by which libraries reduce modulo it: Barrett's of 24
-/// and 26 bits, Montgomery's, with and without sign.
+/// and 26 bits, and Montgomery's; its other form, -3327, is too near to be a proof.
 const ML_KEM_PRIME: i64 = 3329;
 const MINUS_ML_KEM_PRIME: i64 = -ML_KEM_PRIME;
-const ML_KEM_FACTORS: [i64; 5] = [5039, 20159, 62209, -3327, 3327];
+const ML_KEM_FACTORS: [i64; 3] = [5039, 20159, 62209];
 /// (486662 + 2) / 4 of RFC 7748, 4.1, or one less.
 const CURVE25519_FACTORS: [i64; 2] = [121_666, 121_665];
 
@@ -149,8 +149,8 @@ fn constant(one: &Instruction) -> Option<i64> {
     let number = one.try_immediate(last).ok()?.cast_signed();
     // 32-bit operands have no sign of their own.
     Some(match one.op0_register().size() {
-        4 => i64::from(number as i32),
-        2 => i64::from(number as i16),
+        4 => (number << 32) >> 32,
+        2 => (number << 48) >> 48,
         _ => number,
     })
 }
