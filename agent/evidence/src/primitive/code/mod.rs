@@ -93,7 +93,8 @@ fn is_curve25519(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool
         let mut tails = tails.map(|&at| Signs::of(&memory(at, TAIL), at));
         tails.any(|tail| reduces(&tail))
     };
-    if signs.wide >= LEAST_WIDE {
+    // Division by constants multiplies as widely, but carries nothing on.
+    if signs.wide >= LEAST_WIDE && signs.carried * 2 >= signs.wide {
         return signs.by_19 >= 2 || signs.is_38 > 0 || after();
     }
     let limbs = signs.by_25 >= 4 && signs.by_26 >= 4;

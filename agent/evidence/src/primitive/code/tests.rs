@@ -1,6 +1,11 @@
 //! Verdicts on functions of a few instructions; `agent/examples/functions.rs` compares them with names
 //! in whole programs.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
 
 use proptest::prelude::*;
 
@@ -10,8 +15,8 @@ const ADDRESS: u64 = 0x1000;
 /// Where the constants are.
 const DATA: u64 = 0x2000;
 const RET: &[u8] = &[0xc3];
-/// mul %r9
-const MUL: &[u8] = &[0x49, 0xf7, 0xe1];
+/// mul %r9; adc %rdx,%r8
+const MUL: &[u8] = &[0x49, 0xf7, 0xe1, 0x49, 0x11, 0xd0];
 
 fn verdict(code: &[u8], data: &[u64]) -> Option<Primitive> {
     let data: Vec<u8> = data.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -104,6 +109,9 @@ fn wide_products_that_wrap_around_at_19_or_38_are_curve25519() {
     assert_eq!(verdict(&once, &[]), None);
     let few = [&MUL.repeat(9), BY_19, BY_19, RET].concat();
     assert_eq!(verdict(&few, &[]), None);
+    // Without carries it is division by constants, and 19 or 38 anything.
+    let divides = [&MUL[..3].repeat(15)[..], BY_19, BY_19, RET].concat();
+    assert_eq!(verdict(&divides, &[]), None);
     // mov $38,%edx
     let by_38 = [&products[..], &[0xba, 0x26, 0, 0, 0], RET].concat();
     assert_eq!(verdict(&by_38, &[]), Some(Primitive::Curve25519));
@@ -112,7 +120,7 @@ fn wide_products_that_wrap_around_at_19_or_38_are_curve25519() {
 #[test]
 fn a_reduction_in_another_function_counts() {
     // jmp DATA, where mov $38,%edx and four products are.
-    let distance = u32::try_from(DATA - ADDRESS - 30 - 5)
+    let distance = u32::try_from(DATA - ADDRESS - 60 - 5)
         .unwrap()
         .to_le_bytes();
     let jumps = [&MUL.repeat(10), &[0xe9][..], &distance].concat();

@@ -27,6 +27,8 @@ const CURVE25519_FACTORS: [i64; 2] = [121_666, 121_665];
 #[derive(Debug, Default)]
 pub(super) struct Signs {
     pub instructions: Vec<Instruction>,
+    /// Additions with carry.
+    pub carried: usize,
     /// Multiplications of 64 by 64 bits to 128.
     pub wide: usize,
     /// The same to 64 bits.
@@ -87,6 +89,7 @@ impl Signs {
             self.references.push(one.memory_displacement64());
         }
         match one.mnemonic() {
+            M::Adc | M::Adcx | M::Adox => self.carried += 1,
             M::Vpbroadcastq => self.broadcast += 1,
             M::Vpmadd52luq => self.note_52(one),
             M::Sar | M::Shr | M::Shl | M::Shrd | M::Shld => match constant(one) {
