@@ -15,14 +15,14 @@ mod uses;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use tlsprof_common::{Role, Step};
+use tlsprof_common::Step;
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::activity::Activity;
 use tlsprof_evidence::primitive::Primitive;
 
+use super::PrimitiveAccount;
 use super::cpu::Part;
 use super::interval::{Interval, of_share};
-use super::{PrimitiveAccount, ServiceAccount};
 use assign::Assignment;
 use uses::{Codes, Use, VERIFICATION};
 
@@ -115,8 +115,33 @@ impl StepSamples {
         }
     }
 
+    /// Those of all samples, by what all handshakes negotiated; most CPU time first.
+    pub(super) fn steps(&self, computed: &PrimitiveAccount, verifies: bool) -> Vec<SampledStep> {
+        let mut uses = self.uses.clone();
+        if uses.is_empty() {
+            return Vec::new();
+        }
+        uses.extend(verifies.then_some(VERIFICATION));
+        let assignment = assignment(&uses, computed);
+        let mut sums: BTreeMap<StepSet, Part> = BTreeMap::new();
+        for primitive in Primitive::ALL {
+            let part = computed.part(Activity::Handshake, primitive);
+            if part != Part::default() {
+                let sum = sums.entry(assignment.steps(primitive)).or_default();
+                sum.add(part);
+            }
+        }
+        shares(&sums)
+    }
+
+    /// What was booked.
+    pub(super) fn counters(&self) -> impl Iterator<Item = (StepSet, Duration)> {
+        let booked = self.booked.iter();
+        booked.map(|(steps, part)| (*steps, part.cpu()))
+    }
+
     /// Books what has come since the last time by what was negotiated of late.
-    /// `verifies`: see [`ServiceAccount::verifies`].
+    /// `verifies`: probes measured the verification of certificates.
     pub(super) fn follow(&mut self, computed: &PrimitiveAccount, verifies: bool, now: Duration) {
         if now >= self.turned + GENERATION {
             let [newest, older] = &mut self.recent;
@@ -143,46 +168,6 @@ impl StepSamples {
                 sum.add(new);
             }
         }
-    }
-}
-
-impl ServiceAccount {
-    /// Whether probes measured more verification than what a server does without certificates of clients:
-    /// to look for the issuers of its own takes some 0.5% of a handshake.
-    pub(super) fn verifies(&self) -> bool {
-        let Some(server) = self.roles.get(&Role::Server) else {
-            return false;
-        };
-        let all: Duration = Step::ALL.map(|step| server.steps.cpu(step)).iter().sum();
-        let verification = server.steps.cpu(Step::Verification);
-        !verification.is_zero() && verification >= all / 50
-    }
-
-    /// Steps by samples, most CPU time first: those of all handshakes by what all negotiated.
-    pub fn sampled_steps(&self) -> Vec<SampledStep> {
-        let computed = self.activities.primitives();
-        let mut uses = self.step_samples.uses.clone();
-        if uses.is_empty() {
-            return Vec::new();
-        }
-        uses.extend(self.verifies().then_some(VERIFICATION));
-        let assignment = assignment(&uses, computed);
-        let mut sums: BTreeMap<StepSet, Part> = BTreeMap::new();
-        for primitive in Primitive::ALL {
-            let part = computed.part(Activity::Handshake, primitive);
-            if part != Part::default() {
-                sums.entry(assignment.steps(primitive))
-                    .or_default()
-                    .add(part);
-            }
-        }
-        shares(&sums)
-    }
-
-    /// CPU time of steps by samples, which never decreases: each time by what was negotiated then.
-    pub fn sampled_step_counters(&self) -> impl Iterator<Item = (StepSet, Duration)> {
-        let booked = self.step_samples.booked.iter();
-        booked.map(|(steps, part)| (*steps, part.cpu()))
     }
 }
 
