@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tlsprof_common::Step;
 use tlsprof_evidence::primitive::Primitive;
 
-use super::StepSet;
+use super::step_set::StepSet;
 use super::uses::{Code, Codes, SIGNING, Use};
 
 /// What is known of the handshakes and the code of a service.

@@ -2,12 +2,13 @@
 //!
 //! A sample in a handshake shows what its code computes ([`Primitive`]), and what the handshakes
 //! negotiated shows which steps compute that. Where two steps may have computed it, the time is
-//! theirs together; where none can, it is [`Step::Other`].
+//! theirs together; where none can, it is `other`.
 //!
 //! A library that has code of its own for an algorithm uses it: arithmetic on big numbers counts for
 //! what the library has no such code for, and if there is nothing, for RSA and ECDSA.
 
 mod assign;
+mod step_set;
 #[cfg(test)]
 mod tests;
 mod uses;
@@ -15,7 +16,6 @@ mod uses;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use tlsprof_common::Step;
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::activity::Activity;
 use tlsprof_evidence::primitive::Primitive;
@@ -24,6 +24,7 @@ use super::PrimitiveAccount;
 use super::cpu::Part;
 use super::interval::{Interval, of_share};
 use assign::Assignment;
+pub use step_set::StepSet;
 use uses::{Codes, Use, VERIFICATION};
 
 /// So many samples, and this share of all, are no accident.
@@ -42,41 +43,6 @@ const CURVES: [Primitive; 5] = [
 ];
 /// What handshakes negotiated explains samples for one to two of these.
 const GENERATION: Duration = Duration::from_secs(30);
-
-/// One step, or several that cannot be separated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StepSet(u8);
-
-impl StepSet {
-    /// That step alone.
-    pub const fn of(step: Step) -> Self {
-        Self(1 << step as u8)
-    }
-
-    const fn with(self, step: Step) -> Self {
-        Self(self.0 | 1 << step as u8)
-    }
-
-    const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Whether that step is one of them.
-    pub const fn has(self, step: Step) -> bool {
-        self.0 & Self::of(step).0 != 0
-    }
-
-    /// Its steps, in the order in which reports show them.
-    pub fn steps(self) -> impl Iterator<Item = Step> {
-        Step::ALL.into_iter().filter(move |step| self.has(*step))
-    }
-
-    /// Its name in metrics: `key_exchange`, `key_exchange+signing`.
-    pub fn label(self) -> String {
-        let labels: Vec<&str> = self.steps().map(Step::label).collect();
-        labels.join("+")
-    }
-}
 
 /// CPU time in handshakes of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
