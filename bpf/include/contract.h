@@ -224,7 +224,10 @@ struct tlsprof_handshake_event {
 	/* SOCKET, 1: a handshake of the library names `connection`, or will; no other
 	 * is the same. */
 	__u8 named;
-	__u8 library;             /* enum tlsprof_library */
+	__u8 library; /* enum tlsprof_library */
+	/* SOCKET, TLS 1.3, 1: the client sent more than its Finished, as it does to answer
+	 * a request for its certificate. */
+	__u8 client_authenticates;
 	__u32 probe_hits;         /* probes hit inside the calls: their cost is in `cpu` */
 	__u32 signature_bytes;    /* length of the own signature, 0 for none */
 	__u32 encapsulated_bytes; /* length of a KEM ciphertext, 0 for none */

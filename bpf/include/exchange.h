@@ -122,8 +122,10 @@ static inline void client_encrypted(struct exchange *exchange, __u16 length)
 		exchange->seen |= SEEN_CLIENT_ENDED;
 	else if (is_alert_13(length))
 		exchange->event.outcome = TLSPROF_OUTCOME_FAILED;
-	else if (!has_seen(exchange, SEEN_EARLY_DATA))
+	else if (!has_seen(exchange, SEEN_EARLY_DATA)) {
 		exchange->seen |= SEEN_CLIENT_ENCRYPTED;
+		exchange->event.client_authenticates = 1;
+	}
 }
 
 static inline void client_record(struct exchange *exchange, const struct records *records)

@@ -268,6 +268,22 @@ def _cost() -> Row:
                 size=(6, 8),
             ),
             course(
+                "Handshake CPU by step, from samples",
+                Text(
+                    "Cores used for handshakes by step, as server and as client: by what sampled code computes,"
+                    " for every TLS library, without probes. Steps joined by + run the same code. What is not"
+                    " identified as a step's is `other`.",
+                    "The shares of CPU per handshake by step, where that has steps.",
+                    "See CPU per handshake by step. This one also has closed and stripped servers.",
+                    NO_SAMPLES,
+                ),
+                NUMBER,
+                Query(total(ONE.rate("tlsprof_handshake_step_sampled_cpu_seconds_total"), "step"), "{{step}}"),
+                stacked=True,
+                axis="cores",
+                size=(8, 7),
+            ),
+            course(
                 "CPU per handshake by host",
                 Text(
                     "Mean CPU time per completed handshake, as server, by host; the 10 highest.",
@@ -278,7 +294,7 @@ def _cost() -> Row:
                 ),
                 SECONDS,
                 Query(by_host, "{{instance}}"),
-                size=(12, 7),
+                size=(8, 7),
             ),
             course(
                 "Requests and connections",
@@ -292,7 +308,7 @@ def _cost() -> Row:
                 PER_SECOND,
                 Query(figures.requests(ONE), "requests"),
                 Query(total(ONE.rate("tlsprof_connections_opened_total", SERVER)), "connections"),
-                size=(12, 7),
+                size=(8, 7),
             ),
         ],
     )

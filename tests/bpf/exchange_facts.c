@@ -78,10 +78,12 @@ static void a_refused_client_certificate_is_a_failure(void)
 		    5);
 	CHECK_EQUAL(exchange_may_refuse(&exchange, RECORD_HEADER + 19), true);
 	CHECK_EQUAL(exchange_may_refuse(&exchange, RECORD_HEADER + 250), false);
+	CHECK_EQUAL(exchange.event.client_authenticates, 1);
 	CHECK_EQUAL(FEED(&used, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
 			 C(APPLICATION_DATA, 69)),
 		    4);
 	CHECK_EQUAL(exchange_may_refuse(&used, RECORD_HEADER + 19), false);
+	CHECK_EQUAL(used.event.client_authenticates, 0);
 }
 
 static void between_two_threads_nobody_saw_the_work(void)

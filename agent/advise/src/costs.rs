@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use tlsprof_common::{Resumption, Role, Step, labelled};
 use tlsprof_ledger::{HandshakeKey, Ledger, Moments, ServiceAccount};
 
-use super::{Protection, Range};
+use super::{Protection, Range, sampled};
 
 /// So many measured handshakes make a cost.
 const SAMPLES: u64 = 10;
@@ -74,6 +74,8 @@ labelled! {
         ThisHost = "this_host",
         /// In a calibration of the service's own libcrypto, outside its processes.
         Calibration = "calibration",
+        /// In a calibration of this host's OpenSSL: the service has another library.
+        OtherLibrary = "other_library",
     }
 }
 
@@ -84,6 +86,9 @@ impl CostSource {
             Self::ThisService => "other handshakes of this service",
             Self::ThisHost => "handshakes of another service on this host",
             Self::Calibration => "a calibration of the same library on this host",
+            Self::OtherLibrary => {
+                "a calibration of this host's OpenSSL, as the service's own library cannot be calibrated"
+            }
         }
     }
 }
@@ -93,6 +98,12 @@ pub type Calibration = BTreeMap<Operation, Range>;
 
 /// Calibrations by service, or why there is none.
 pub type Calibrations = BTreeMap<String, Result<Calibration, String>>;
+
+/// Among [`Calibrations`], that of this host's own OpenSSL, for services whose library cannot be
+/// calibrated.
+pub const THIS_HOST: &str = "";
+/// Libraries of one time differ by less than this factor in what the same operation costs.
+const OTHER_LIBRARY: f64 = 2.0;
 
 /// All costs that are known.
 #[derive(Clone, Copy, Debug)]
@@ -138,8 +149,8 @@ impl<'a> Costs<'a> {
             }
             // Nobody timed what the service does, but its handshakes tell.
             (None, None, Some(present)) => {
-                let there = self.calibration(service)?.get(&to)?;
-                Some((present.minus(*there), CostSource::Calibration))
+                let (there, source) = self.alone(service, to)?;
+                Some((present.minus(there).bounded(present.high), source))
             }
             (None, None, None) => None,
         }
@@ -166,6 +177,20 @@ impl<'a> Costs<'a> {
             .filter_map(|(_, other)| Some((samples(other, to), in_steps(other, to)?)))
             .max_by_key(|(samples, _)| *samples)?;
         Some((present?.minus(there), CostSource::ThisHost))
+    }
+
+    /// An operation in the service's library, or else in this host's.
+    fn alone(&self, service: &str, operation: Operation) -> Option<(Range, CostSource)> {
+        if let Some(calibration) = self.calibration(service) {
+            return Some((*calibration.get(&operation)?, CostSource::Calibration));
+        }
+        let there = *self.calibration(THIS_HOST)?.get(&operation)?;
+        let there = Range {
+            low: there.low / OTHER_LIBRARY,
+            high: there.high * OTHER_LIBRARY,
+            ..there
+        };
+        Some((there, CostSource::OtherLibrary))
     }
 
     fn calibration(&self, service: &str) -> Option<&'a Calibration> {
@@ -210,9 +235,9 @@ impl<'a> Costs<'a> {
 }
 
 /// Seconds of an operation in the handshakes of a service in which it was measured as
-/// a step.
+/// a step, by probes or else by samples.
 pub fn in_steps(account: &ServiceAccount, operation: Operation) -> Option<Range> {
-    range(moments(account, operation))
+    range(moments(account, operation)).or_else(|| sampled::cost(account, operation))
 }
 
 fn samples(account: &ServiceAccount, operation: Operation) -> u64 {

@@ -16,6 +16,7 @@ mod hybrid;
 mod protection;
 mod range;
 mod resumed;
+mod sampled;
 mod saving;
 mod server;
 mod setting;
@@ -28,7 +29,9 @@ mod waits;
 use tlsprof_common::Role;
 use tlsprof_ledger::{Ledger, ServiceAccount};
 
-pub use costs::{Calibration, Calibrations, CostSource, Costs, Operation, Records, Work};
+pub use costs::{
+    Calibration, Calibrations, CostSource, Costs, Operation, Records, THIS_HOST, Work,
+};
 pub use finding::{Basis, Evidence, Finding, Kind, NEARLY_ALL, Observed, Remedy, Severity};
 pub use hybrid::{Hybrid, X25519MLKEM768};
 pub use protection::{Hash, Protection};

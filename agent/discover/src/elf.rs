@@ -5,6 +5,7 @@
 //! mapped page beyond the new end raises SIGBUS. Everything is read in ranges
 //! of bounded size, and tables are streamed in chunks.
 
+mod bounds;
 mod error;
 mod functions;
 mod go;

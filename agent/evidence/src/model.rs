@@ -65,6 +65,9 @@ pub struct Handshake {
     pub calls: u32,
     /// Probes hit inside these calls; their cost is part of `cpu`.
     pub probe_hits: u32,
+    /// The client proves who it is, so that the server verifies its certificate: in TLS 1.3 by the
+    /// length of its flight, before by what travels in clear.
+    pub client_authenticates: bool,
     /// The library's reason, where it raised an error.
     pub error_reason: Option<Reason>,
     /// What both sides said in clear, where it was seen.

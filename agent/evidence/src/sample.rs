@@ -38,6 +38,7 @@ pub fn handshake() -> Handshake {
         waits: [120, 0, 0, 300, 0, 0, 10, 2420].map(Duration::from_micros),
         calls: 2,
         probe_hits: 20,
+        client_authenticates: false,
         error_reason: None,
         hello: None,
         estimate: None,

@@ -186,7 +186,10 @@ impl Ledger {
 
     /// Notes what the code computes that booked samples of handshakes and encryption hit.
     pub fn note_primitives(&mut self, service: &str, counts: &Primitives) {
-        self.account_mut(service).activities.add_primitives(counts);
+        let now = self.now;
+        let account = self.account_mut(service);
+        account.activities.add_primitives(counts);
+        account.follow_samples(now);
     }
 
     /// Divides what still waits for a sample: none will come.
@@ -194,6 +197,7 @@ impl Ledger {
         for account in self.services.values_mut() {
             let total = account.cpu();
             account.activities.settle(total, self.now, &self.sampling);
+            account.follow_samples(self.now);
         }
     }
 }

@@ -81,6 +81,7 @@ impl Ledger {
         let total = account.cpu();
         let new = Accounted { user, system };
         account.activities.add_cpu(new, total, now, &self.sampling);
+        account.follow_samples(now);
     }
 
     /// The name that a service is booked under: its own, or [`OTHER`] when it

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tlsprof_common::{Outcome, Role, Source, WaitReason};
+use tlsprof_common::{Outcome, Role, Source, Step, WaitReason};
 use tlsprof_evidence::Handshake;
 
 use super::limits::Limits;
 use super::remotes::Remotes;
+use super::sampled_steps::{SampledStep, StepSamples, StepSet};
 use super::{
     AcceptQueueAccount, ConnectionAccount, CpuAccount, HandshakeKey, HandshakeSum, NetworkEvents,
     Ports, Processes, RoleAccount,
@@ -37,6 +38,7 @@ pub struct ServiceAccount {
     /// Processes that began while the service was known.
     pub processes: Processes,
     pub(super) remotes: Remotes,
+    pub(super) step_samples: StepSamples,
 }
 
 impl ServiceAccount {
@@ -110,8 +112,38 @@ impl ServiceAccount {
         events
     }
 
+    /// Steps by samples, most CPU time first: those of all handshakes by what all negotiated.
+    pub fn sampled_steps(&self) -> Vec<SampledStep> {
+        let computed = self.activities.primitives();
+        self.step_samples.steps(computed, self.verifies())
+    }
+
+    /// CPU time of steps by samples, which never decreases: each time by what was negotiated then.
+    pub fn sampled_step_counters(&self) -> impl Iterator<Item = (StepSet, Duration)> {
+        self.step_samples.counters()
+    }
+
+    /// Whether probes measured more verification than what a server does without certificates of clients:
+    /// to look for the issuers of its own takes some 0.5% of a handshake.
+    fn verifies(&self) -> bool {
+        let Some(server) = self.roles.get(&Role::Server) else {
+            return false;
+        };
+        let all: Duration = Step::ALL.map(|step| server.steps.cpu(step)).iter().sum();
+        let verification = server.steps.cpu(Step::Verification);
+        !verification.is_zero() && verification >= all / 50
+    }
+
+    /// Takes over what was sampled since the last time.
+    pub(super) fn follow_samples(&mut self, now: Duration) {
+        let verifies = self.verifies();
+        let computed = self.activities.primitives();
+        self.step_samples.follow(computed, verifies, now);
+    }
+
     pub(super) fn record(&mut self, handshake: &Handshake, limits: Limits) {
         self.probe_hits += u64::from(handshake.probe_hits);
+        self.step_samples.record(handshake);
         let mut key = HandshakeKey::of(handshake);
         if self.handshakes.len() >= limits.label_sets && !self.handshakes.contains_key(&key) {
             key = key.overflow();

@@ -53,6 +53,7 @@ fn handshake(number: usize) -> Handshake {
         waits: [Duration::ZERO; 8],
         calls: 2,
         probe_hits: 20,
+        client_authenticates: false,
         error_reason: None,
         hello: None,
         estimate: None,

@@ -17,7 +17,7 @@ use super::model::{
     Outcome, Quantiles, Report, Requests, SCHEMA_VERSION, Service, StepCost, TlsLibrary, Wait,
     Witness,
 };
-use super::{accept_queue, connections, cpu, findings, requests, tls};
+use super::{accept_queue, connections, cpu, findings, requests, sampled_steps, tls};
 
 /// What the ledger does not know about a profile.
 #[derive(Clone, Debug)]
@@ -202,6 +202,7 @@ pub fn service(
         handshakes,
         handshake_costs: per_role(account, costs),
         steps: per_role(account, steps),
+        sampled_steps: sampled_steps::of(account),
         waits: per_role(account, waits),
         requests: None,
         connections: connections::of(account, now),

@@ -10,6 +10,7 @@ pub mod model;
 mod requests;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
+mod sampled_steps;
 mod tls;
 
 pub use build::{Facts, ServiceFacts, build, service as service_model};

@@ -20,7 +20,9 @@ use tlsprof_common::WaitReason;
 
 pub use accept_queue::{AcceptQueue, AcceptWait, ListeningQueues, QueueLength};
 pub use connections::{ClosedConnections, Connections, EphemeralPorts, TurnCount};
-pub use cpu::{ActivityCpu, CpuSamples, PrimitiveCpu, PrimitiveSamples, Sampling, UnitCost};
+pub use cpu::{
+    ActivityCpu, CpuSamples, PrimitiveCpu, PrimitiveSamples, SampledStep, Sampling, UnitCost,
+};
 pub use findings::{Finding, Prediction, Range, Remedy, Variant};
 pub use quantiles::Quantiles;
 pub use requests::Requests;
@@ -122,8 +124,11 @@ pub struct Service {
     pub handshake_cpu_is_lower_bound: bool,
     /// Distribution of on-CPU and wall time of completed handshakes.
     pub handshake_costs: Vec<HandshakeCost>,
-    /// CPU time of handshakes by step.
+    /// CPU time of handshakes by step, measured by probes in the TLS library.
     pub steps: Vec<StepCost>,
+    /// The same by CPU samples, most CPU time first; empty where no sample hit a handshake.
+    #[serde(default)]
+    pub sampled_steps: Vec<SampledStep>,
     /// Time off the CPU inside handshakes, by reason.
     pub waits: Vec<Wait>,
     /// TCP connections, by role.

@@ -1,12 +1,15 @@
 //! Findings on the profile, with a calibration where a prediction needs one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::shared::read;
 use super::targets::Targets;
 use crate::calibrate::{calibrate, trust};
-use tlsprof_advise::{Calibration, Calibrations, Finding, Setting, Thresholds, Work, advise};
+use tlsprof_advise::{
+    Calibration, Calibrations, Finding, Setting, THIS_HOST, Thresholds, Work, advise,
+};
 use tlsprof_ledger::SharedLedger;
 use tlsprof_report::ServiceFacts;
 
@@ -42,6 +45,14 @@ pub(super) fn findings(
 fn calibrations(targets: &Targets, wanted: BTreeSet<(String, Work)>) -> Calibrations {
     let mut done: BTreeMap<(PathBuf, Work), Result<Calibration, String>> = BTreeMap::new();
     let mut calibrations = Calibrations::new();
+    let closed = |name: &str| libcrypto_of(targets, name).is_err();
+    if wanted
+        .iter()
+        .any(|(name, work)| *work == Work::PublicKeys && closed(name))
+    {
+        let host = libcrypto_of_host().and_then(|path| calibrate(&path, Work::PublicKeys));
+        calibrations.insert(THIS_HOST.to_owned(), host);
+    }
     for (name, work) in wanted {
         let result = libcrypto_of(targets, &name).and_then(|path| {
             let key = (path, work);
@@ -61,6 +72,25 @@ fn calibrations(targets: &Targets, wanted: BTreeSet<(String, Work)>) -> Calibrat
         }
     }
     calibrations
+}
+
+/// Where distributions have the library.
+const HOST_LIBRARIES: [&str; 6] = [
+    "/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
+    "/usr/lib/aarch64-linux-gnu/libcrypto.so.3",
+    "/usr/lib64/libcrypto.so.3",
+    "/usr/lib/libcrypto.so.3",
+    "/usr/lib/x86_64-linux-gnu/libcrypto.so.1.1",
+    "/usr/lib64/libcrypto.so.1.1",
+];
+
+/// The libcrypto of this host, for services that have none of their own.
+fn libcrypto_of_host() -> Result<PathBuf, String> {
+    let mut paths = HOST_LIBRARIES.iter().map(Path::new);
+    let (path, file) = paths
+        .find_map(|path| Some((path, std::fs::metadata(path).ok()?)))
+        .ok_or("this host has no OpenSSL")?;
+    trust::check(Path::new("/"), path, file.ino())
 }
 
 /// The libcrypto of a service, if it may be loaded.

@@ -192,7 +192,7 @@ impl Primitives {
         match spot {
             Spot::Kernel => (Primitive::Kernel, Evidence::Name),
             Spot::Code(kind) => by_instructions(kind),
-            Spot::Image(place, kind) => identify(self.images.named(place), kind),
+            Spot::Image(place, kind) => identify(self.images.known(place), kind),
         }
     }
 
@@ -209,13 +209,18 @@ impl Primitives {
     }
 }
 
-/// What code computes by its name, else by its instructions. A function of another name may have a
-/// cipher in it that a compiler put there; copying in it is its own.
-fn identify(named: Option<Primitive>, kind: Kind) -> (Primitive, Evidence) {
-    match (named, kind) {
-        (Some(Primitive::Other), Kind::Copy | Kind::Other) => (Primitive::Other, Evidence::Name),
-        (Some(Primitive::Other) | None, kind) => by_instructions(kind),
-        (Some(primitive), _) => (primitive, Evidence::Name),
+/// What code computes: by the name of its function, else by the code of all of it, else by the
+/// instructions around the sample. A function of another name may have a cipher in it that a compiler put
+/// there; copying in it is its own.
+fn identify(known: Option<(Primitive, Evidence)>, kind: Kind) -> (Primitive, Evidence) {
+    let is_cipher = matches!(kind, Kind::Aes | Kind::ChaCha | Kind::Sha);
+    match known {
+        Some((Primitive::Other, by)) if matches!(kind, Kind::Copy | Kind::Other) => {
+            (Primitive::Other, by)
+        }
+        Some((Primitive::Other, _)) | None => by_instructions(kind),
+        Some((_, Evidence::Instructions)) if is_cipher => by_instructions(kind),
+        Some(known) => known,
     }
 }
 

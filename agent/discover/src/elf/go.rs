@@ -62,7 +62,10 @@ impl ElfView {
         Ok(fits.then_some(GoFunctions { text, ..table }))
     }
 
-    fn section_named(&self, wanted: &[&[u8]]) -> Result<Option<&SectionHeader64<LE>>, ElfError> {
+    pub(super) fn section_named(
+        &self,
+        wanted: &[&[u8]],
+    ) -> Result<Option<&SectionHeader64<LE>>, ElfError> {
         let Some(names) = self.sections.get(self.section_names) else {
             return Ok(None);
         };

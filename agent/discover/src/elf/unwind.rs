@@ -51,7 +51,18 @@ impl ElfView {
         }
     }
 
-    fn unwind_index(&self) -> Result<Option<Index<'_>>, ElfError> {
+    /// Where the function begins that `address` is in, or in what comes after it, and the address of its
+    /// record in the unwind table. None when the image does not say.
+    pub(super) fn function_record(&self, address: u64) -> Result<Option<(u64, u64)>, ElfError> {
+        let Some(index) = self.unwind_index()? else {
+            return Ok(None);
+        };
+        let after = first_from(index.count, |at| Ok(index.start(at)? > address))?;
+        let at = after.checked_sub(1);
+        at.map(|at| index.entry(at)).transpose()
+    }
+
+    pub(super) fn unwind_index(&self) -> Result<Option<Index<'_>>, ElfError> {
         let Some(base) = self.unwind_index else {
             return Ok(None);
         };
@@ -70,7 +81,7 @@ impl ElfView {
 }
 
 /// The index, sorted by the beginnings of functions.
-struct Index<'a> {
+pub(super) struct Index<'a> {
     image: &'a ElfView,
     /// Address that its entries are relative to.
     base: u64,
@@ -82,8 +93,15 @@ struct Index<'a> {
 impl Index<'_> {
     /// Beginning of the function of that entry.
     fn start(&self, at: u64) -> Result<u64, ElfError> {
+        self.entry(at).map(|(start, _)| start)
+    }
+
+    /// The same, and the address of its record.
+    fn entry(&self, at: u64) -> Result<(u64, u64), ElfError> {
         let entry = self.table.saturating_add(at * 8);
-        let [start, _] = self.image.record::<[I32<LE>; 2]>(WHAT, entry)?;
-        Ok(self.base.wrapping_add_signed(i64::from(start.get(LE))))
+        let entry = self.image.record::<[I32<LE>; 2]>(WHAT, entry)?;
+        let [start, record] =
+            entry.map(|one| self.base.wrapping_add_signed(i64::from(one.get(LE))));
+        Ok((start, record))
     }
 }

@@ -48,6 +48,7 @@ pub(super) fn handshake(event: &tlsprof_handshake_event) -> Handshake {
         waits: waits(event),
         calls: event.calls,
         probe_hits: event.probe_hits,
+        client_authenticates: event.client_authenticates != 0,
         error_reason: (event.error_reason != 0).then_some(Reason {
             library: event.library.into(),
             number: event.error_reason,

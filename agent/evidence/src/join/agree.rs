@@ -19,6 +19,7 @@ impl Facts {
         if handshake.signature == "unknown" {
             handshake.signature = self.signature(handshake.role);
         }
+        handshake.client_authenticates |= self.client_signature.is_some();
         differences.contains(&true)
     }
 

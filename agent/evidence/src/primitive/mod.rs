@@ -2,11 +2,13 @@
 //! instructions. Pure: names and kinds of code in, a primitive out.
 //!
 //! What is not proved is [`Primitive::NotIdentified`]. A primitive is what is computed, not what for:
-//! big-number arithmetic is RSA's and finite-field Diffie-Hellman's, a hash is a signature's and a
-//! key derivation's.
+//! big-number arithmetic is RSA's, finite-field Diffie-Hellman's and some curves', a hash is a
+//! signature's and a key derivation's.
 
+mod code;
 mod names;
 
+pub use code::{MAX_FUNCTION, by_code, by_code_for};
 pub use names::by_name;
 
 use crate::fingerprint::Kind;
@@ -14,8 +16,12 @@ use crate::fingerprint::Kind;
 /// What code computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Primitive {
+    /// RSA and finite-field Diffie-Hellman, in code that nothing else uses: exponentiation, padding.
+    RsaDh,
     /// RSA and finite-field Diffie-Hellman; curves that a library has no code of their own for.
     BigNumber,
+    /// Of a library that all public-key algorithms share: GMP, below nettle and GnuTLS.
+    Multiprecision,
     /// NIST P-256: ECDH and ECDSA.
     P256,
     /// NIST P-384.
@@ -60,8 +66,10 @@ pub enum Primitive {
 
 impl Primitive {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
+        Self::RsaDh,
         Self::BigNumber,
+        Self::Multiprecision,
         Self::P256,
         Self::P384,
         Self::P521,
@@ -87,7 +95,9 @@ impl Primitive {
     /// Its name in metrics and reports.
     pub const fn label(self) -> &'static str {
         match self {
+            Self::RsaDh => "rsa_dh",
             Self::BigNumber => "big_number",
+            Self::Multiprecision => "multiprecision",
             Self::P256 => "p256",
             Self::P384 => "p384",
             Self::P521 => "p521",

@@ -11,11 +11,16 @@ pub struct Part {
 }
 
 impl Part {
-    pub(super) const fn since(self, earlier: Self) -> Self {
+    pub(crate) const fn since(self, earlier: Self) -> Self {
         Self {
             samples: self.samples.saturating_sub(earlier.samples),
             nanos: self.nanos.saturating_sub(earlier.nanos),
         }
+    }
+
+    pub(crate) const fn add(&mut self, more: Self) {
+        self.samples = self.samples.saturating_add(more.samples);
+        self.nanos = self.nanos.saturating_add(more.nanos);
     }
 
     /// CPU time; never decreases.

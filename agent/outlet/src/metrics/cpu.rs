@@ -11,7 +11,7 @@ use tlsprof_ledger::{Check, Ledger, Part, PrimitiveAccount, Sampling, ServiceAcc
 
 use super::families::{
     CPU, CPU_RECONCILIATION_ERROR, CPU_SAMPLE_PERIOD, CPU_SAMPLED, CPU_SAMPLES,
-    CPU_SAMPLES_UNCLASSIFIED, CRYPTO_CPU, SERVICE_CPU,
+    CPU_SAMPLES_UNCLASSIFIED, CRYPTO_CPU, HANDSHAKE_STEP_SAMPLED_CPU, SERVICE_CPU,
 };
 use super::rows::{one, write};
 
@@ -36,6 +36,16 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fm
     write(encoder, &CPU_SAMPLES_UNCLASSIFIED, unclassified)?;
     let primitives = accounts(ledger).flat_map(primitives);
     write(encoder, &CRYPTO_CPU, primitives)?;
+    let steps: Vec<(&str, String, Duration)> = accounts(ledger)
+        .flat_map(|(name, account)| {
+            let counters = account.sampled_step_counters();
+            counters.map(move |(steps, cpu)| (name, steps.label(), cpu))
+        })
+        .collect();
+    let steps = steps
+        .iter()
+        .map(|(name, step, cpu)| ([*name, step.as_str()], *cpu));
+    write(encoder, &HANDSHAKE_STEP_SAMPLED_CPU, steps)?;
     let period = match ledger.sampling() {
         Sampling::Every(period) => *period,
         Sampling::Off(_) => Duration::ZERO,

@@ -88,6 +88,11 @@ HANDSHAKE_OUTCOME_CPU = Counter "tlsprof_handshake_outcome_cpu_seconds" ["servic
 HANDSHAKE_STEP_CPU = Counter "tlsprof_handshake_step_cpu_seconds" ["service_name" "role" "step"]
     "CPU time of TLS handshakes by step; extrapolated for handshakes whose steps were not measured."
     "Steps, including `unmeasured`, always add up to all outcomes.";
+HANDSHAKE_STEP_SAMPLED_CPU = Counter "tlsprof_handshake_step_sampled_cpu_seconds" ["service_name" "step"]
+    "CPU time of TLS handshakes by step, from CPU samples: also without probes in the TLS library."
+    "Steps that samples cannot separate are one, such as `key_exchange+signing`. Only code that is identified \
+     as a step's counts for it; the rest is `other`. They add up to the `handshake` activity of \
+     `tlsprof_crypto_cpu_seconds_total`. Where probes measure steps, the two metrics agree: compare their shares.";
 HANDSHAKE_FLIGHT_CPU = Counter "tlsprof_handshake_flight_cpu_seconds" ["service_name" "role" "flight"]
     "CPU time of TLS handshakes seen only by socket calls, up to the server's first answer and \
      after it."
@@ -124,8 +129,8 @@ CPU_SAMPLES_UNCLASSIFIED = Counter "tlsprof_cpu_samples_unclassified" ["service_
     "Their mode is `system`.";
 CRYPTO_CPU = Counter "tlsprof_crypto_cpu_seconds" ["service_name" "activity" "primitive"]
     "CPU time of the service's handshakes and encryption by cryptographic primitive, from samples."
-    "Activities: `handshake`, `encryption`. Primitives: `big_number` (RSA, finite-field DH), `p256`, \
-     `p384`, `p521`, `elliptic_curve` (which one is unknown), `curve25519`, `curve448`, `ml_kem`, \
+    "Activities: `handshake`, `encryption`. Primitives: `rsa_dh` (RSA, finite-field DH), `big_number` \
+     (the same and some curves), `multiprecision` (any public-key algorithm, in GMP), `p256`, `p384`, `p521`, `elliptic_curve` (which one is unknown), `curve25519`, `curve448`, `ml_kem`, \
      `ml_dsa`, `public_key` (algorithm unknown), `sha` (SHA-1, SHA-2), `sha3`, `key_derivation`, `aes`, \
      `chacha20_poly1305`, `x509`, `random`, `memory`, `other`, `kernel`, `not_identified`; those that \
      were sampled. They add up to `tlsprof_cpu_seconds_total` of these activities, one or two seconds \

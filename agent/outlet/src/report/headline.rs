@@ -8,6 +8,7 @@ use tlsprof_report::model::{Report, Service, Step};
 
 use super::activities::{by_request, encryption};
 use super::shares::{at_least, share};
+use super::sampled_steps;
 use super::wording::words;
 
 /// What to check then.
@@ -82,7 +83,9 @@ fn most_expensive_step(service: &Service) -> Option<(String, f64)> {
         .steps
         .iter()
         .filter(|step| !matches!(step.step, Step::Unmeasured | Step::Other));
-    let step = named.max_by(|a, b| a.cpu_seconds.total_cmp(&b.cpu_seconds))?;
+    let Some(step) = named.max_by(|a, b| a.cpu_seconds.total_cmp(&b.cpu_seconds)) else {
+        return sampled_steps::most_expensive(service);
+    };
     let share = step.cpu_seconds / service.handshake_cpu_seconds();
     Some((words(step.step.label()), share))
 }

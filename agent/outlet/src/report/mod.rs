@@ -11,6 +11,7 @@ mod hellos;
 pub mod json;
 pub mod losses;
 mod primitives;
+mod sampled_steps;
 mod service;
 mod shares;
 mod sources;

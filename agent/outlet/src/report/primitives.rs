@@ -63,7 +63,9 @@ fn shade(row: &PrimitiveCpu) -> Shade {
 /// A primitive in words.
 const fn name(primitive: Primitive) -> &'static str {
     match primitive {
-        Primitive::BigNumber => "RSA, DH (big numbers)",
+        Primitive::RsaDh => "RSA, DH",
+        Primitive::BigNumber => "big numbers: RSA, DH, some curves",
+        Primitive::Multiprecision => "big numbers, any algorithm (GMP)",
         Primitive::P256 => "P-256",
         Primitive::P384 => "P-384",
         Primitive::P521 => "P-521",

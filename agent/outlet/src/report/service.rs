@@ -11,6 +11,7 @@ use super::connections::connections;
 use super::costs::{costs, mix, negotiated, steps};
 use super::hellos::hellos;
 use super::primitives::primitives;
+use super::sampled_steps::sampled_steps;
 use super::sources::sources;
 use super::wording::{ROWS, with_role};
 
@@ -46,6 +47,7 @@ fn outcomes_and_sources(service: &Service, seconds: f64) -> Vec<Block> {
 fn parts(service: &Service) -> Vec<Block> {
     let mut blocks = Vec::new();
     blocks.extend(steps(service));
+    blocks.extend(sampled_steps(service));
     blocks.extend(costs(service));
     blocks.extend(negotiated(service));
     blocks.extend(hellos(service));

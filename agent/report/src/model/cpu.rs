@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::words::{Activity, Primitive, Unit};
+use super::words::{Activity, Primitive, Step, Unit};
 
 /// CPU samples of the profile.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
@@ -72,7 +72,9 @@ pub struct CpuSamples {
 /// them add up to these two activities.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct PrimitiveCpu {
-    /// `big_number` (RSA, finite-field DH, and curves without code of their own), `p256`, `p384`, `p521`,
+    /// `rsa_dh` (RSA and finite-field DH, in code that nothing else uses), `big_number` (the same, and
+    /// curves without code of their own), `multiprecision` (any public-key algorithm, in GMP), `p256`,
+    /// `p384`, `p521`,
     /// `elliptic_curve` (which one is not known), `curve25519` (X25519 and Ed25519), `curve448`, `ml_kem`,
     /// `ml_dsa`, `public_key` (the algorithm is not known), `sha` (SHA-1 and SHA-2), `sha3`,
     /// `key_derivation` (HMAC, HKDF and TLS's PRF but for their hash), `aes` (with GHASH),
@@ -105,6 +107,29 @@ pub struct PrimitiveSamples {
     pub by_instructions: u64,
     /// Those of them that nothing identifies.
     pub not_identified: u64,
+}
+
+/// CPU time that a service spent in handshakes on one step, by what the code of CPU samples computes
+/// and what the handshakes negotiated: with and without probes in the TLS library. All of them add up
+/// to the CPU time of handshakes in `primitives`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct SampledStep {
+    /// `key_exchange`, `signing`, `verification`, `rsa_decryption`, `key_derivation` or `other`; several
+    /// where samples cannot separate them. Only what is proved: memory, hashes and calls around the
+    /// arithmetic of a step are `other`.
+    pub steps: Vec<Step>,
+    /// CPU time, scaled to what the kernel accounts.
+    pub cpu_seconds: f64,
+    /// `cpu_seconds` as a share of all of these.
+    pub share: f64,
+    /// Lower limit of `share` in 95% of cases: binomial by Wilson, from the number of samples.
+    pub share_low: f64,
+    /// Upper limit.
+    pub share_high: f64,
+    /// Samples that `cpu_seconds` rests on.
+    pub samples: u64,
+    /// The share of the same steps where library probes measured them too; null where they did not.
+    pub measured_share: Option<f64>,
 }
 
 /// CPU time of one unit of work.

@@ -127,7 +127,7 @@ words! {
 words! {
     /// What code computes.
     Primitive {
-        BigNumber = "big_number", P256 = "p256", P384 = "p384", P521 = "p521",
+        RsaDh = "rsa_dh", BigNumber = "big_number", Multiprecision = "multiprecision", P256 = "p256", P384 = "p384", P521 = "p521",
         EllipticCurve = "elliptic_curve", Curve25519 = "curve25519", Curve448 = "curve448",
         MlKem = "ml_kem", MlDsa = "ml_dsa", PublicKey = "public_key", Sha = "sha", Sha3 = "sha3",
         KeyDerivation = "key_derivation", Aes = "aes", ChaCha = "chacha20_poly1305", X509 = "x509",

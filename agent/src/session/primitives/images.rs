@@ -7,7 +7,7 @@ use super::lookup::{Extent, Unknown};
 use tlsprof_common::ImageId;
 use tlsprof_common::causes::one_line;
 use tlsprof_discover::image::OpenError;
-use tlsprof_evidence::primitive::Primitive;
+use tlsprof_evidence::primitive::{Evidence, Primitive};
 
 /// Images that are kept open. The kernel does not give their inode numbers to other files
 /// meanwhile.
@@ -103,8 +103,8 @@ impl Images {
         image.functions.extend(by_start);
     }
 
-    /// What the function computes that a place is in; None where no name is known.
-    pub(super) fn named(&self, place: Place) -> Option<Primitive> {
+    /// What the function computes that a place is in, and how that is known.
+    pub(super) fn known(&self, place: Place) -> Option<(Primitive, Evidence)> {
         self.extent(place)?.primitive
     }
 

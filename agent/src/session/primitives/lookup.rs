@@ -12,7 +12,7 @@ use crate::session::spots::readable::readable;
 use tlsprof_common::causes::one_line;
 use tlsprof_common::{ImageId, privilege};
 use tlsprof_discover::elf::{ElfError, ElfView};
-use tlsprof_evidence::primitive::{Primitive, by_name};
+use tlsprof_evidence::primitive::{Evidence, MAX_FUNCTION, Primitive, by_code, by_name};
 
 /// Questions that wait; more are not asked, and their code is not identified by name.
 const MAX_QUESTIONS: usize = 16;
@@ -24,8 +24,8 @@ pub(super) struct Extent {
     pub(super) start: u64,
     /// Offset after the last one.
     pub(super) end: u64,
-    /// None where no name is.
-    pub(super) primitive: Option<Primitive>,
+    /// None where neither a name nor the code of the whole function shows it.
+    pub(super) primitive: Option<(Primitive, Evidence)>,
 }
 
 /// Offsets in a file whose functions are wanted.
@@ -118,7 +118,7 @@ fn look_up(unknown: Unknown) -> (ImageId, Vec<Extent>) {
     (image, [named, nameless].concat())
 }
 
-/// The functions with names that these offsets are in.
+/// The functions that these offsets are in, as far as they have names, or bounds.
 pub(super) fn functions(file: File, offsets: &[u64]) -> Result<Vec<Extent>, ElfError> {
     let view = ElfView::open(file)?;
     let addresses = offsets
@@ -126,10 +126,16 @@ pub(super) fn functions(file: File, offsets: &[u64]) -> Result<Vec<Extent>, ElfE
         .filter_map(|offset| view.code_address(*offset));
     let addresses: Vec<u64> = addresses.collect();
     let functions = view.functions_at(&addresses)?;
+    let nameless: Vec<u64> = addresses
+        .iter()
+        .copied()
+        .filter(|address| !functions.contains_key(address))
+        .collect();
     let extents = functions.into_values().filter_map(|function| {
         let start = view.file_offset(function.start)?;
         let end = start.saturating_add(function.size);
-        let primitive = Some(by_name(&readable(&function.name)));
+        let primitive = by_name(&readable(&function.name));
+        let primitive = Some((primitive, Evidence::Name));
         Some((
             start,
             Extent {
@@ -139,6 +145,33 @@ pub(super) fn functions(file: File, offsets: &[u64]) -> Result<Vec<Extent>, ElfE
             },
         ))
     });
+    let extents = extents.chain(without_names(&view, &nameless));
     let unique: BTreeMap<u64, Extent> = extents.collect();
     Ok(unique.into_values().collect())
+}
+
+/// Functions that only the unwind table knows, by their code.
+fn without_names(view: &ElfView, addresses: &[u64]) -> BTreeMap<u64, Extent> {
+    let bounds = view.function_bounds(addresses).unwrap_or_else(|error| {
+        tracing::debug!(
+            error = one_line(&error),
+            "an image has no bounds of functions"
+        );
+        Vec::new()
+    });
+    let mut bounds: Vec<(u64, u64)> = bounds.into_iter().flatten().collect();
+    bounds.dedup();
+    let extents = bounds.into_iter().filter_map(|(first, end)| {
+        let start = view.file_offset(first)?;
+        let size = usize::try_from(end - first).ok()?.min(MAX_FUNCTION);
+        let code = view.code(first, size as u64).ok()?;
+        let primitive = by_code(&code, first, |at, size| view.memory(at, size));
+        let extent = Extent {
+            start,
+            end: start.saturating_add(end - first),
+            primitive: primitive.map(|primitive| (primitive, Evidence::Instructions)),
+        };
+        Some((start, extent))
+    });
+    extents.collect()
 }

@@ -125,7 +125,7 @@ fn functions_of_a_stripped_library_are_named_where_it_exports_them() {
     let extent = lookup::Extent {
         start,
         end: start + function.size,
-        primitive: Some(Primitive::BigNumber),
+        primitive: Some((Primitive::BigNumber, Evidence::Name)),
     };
     assert_eq!(found, [extent]);
 }
@@ -134,7 +134,7 @@ fn extent(start: u64, end: u64, primitive: Primitive) -> lookup::Extent {
     lookup::Extent {
         start,
         end,
-        primitive: Some(primitive),
+        primitive: Some((primitive, Evidence::Name)),
     }
 }
 
@@ -147,16 +147,22 @@ fn the_innermost_function_around_a_place_is_its_own() {
     assert!(images.touch(image, || Ok(File::open("/proc/self/exe").unwrap())));
     let inner = extent(0x20, 0x30, Primitive::P256);
     images.learn(image, vec![extent(0x10, 0x80, Primitive::Sha), inner]);
-    assert_eq!(images.named(at(0x2f)), Some(Primitive::P256));
-    assert_eq!(images.named(at(0x30)), Some(Primitive::Sha));
-    assert_eq!(images.named(at(0x80)), None);
+    assert_eq!(
+        images.known(at(0x2f)),
+        Some((Primitive::P256, Evidence::Name))
+    );
+    assert_eq!(
+        images.known(at(0x30)),
+        Some((Primitive::Sha, Evidence::Name))
+    );
+    assert_eq!(images.known(at(0x80)), None);
     let unknown = images.unknown([at(0x10), at(0x90), at(0x90)].into_iter());
     let [unknown] = unknown.as_slice() else {
         unreachable!("one image")
     };
     assert_eq!(unknown.offsets, [0x90]);
     (0..UNUSED_LONG).for_each(|_| images.forget_unused());
-    assert_eq!(images.named(at(0x2f)), None);
+    assert_eq!(images.known(at(0x2f)), None);
 }
 
 /// More bookings than an unused image stays open for.

@@ -13,6 +13,7 @@ export function mixes(details, role) {
     ...negotiated(groups),
     costs(of(service.handshake_costs)),
     steps(of(service.steps)),
+    sampledSteps(service, role),
     attempts(of(service.hellos)),
     waits(of(service.waits), groups),
     failures(groups, of(service.alerts)),
@@ -107,6 +108,18 @@ function steps(rows) {
     cells: [one.handshakes > 0 ? time(one.cpu_seconds / one.handshakes) : "–"],
   }));
   return shares("Handshake CPU by step", "step", entries, ["CPU per handshake"]);
+}
+
+/** By CPU samples, where probes do not measure the steps. Samples do not tell roles apart. */
+function sampledSteps(service, role) {
+  const isMeasured = service.steps.some((one) => one.role === role && one.measured_handshakes > 0);
+  if (isMeasured || !service.handshakes.some((one) => one.role === role)) return null;
+  const entries = service.sampled_steps.map((one) => ({
+    name: one.steps.map(words).join(" or "),
+    part: one.cpu_seconds,
+    cells: [`${percent(one.share_low)} to ${percent(one.share_high)}`],
+  }));
+  return shares("Handshake CPU by step, from samples", "step", entries, ["95% CI"]);
 }
 
 function attempts(hellos) {

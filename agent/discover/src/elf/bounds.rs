@@ -1,0 +1,146 @@
+//! Where functions begin and end, from the unwind tables: the only thing that a stripped image still
+//! says about functions that it does not export.
+
+use object::LittleEndian as LE;
+use object::endian::U32;
+
+use super::{ElfError, ElfView};
+
+const WHAT: &str = "the unwind table";
+/// Most of an unwind table that is read; of the largest programs some 20 MB.
+const MAX_TABLE: u64 = 64 << 20;
+/// Size of a record's length and of the reference to its head.
+const HEAD: usize = 8;
+
+/// A part of the image's code that is one function: first address, and that after the last.
+pub type Bounds = (u64, u64);
+
+impl ElfView {
+    /// The functions that these addresses are in; some may be missing. In the order of the addresses.
+    ///
+    /// # Errors
+    /// See [`ElfError`].
+    pub fn function_bounds(&self, addresses: &[u64]) -> Result<Vec<Option<Bounds>>, ElfError> {
+        if self.unwind_index()?.is_none() {
+            let all = self.all_function_bounds()?;
+            return Ok(addresses.iter().map(|at| within(&all, *at)).collect());
+        }
+        let bounds = addresses.iter().map(|&at| {
+            let Some((start, record)) = self.function_record(at)? else {
+                return Ok(None);
+            };
+            let offset = self.mapped(WHAT, record)?;
+            let [_, _, begins, size] = self.record::<[U32<LE>; 4]>(WHAT, offset)?;
+            let bounds = bounds(record.wrapping_add(HEAD as u64), begins, size);
+            Ok(bounds.filter(|(first, end)| *first == start && at < *end))
+        });
+        bounds.collect()
+    }
+
+    /// What the image has in memory at an address, before relocation: so many bytes, or fewer at the end
+    /// of what is loaded from the file; at most 1 MiB.
+    pub fn memory(&self, address: u64, size: usize) -> Vec<u8> {
+        let Some((segment, left)) = self.segment(address) else {
+            return Vec::new();
+        };
+        let offset = segment.offset.checked_add(address - segment.address);
+        let size = (size as u64).min(left).min(super::MAX_CODE);
+        let bytes = offset.and_then(|offset| self.bytes("memory", offset, size).ok());
+        bytes.unwrap_or_default()
+    }
+
+    /// Of all functions in the table, sorted: a program that is linked statically has no index of it.
+    ///
+    /// # Errors
+    /// See [`ElfError`].
+    pub fn all_function_bounds(&self) -> Result<Vec<Bounds>, ElfError> {
+        let Some(section) = self.section_named(&[b".eh_frame"])? else {
+            return Ok(Vec::new());
+        };
+        let (address, size) = (section.sh_addr.get(LE), section.sh_size.get(LE));
+        let offset = section.sh_offset.get(LE);
+        let bytes = self.bytes(WHAT, offset, size.min(MAX_TABLE))?;
+        let mut all = Vec::new();
+        let mut at = 0;
+        while let Some(head) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
+            let [length, parent, begins, size] = words(head);
+            // An end, or a record of 64 bits, which no linker writes.
+            if length.get(LE) == 0 || length.get(LE) == u32::MAX {
+                break;
+            }
+            if parent.get(LE) != 0 {
+                let field = address.wrapping_add((at + HEAD) as u64);
+                let found = bounds(field, begins, size);
+                all.extend(found.filter(|(first, _)| self.is_executable(*first)));
+            }
+            let next = usize::try_from(length.get(LE)).unwrap_or(usize::MAX);
+            at = at.saturating_add(next).saturating_add(4);
+        }
+        all.sort_unstable();
+        Ok(all)
+    }
+}
+
+/// Of a record of the only encoding that compilers write for code below 2 GB: the beginning relative
+/// to its own place, `field`, and the size, of 32 bits each.
+fn bounds(field: u64, begins: U32<LE>, size: U32<LE>) -> Option<Bounds> {
+    let begins = begins.get(LE).cast_signed();
+    let first = field.wrapping_add_signed(i64::from(begins));
+    let end = first.checked_add(u64::from(size.get(LE)))?;
+    (first < end).then_some((first, end))
+}
+
+fn words(bytes: &[u8; 16]) -> [U32<LE>; 4] {
+    let (words, _) = bytes.as_chunks::<4>();
+    let word = |at: usize| {
+        let bytes = words.get(at).copied().unwrap_or_default();
+        U32::new(LE, u32::from_le_bytes(bytes))
+    };
+    [word(0), word(1), word(2), word(3)]
+}
+
+fn within(all: &[Bounds], address: u64) -> Option<Bounds> {
+    let after = all.partition_point(|(first, _)| *first <= address);
+    let bounds = *all.get(after.checked_sub(1)?)?;
+    (address < bounds.1).then_some(bounds)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::fs::File;
+
+    use super::*;
+    use crate::sample::installed;
+
+    /// Both ways to the same answer, and what the symbols say.
+    #[test]
+    fn functions_of_the_installed_libssl_have_their_bounds() {
+        let image = ElfView::open(File::open(installed("libssl.so.3")).unwrap()).unwrap();
+        let names = ["SSL_read", "SSL_do_handshake", "SSL_CTX_new"];
+        let symbols = image.symbols(&names).unwrap();
+        let all = image.all_function_bounds().unwrap();
+        for name in names {
+            let symbol = symbols.get(name).unwrap();
+            let expected = (symbol.address, symbol.address + symbol.size);
+            let inside = [symbol.address, symbol.address + symbol.size - 1];
+            let found = image.function_bounds(&inside).unwrap();
+            assert_eq!(found, [Some(expected); 2], "{name}");
+            assert_eq!(
+                inside.map(|at| within(&all, at)),
+                [Some(expected); 2],
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn between_functions_there_is_none() {
+        let all = [(10, 20), (30, 40)];
+        assert_eq!(within(&all, 9), None);
+        assert_eq!(within(&all, 19), Some((10, 20)));
+        assert_eq!(within(&all, 20), None);
+        assert_eq!(within(&all, 40), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! Constants that prove an algorithm: whole values in memory that code refers to. Single words are no
+//! proof: 0xffffffff00000001 is in the prime of P-256, and in a constant of P-384.
+
+use std::sync::LazyLock;
+
+use crate::primitive::Primitive;
+
+/// A value, and what it proves.
+struct Constant {
+    primitive: Primitive,
+    /// Little endian.
+    bytes: Vec<u8>,
+    /// So many bytes from its beginning on belong to it: a table of which only the head is compared.
+    extent: usize,
+}
+
+/// The longest extent.
+pub(super) const REACH: usize = 640;
+
+const ONES: u64 = u64::MAX;
+
+static CONSTANTS: LazyLock<Vec<Constant>> = LazyLock::new(|| {
+    let wide: [(Primitive, &[u64]); 12] = [
+        // SEC 2, 2.4.2: prime and order; 2^512 modulo the prime, which brings numbers into Montgomery's form.
+        (
+            Primitive::P256,
+            &[ONES, 0xffff_ffff, 0, 0xffff_ffff_0000_0001],
+        ),
+        (
+            Primitive::P256,
+            &[
+                0xf3b9_cac2_fc63_2551,
+                0xbce6_faad_a717_9e84,
+                ONES,
+                0xffff_ffff_0000_0000,
+            ],
+        ),
+        (
+            Primitive::P256,
+            &[
+                3,
+                0xffff_fffb_ffff_ffff,
+                0xffff_ffff_ffff_fffe,
+                0x4_ffff_fffd,
+            ],
+        ),
+        // 2.5.1
+        (
+            Primitive::P384,
+            &[
+                0xffff_ffff,
+                0xffff_ffff_0000_0000,
+                0xffff_ffff_ffff_fffe,
+                ONES,
+                ONES,
+                ONES,
+            ],
+        ),
+        (
+            Primitive::P384,
+            &[
+                0xecec_196a_ccc5_2973,
+                0x581a_0db2_48b0_a77a,
+                0xc763_4d81_f437_2ddf,
+                ONES,
+                ONES,
+                ONES,
+            ],
+        ),
+        // 2.6.1
+        (
+            Primitive::P521,
+            &[ONES, ONES, ONES, ONES, ONES, ONES, ONES, ONES, 0x1ff],
+        ),
+        (
+            Primitive::P521,
+            &[
+                0xbb6f_b71e_9138_6409,
+                0x3bb5_c9b8_899c_47ae,
+                0x7fcc_0148_f709_a5d0,
+                0x5186_8783_bf2f_966b,
+                0xffff_ffff_ffff_fffa,
+                ONES,
+                ONES,
+                ONES,
+                0x1ff,
+            ],
+        ),
+        // RFC 8032, 5.1: prime and order.
+        (Primitive::Curve25519, &[ONES - 18, ONES, ONES, ONES >> 1]),
+        (
+            Primitive::Curve25519,
+            &[
+                0x5812_631a_5cf5_d3ed,
+                0x14de_f9de_a2f7_9cd6,
+                0,
+                0x1000_0000_0000_0000,
+            ],
+        ),
+        // FIPS 202, 3.2.5: the first of 24 round constants.
+        (
+            Primitive::Sha3,
+            &[1, 0x8082, 0x8000_0000_0000_808a, 0x8000_0000_8000_8000],
+        ),
+        // FIPS 180-4, 4.2.2 and 4.2.3: the first round constants; tables for vectors have each row twice.
+        (
+            Primitive::Sha,
+            &[0x7137_4491_428a_2f98, 0xe9b5_dba5_b5c0_fbcf],
+        ),
+        (
+            Primitive::Sha,
+            &[0x428a_2f98_d728_ae22, 0x7137_4491_23ef_65cd],
+        ),
+    ];
+    let constant = |(primitive, words): (Primitive, &[u64])| {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let extent = match primitive {
+            Primitive::Sha3 => 24 * 8,
+            Primitive::Sha => REACH,
+            _ => bytes.len(),
+        };
+        Constant {
+            primitive,
+            bytes,
+            extent,
+        }
+    };
+    wide.map(constant).into()
+});
+
+/// What the value proves that `memory[at]` lies in.
+pub(super) fn at(memory: &[u8], at: usize) -> Option<Primitive> {
+    let holds = |constant: &&Constant| {
+        let first = (at + 1).saturating_sub(constant.extent);
+        // Code refers to whole words of it.
+        (first..=at).rev().step_by(4).any(|start| {
+            let found = memory.get(start..start + constant.bytes.len());
+            found == Some(constant.bytes.as_slice())
+        })
+    };
+    CONSTANTS.iter().find(holds).map(|one| one.primitive)
+}

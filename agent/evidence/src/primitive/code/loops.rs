@@ -1,0 +1,135 @@
+//! Loops over numbers of any length: each time round they multiply the next words of a number in
+//! memory, or add them with a carry. Arithmetic on numbers of one length is unrolled, or takes its operands from fixed places.
+
+use iced_x86::{FlowControl, Instruction, MemorySize, Mnemonic as M, OpKind, Register};
+
+use super::x86_64::is_wide;
+
+/// So many registers there are.
+const REGISTERS: usize = 16;
+/// Longer loops are not those of one multiplication.
+const MAX_LENGTH: usize = 400;
+/// So many multiplications, and this part of all in the loop, must be of words that it goes through.
+const LEAST: usize = 2;
+
+type Set = [bool; REGISTERS];
+
+/// Whether a function has such a loop.
+pub(super) fn go_through_numbers(code: &[Instruction]) -> bool {
+    code.iter().enumerate().any(|(end, jump)| {
+        let target = jump.near_branch_target();
+        if jump.flow_control() != FlowControl::ConditionalBranch || target > jump.ip() {
+            return false;
+        }
+        let start = code.partition_point(|one| one.ip() < target);
+        let Some(body) = code.get(start..end) else {
+            return false;
+        };
+        body.len() <= MAX_LENGTH && is_innermost(body) && is_through_numbers(body)
+    })
+}
+
+fn is_innermost(body: &[Instruction]) -> bool {
+    body.iter().all(|one| match one.flow_control() {
+        FlowControl::Next => true,
+        FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
+            one.near_branch_target() > one.ip()
+        }
+        _ => false,
+    })
+}
+
+fn is_through_numbers(body: &[Instruction]) -> bool {
+    let mut moving = Set::default();
+    for one in body {
+        if let Some(register) = advanced(one) {
+            set(&mut moving, register, true);
+        }
+    }
+    let (mut loaded, mut of_moving, mut all) = (Set::default(), 0, 0);
+    for one in body {
+        if is_wide(one) {
+            all += 1;
+            of_moving += usize::from(is_of_moving(one, &moving, &loaded));
+        }
+        note_loads(one, &moving, &mut loaded);
+    }
+    (of_moving >= LEAST && of_moving * 3 >= all * 2) || body.iter().any(|one| carries(one, &moving))
+}
+
+/// Adds or subtracts words of a number in memory with the carry of those before.
+fn carries(one: &Instruction, moving: &Set) -> bool {
+    let is_memory = one.op0_kind() == OpKind::Memory || one.op1_kind() == OpKind::Memory;
+    matches!(one.mnemonic(), M::Adc | M::Sbb)
+        && is_memory
+        && one.memory_size() == MemorySize::UInt64
+        && is_through(one, moving)
+}
+
+/// The register that an instruction moves on by a constant.
+fn advanced(one: &Instruction) -> Option<Register> {
+    let register = one.op0_register();
+    let moves = match one.mnemonic() {
+        M::Lea => one.memory_base() == register && one.memory_index() == Register::None,
+        M::Add | M::Sub => one.op1_kind() != OpKind::Register && one.op1_kind() != OpKind::Memory,
+        M::Inc | M::Dec => true,
+        _ => false,
+    };
+    (moves && register.is_gpr64() && register != Register::RSP).then_some(register)
+}
+
+fn is_of_moving(one: &Instruction, moving: &Set, loaded: &Set) -> bool {
+    let last = one.op_count().saturating_sub(1);
+    let other = match one.mnemonic() {
+        M::Mulx => Register::RDX,
+        _ => Register::RAX,
+    };
+    let operand = match one.op_kind(last) {
+        OpKind::Memory => is_through(one, moving),
+        _ => has(loaded, one.op_register(last)),
+    };
+    operand || has(loaded, other)
+}
+
+/// Whether it reads memory through a register that moves on.
+fn is_through(one: &Instruction, moving: &Set) -> bool {
+    has(moving, one.memory_base()) || has(moving, one.memory_index())
+}
+
+fn note_loads(one: &Instruction, moving: &Set, loaded: &mut Set) {
+    let to = one.op0_register();
+    match one.mnemonic() {
+        M::Mov if one.op0_kind() == OpKind::Register => {
+            let from_moving = match one.op1_kind() {
+                OpKind::Memory => is_through(one, moving),
+                OpKind::Register => has(loaded, one.op1_register()),
+                _ => false,
+            };
+            set(loaded, to, from_moving);
+        }
+        M::Mul => {
+            set(loaded, Register::RAX, false);
+            set(loaded, Register::RDX, false);
+        }
+        M::Mulx => {
+            set(loaded, to, false);
+            set(loaded, one.op1_register(), false);
+        }
+        M::Cmp | M::Test | M::Push => {}
+        _ => set(loaded, to, false),
+    }
+}
+
+fn has(set: &Set, register: Register) -> bool {
+    place(register).and_then(|at| set.get(at)) == Some(&true)
+}
+
+fn set(set: &mut Set, register: Register, value: bool) {
+    if let Some(one) = place(register).and_then(|at| set.get_mut(at)) {
+        *one = value;
+    }
+}
+
+fn place(register: Register) -> Option<usize> {
+    register.is_gpr().then(|| register.full_register().number())
+}

@@ -1,0 +1,124 @@
+//! What a function without a name computes: by its instructions, the constants in memory that it refers
+//! to, and its loops. On x86-64 alone.
+//!
+//! What is not proved is None: code for one curve is not told by how many words it multiplies.
+
+mod constants;
+mod loops;
+mod x86_64;
+
+use iced_x86::FlowControl;
+
+use super::Primitive;
+use crate::fingerprint::Machine;
+use x86_64::Signs;
+
+/// Longer functions are looked at up to here.
+pub const MAX_FUNCTION: usize = 64 << 10;
+/// Code behind a jump out of a function that may still be a part of it.
+const TAIL: usize = 128;
+/// Code of a function that is called.
+const CALLED: usize = 512;
+
+/// A field element of Curve25519 has four or five words: a square of four takes ten multiplications.
+const LEAST_WIDE: usize = 10;
+/// Ten limbs of 25.5 bits: a square takes 55 multiplications.
+const LEAST_SHORT: usize = 50;
+/// Bytes from the first to the last operand that 52-bit multiplications take from one place. Beyond 521
+/// bits: the longest number of a curve takes 88.
+const LONG_OPERAND: i64 = 128;
+
+/// What the function at `address` computes. `memory` reads what the image has at an address: that many
+/// bytes, or fewer.
+pub fn by_code(
+    code: &[u8],
+    address: u64,
+    memory: impl Fn(u64, usize) -> Vec<u8>,
+) -> Option<Primitive> {
+    by_code_for(Machine::HOST, code, address, memory)
+}
+
+/// Like [`by_code`], for the instructions of any machine.
+pub fn by_code_for(
+    machine: Machine,
+    code: &[u8],
+    address: u64,
+    memory: impl Fn(u64, usize) -> Vec<u8>,
+) -> Option<Primitive> {
+    if machine != Machine::X86_64 {
+        return None;
+    }
+    let code = code.get(..MAX_FUNCTION).unwrap_or(code);
+    let signs = Signs::of(code, address);
+    by_constants(&signs, &memory).or_else(|| by_signs(&signs, &memory))
+}
+
+/// None where constants of several algorithms are referred to: tables of parameters.
+fn by_constants(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> Option<Primitive> {
+    let reach = constants::REACH;
+    let found = signs.references.iter().filter_map(|&reference| {
+        let start = reference.saturating_sub(reach as u64);
+        let bytes = memory(start, 2 * reach);
+        constants::at(&bytes, usize::try_from(reference - start).ok()?)
+    });
+    let mut found: Vec<Primitive> = found.collect();
+    found.sort_unstable();
+    found.dedup();
+    match found.as_slice() {
+        [one] => Some(*one),
+        _ => None,
+    }
+}
+
+fn by_signs(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> Option<Primitive> {
+    if is_curve25519(signs, memory) {
+        Some(Primitive::Curve25519)
+    } else if signs.ml_kem_prime > 0 && signs.ml_kem_factor > 0 {
+        Some(Primitive::MlKem)
+    } else if is_exponentiation(signs) {
+        Some(Primitive::RsaDh)
+    } else if is_big_number(signs, memory) {
+        Some(Primitive::BigNumber)
+    } else {
+        None
+    }
+}
+
+/// Field arithmetic with 2^255 = 19 or 2^256 = 38. The reduction may be a part of another function that
+/// it jumps to.
+fn is_curve25519(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool {
+    let reduces = |signs: &Signs| signs.is_38 > 0 && signs.wide >= 3;
+    let after = || {
+        let tails = signs.leaves.iter();
+        let mut tails = tails.map(|&at| Signs::of(&memory(at, TAIL), at));
+        tails.any(|tail| reduces(&tail))
+    };
+    // Division by constants multiplies as widely, but carries nothing on.
+    if signs.wide >= LEAST_WIDE && signs.carried * 2 >= signs.wide {
+        return signs.by_19 >= 2 || signs.is_38 > 0 || after();
+    }
+    let limbs = signs.by_25 >= 4 && signs.by_26 >= 4;
+    (signs.short >= LEAST_SHORT && limbs) || (signs.curve_factor > 0 && signs.wide >= 4)
+}
+
+/// It has such loops, or calls what has.
+fn is_big_number(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool {
+    // Behind a return may be another function.
+    let called = |at: u64| {
+        let signs = Signs::of(&memory(at, CALLED), at);
+        let mut parts = signs
+            .instructions
+            .split(|one| one.flow_control() == FlowControl::Return);
+        parts.next().is_some_and(loops::go_through_numbers)
+    };
+    loops::go_through_numbers(&signs.instructions) || signs.calls.iter().any(|&at| called(at))
+}
+
+/// One word times all of a number that is too long for a curve.
+fn is_exponentiation(signs: &Signs) -> bool {
+    let mut operands = signs.operands_52.values();
+    signs.broadcast > 0 && operands.any(|(first, last)| last - first >= LONG_OPERAND)
+}
+
+#[cfg(test)]
+mod tests;

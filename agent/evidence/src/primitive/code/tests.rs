@@ -1,0 +1,193 @@
+//! Verdicts on functions of a few instructions; `agent/examples/functions.rs` compares them with names
+//! in whole programs.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
+
+use proptest::prelude::*;
+
+use super::*;
+
+const ADDRESS: u64 = 0x1000;
+/// Where the constants are.
+const DATA: u64 = 0x2000;
+const RET: &[u8] = &[0xc3];
+/// mul %r9; adc %rdx,%r8
+const MUL: &[u8] = &[0x49, 0xf7, 0xe1, 0x49, 0x11, 0xd0];
+
+fn verdict(code: &[u8], data: &[u64]) -> Option<Primitive> {
+    let data: Vec<u8> = data.iter().flat_map(|word| word.to_le_bytes()).collect();
+    // Memory before the data is zero.
+    let memory = move |address: u64, size: usize| -> Vec<u8> {
+        (address..address + size as u64)
+            .map(|at| {
+                at.checked_sub(DATA)
+                    .map_or(0, |at| data.get(at as usize).copied().unwrap_or(0))
+            })
+            .collect()
+    };
+    by_code_for(Machine::X86_64, code, ADDRESS, memory)
+}
+
+/// mov DATA + offset(%rip),%r14; ret
+fn refers_to(offset: u64) -> Vec<u8> {
+    let relative = u32::try_from(DATA + offset - ADDRESS - 7).unwrap();
+    [&[0x4c, 0x8b, 0x35], &relative.to_le_bytes()[..], RET].concat()
+}
+
+const PRIME_256: [u64; 4] = [u64::MAX, 0xffff_ffff, 0, 0xffff_ffff_0000_0001];
+
+#[test]
+fn a_whole_prime_in_memory_is_proof() {
+    assert_eq!(verdict(&refers_to(0), &PRIME_256), Some(Primitive::P256));
+    assert_eq!(verdict(&refers_to(24), &PRIME_256), Some(Primitive::P256));
+    let later = [[7; 4], PRIME_256].concat();
+    assert_eq!(verdict(&refers_to(40), &later), Some(Primitive::P256));
+}
+
+#[test]
+fn a_part_of_a_prime_is_none() {
+    let mut other = PRIME_256;
+    other[1] = 0xffff_fffe;
+    assert_eq!(verdict(&refers_to(0), &other), None);
+    // Beside the prime, not in it.
+    assert_eq!(
+        verdict(&refers_to(32), &[&PRIME_256[..], &[1, 0]].concat()),
+        None
+    );
+    // mov $0xffffffff00000001,%rax: it is in a constant of P-384 too.
+    let word = [0x48, 0xb8, 0x01, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
+    assert_eq!(verdict(&[&word[..], RET].concat(), &[]), None);
+}
+
+#[test]
+fn tables_of_several_curves_are_none() {
+    let p384 = [
+        0xffff_ffff,
+        0xffff_ffff_0000_0000,
+        0xffff_ffff_ffff_fffe,
+        u64::MAX,
+        u64::MAX,
+        u64::MAX,
+    ];
+    let data = [&PRIME_256[..], &p384].concat();
+    let mut both = refers_to(0);
+    both.pop();
+    // The second reference is 7 bytes later.
+    both.extend(refers_to(32 - 7));
+    assert_eq!(verdict(&refers_to(32), &data), Some(Primitive::P384));
+    assert_eq!(verdict(&both, &data), None);
+}
+
+#[test]
+fn round_constants_are_hashes() {
+    let keccak = [
+        1,
+        0x8082,
+        0x8000_0000_0000_808a,
+        0x8000_0000_8000_8000,
+        0,
+        0,
+    ];
+    assert_eq!(verdict(&refers_to(40), &keccak), Some(Primitive::Sha3));
+    let sha256 = [0x7137_4491_428a_2f98, 0xe9b5_dba5_b5c0_fbcf];
+    assert_eq!(verdict(&refers_to(128), &sha256), Some(Primitive::Sha));
+}
+
+/// imul $19,%rbp,%rdi
+const BY_19: &[u8] = &[0x48, 0x6b, 0xfd, 0x13];
+
+#[test]
+fn wide_products_that_wrap_around_at_19_or_38_are_curve25519() {
+    let products = MUL.repeat(15);
+    let field = [&products[..], BY_19, BY_19, RET].concat();
+    assert_eq!(verdict(&field, &[]), Some(Primitive::Curve25519));
+    let once = [&products[..], BY_19, RET].concat();
+    assert_eq!(verdict(&once, &[]), None);
+    let few = [&MUL.repeat(9), BY_19, BY_19, RET].concat();
+    assert_eq!(verdict(&few, &[]), None);
+    // Without carries it is division by constants, and 19 or 38 anything.
+    let divides = [&MUL[..3].repeat(15)[..], BY_19, BY_19, RET].concat();
+    assert_eq!(verdict(&divides, &[]), None);
+    // mov $38,%edx
+    let by_38 = [&products[..], &[0xba, 0x26, 0, 0, 0], RET].concat();
+    assert_eq!(verdict(&by_38, &[]), Some(Primitive::Curve25519));
+}
+
+#[test]
+fn a_reduction_in_another_function_counts() {
+    // jmp DATA, where mov $38,%edx and four products are.
+    let distance = u32::try_from(DATA - ADDRESS - 60 - 5)
+        .unwrap()
+        .to_le_bytes();
+    let jumps = [&MUL.repeat(10), &[0xe9][..], &distance].concat();
+    let tail = [&[0xba, 0x26, 0, 0, 0], &MUL.repeat(4)[..], RET, &[0; 6]].concat();
+    let tail: Vec<u64> = tail
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .collect();
+    assert_eq!(verdict(&jumps, &tail), Some(Primitive::Curve25519));
+    assert_eq!(verdict(&jumps, &[0; 4]), None);
+}
+
+/// The inner loop of OpenSSL's bn_mul_mont: words of two numbers, at an index that moves on.
+const LOOP: &[u8] = &[
+    0x4a, 0x8b, 0x04, 0xfe, // mov (%rsi,%r15,8),%rax
+    0x48, 0xf7, 0xe3, // mul %rbx
+    0x4a, 0x8b, 0x04, 0xf9, // mov (%rcx,%r15,8),%rax
+    0x4d, 0x8d, 0x7f, 0x01, // lea 1(%r15),%r15
+    0x48, 0xf7, 0xe5, // mul %rbp
+    0x4d, 0x39, 0xcf, // cmp %r9,%r15
+    0x75, 0xe9, // jne to its beginning
+];
+
+#[test]
+fn loops_over_the_words_of_numbers_are_big_number_arithmetic() {
+    assert_eq!(
+        verdict(&[LOOP, RET].concat(), &[]),
+        Some(Primitive::BigNumber)
+    );
+}
+
+#[test]
+fn loops_over_numbers_of_fixed_length_are_not() {
+    // The same without an index that moves on: nop in place of lea.
+    let mut fixed = LOOP.to_vec();
+    fixed[11..15].copy_from_slice(&[0x0f, 0x1f, 0x40, 0x00]);
+    assert_eq!(verdict(&[&fixed[..], RET].concat(), &[]), None);
+    // Products of registers beside a pointer that moves on through a table.
+    let table = [&LOOP[..7], &MUL.repeat(3), &LOOP[11..]].concat();
+    assert_eq!(verdict(&[&table[..], RET].concat(), &[]), None);
+}
+
+#[test]
+fn the_least_number_is_no_constant() {
+    // mov $0x8000000000000000,%rax
+    let least = [0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0x80];
+    assert_eq!(verdict(&least, &[]), None);
+}
+
+#[test]
+fn another_machine_s_code_is_not_known() {
+    let nothing = |_: u64, _: usize| Vec::new();
+    let code = [LOOP, RET].concat();
+    assert_eq!(by_code_for(Machine::Aarch64, &code, ADDRESS, nothing), None);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_have_an_answer(
+        code in prop::collection::vec(any::<u8>(), 0..4000),
+        data in prop::collection::vec(any::<u64>(), 0..40),
+        address in any::<u64>(),
+    ) {
+        let first = verdict(&code, &data);
+        prop_assert_eq!(first, verdict(&code, &data));
+        by_code_for(Machine::X86_64, &code, address, |_, _| Vec::new());
+    }
+}

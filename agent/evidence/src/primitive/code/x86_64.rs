@@ -1,0 +1,159 @@
+//! What the instructions of a function show, on x86-64.
+
+use std::collections::BTreeMap;
+
+use iced_x86::{
+    Code as Encoding, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic as M, OpKind,
+    Register,
+};
+
+/// Most instructions of a function that are looked at.
+const MAX_INSTRUCTIONS: usize = 8192;
+/// Most places in memory that are looked at for constants.
+const MAX_REFERENCES: usize = 256;
+
+/// Most calls of a function that are followed.
+const MAX_CALLS: usize = 32;
+
+/// ML-KEM's prime (FIPS 203, 2.4), and the factors by which libraries reduce modulo it: Barrett's of 24
+/// and 26 bits, and Montgomery's; its other form, -3327, is too near to be a proof.
+const ML_KEM_PRIME: i64 = 3329;
+const MINUS_ML_KEM_PRIME: i64 = -ML_KEM_PRIME;
+const ML_KEM_FACTORS: [i64; 3] = [5039, 20159, 62209];
+/// (486662 + 2) / 4 of RFC 7748, 4.1, or one less.
+const CURVE25519_FACTORS: [i64; 2] = [121_666, 121_665];
+
+/// What was seen in a function.
+#[derive(Debug, Default)]
+pub(super) struct Signs {
+    pub instructions: Vec<Instruction>,
+    /// Additions with carry.
+    pub carried: usize,
+    /// Multiplications of 64 by 64 bits to 128.
+    pub wide: usize,
+    /// The same to 64 bits.
+    pub short: usize,
+    /// Multiplications by 19, the number by which 2^255 wraps around in Curve25519.
+    pub by_19: usize,
+    /// The number 38, by which 2^256 does.
+    pub is_38: usize,
+    /// Its other constant.
+    pub curve_factor: usize,
+    pub ml_kem_prime: usize,
+    pub ml_kem_factor: usize,
+    /// Shifts by 25 and by 26 bits: limbs of 25.5 bits.
+    pub by_25: usize,
+    pub by_26: usize,
+    /// 64 bits brought to all lanes.
+    pub broadcast: usize,
+    /// By base register: the first and the last place from which 52-bit multiplications take operands.
+    pub operands_52: BTreeMap<u32, (i64, i64)>,
+    /// Places in memory.
+    pub references: Vec<u64>,
+    /// Where jumps lead out of it.
+    pub leaves: Vec<u64>,
+    /// Functions that it calls by their address.
+    pub calls: Vec<u64>,
+}
+
+impl Signs {
+    /// Those of code at an address.
+    pub(super) fn of(code: &[u8], address: u64) -> Self {
+        let mut signs = Self::default();
+        let end = address.saturating_add(code.len() as u64);
+        let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+        while decoder.can_decode() && signs.instructions.len() < MAX_INSTRUCTIONS {
+            let one = decoder.decode();
+            if one.is_invalid() {
+                continue;
+            }
+            signs.note(&one);
+            if one.flow_control() == FlowControl::UnconditionalBranch
+                && one.op0_kind() == OpKind::NearBranch64
+                && !(address..end).contains(&one.near_branch_target())
+            {
+                signs.leaves.push(one.near_branch_target());
+            }
+            if one.flow_control() == FlowControl::Call && signs.calls.len() < MAX_CALLS {
+                signs.calls.push(one.near_branch_target());
+            }
+            signs.instructions.push(one);
+        }
+        signs
+    }
+
+    fn note(&mut self, one: &Instruction) {
+        self.wide += usize::from(is_wide(one));
+        self.short += usize::from(is_short(one));
+        if one.is_ip_rel_memory_operand() && self.references.len() < MAX_REFERENCES {
+            self.references.push(one.memory_displacement64());
+        }
+        match one.mnemonic() {
+            M::Adc | M::Adcx | M::Adox => self.carried += 1,
+            M::Vpbroadcastq => self.broadcast += 1,
+            M::Vpmadd52luq => self.note_52(one),
+            M::Sar | M::Shr | M::Shl | M::Shrd | M::Shld => match constant(one) {
+                Some(25) => self.by_25 += 1,
+                Some(26) => self.by_26 += 1,
+                _ => {}
+            },
+            M::Imul | M::Mov | M::Add | M::Sub | M::Cmp | M::Lea => self.note_number(one),
+            _ => {}
+        }
+    }
+
+    fn note_number(&mut self, one: &Instruction) {
+        let Some(number) = constant(one) else {
+            return;
+        };
+        match number {
+            19 if one.mnemonic() == M::Imul => self.by_19 += 1,
+            38 if matches!(one.mnemonic(), M::Imul | M::Mov) => self.is_38 += 1,
+            _ if CURVE25519_FACTORS.contains(&number) => self.curve_factor += 1,
+            ML_KEM_PRIME | MINUS_ML_KEM_PRIME => self.ml_kem_prime += 1,
+            _ if ML_KEM_FACTORS.contains(&number) => self.ml_kem_factor += 1,
+            _ => {}
+        }
+    }
+
+    fn note_52(&mut self, one: &Instruction) {
+        if one.op2_kind() != OpKind::Memory || one.memory_index() != Register::None {
+            return;
+        }
+        let at = one.memory_displacement64().cast_signed();
+        let base = one.memory_base() as u32;
+        let (first, last) = self.operands_52.entry(base).or_insert((at, at));
+        (*first, *last) = ((*first).min(at), (*last).max(at));
+    }
+}
+
+/// Multiplies 64 by 64 bits to 128.
+pub(super) fn is_wide(one: &Instruction) -> bool {
+    matches!(
+        one.code(),
+        Encoding::Mul_rm64 | Encoding::VEX_Mulx_r64_r64_rm64
+    )
+}
+
+fn is_short(one: &Instruction) -> bool {
+    matches!(
+        one.code(),
+        Encoding::Imul_r64_rm64 | Encoding::Imul_r64_rm64_imm8 | Encoding::Imul_r64_rm64_imm32
+    )
+}
+
+/// The last operand, if it is a number; of an address that is added to, what is added.
+fn constant(one: &Instruction) -> Option<i64> {
+    if one.mnemonic() == M::Lea {
+        let relative = !one.is_ip_rel_memory_operand();
+        return relative.then(|| one.memory_displacement64().cast_signed());
+    }
+    let last = one.op_count().checked_sub(1)?;
+    let number = one.try_immediate(last).ok()?.cast_signed();
+    // 32-bit operands have no sign of their own.
+    Some(match one.op0_register().size() {
+        4 => (number << 32) >> 32,
+        2 => (number << 48) >> 48,
+        _ => number,
+    })
+}

@@ -1,0 +1,105 @@
+//! From what code computes to the steps that it may have computed it for.
+
+use std::collections::BTreeSet;
+
+use tlsprof_common::Step;
+use tlsprof_evidence::primitive::Primitive;
+
+use super::step_set::StepSet;
+use super::uses::{Code, Codes, SIGNING, Use};
+
+/// What is known of the handshakes and the code of a service.
+#[derive(Debug)]
+pub(super) struct Assignment {
+    /// With code that was guessed for none of them.
+    uses: Vec<(Step, Code)>,
+    /// What was sampled at all: a library that has code for an algorithm uses it.
+    sampled: Codes,
+}
+
+impl Assignment {
+    /// `sampled`: all code that was hit; `significant`: what was hit more often than by chance.
+    pub(super) fn new(uses: &BTreeSet<Use>, sampled: Codes, significant: Codes) -> Self {
+        let rsa = uses.iter().filter(|one| one.step == Step::Signing);
+        let rsa: BTreeSet<&str> = rsa
+            .map(|one| one.label)
+            .filter(|key| key.starts_with("rsa_"))
+            .collect();
+        // A library may have code of its own for one length of key, and not for another.
+        let sampled = match rsa.len() {
+            0 | 1 => sampled,
+            _ => sampled.without(Codes::of(&[Primitive::RsaDh])),
+        };
+        let known: Vec<(Step, Code)> = uses
+            .iter()
+            .filter_map(|one| Some((one.step, one.by?)))
+            .collect();
+        let explained = known.iter().fold(Codes::NONE, |sum, (_, code)| {
+            let general = match code.in_part || code.own.both(sampled).is_empty() {
+                true if code.in_general => Codes::of(&[Primitive::BigNumber]),
+                _ => Codes::NONE,
+            };
+            sum.and(code.own).and(code.shared).and(general)
+        });
+        let hidden = uses.iter().filter(|one| one.by.is_none());
+        let hidden = hidden.map(|one| (one.step, hidden_code(one.step, explained, significant)));
+        Self {
+            uses: known.iter().copied().chain(hidden).collect(),
+            sampled,
+        }
+    }
+
+    /// The steps that this may have been computed for.
+    pub(super) fn steps(&self, primitive: Primitive) -> StepSet {
+        let found = match primitive {
+            Primitive::KeyDerivation => StepSet::of(Step::KeyDerivation),
+            Primitive::BigNumber => self.big_number(),
+            // Any of it.
+            Primitive::PublicKey => self.having(|_| true),
+            _ => self.having(|code| code.own.has(primitive) || code.shared.has(primitive)),
+        };
+        match found.is_empty() {
+            true => StepSet::of(Step::Other),
+            false => found,
+        }
+    }
+
+    /// Of algorithms that the library has no code of its own for; else a part of others.
+    fn big_number(&self) -> StepSet {
+        let general = self.having(|code| {
+            code.own.has(Primitive::BigNumber)
+                || code.in_general && code.own.both(self.sampled).is_empty()
+        });
+        match general.is_empty() {
+            true => self.having(|code| code.in_part),
+            false => general,
+        }
+    }
+
+    fn having(&self, wanted: impl Fn(&Code) -> bool) -> StepSet {
+        let those = self.uses.iter().filter(|(_, code)| wanted(code));
+        those.fold(StepSet::default(), |set, (step, _)| set.with(*step))
+    }
+}
+
+/// Code of a signature that does not travel in clear: what nothing else explains; if there is none,
+/// any that may sign.
+fn hidden_code(step: Step, explained: Codes, significant: Codes) -> Code {
+    let signing = significant.both(SIGNING);
+    let unexplained = signing.without(explained);
+    let own = match (unexplained.is_empty(), signing.is_empty()) {
+        (true, true) => SIGNING,
+        (true, false) => signing,
+        // Certificates of any kind may be issued by RSA.
+        (false, _) if step == Step::Verification => {
+            unexplained.and(Codes::of(&[Primitive::RsaDh, Primitive::BigNumber]))
+        }
+        (false, _) => unexplained,
+    };
+    Code {
+        own,
+        shared: Codes::of(&[Primitive::EllipticCurve, Primitive::Multiprecision]),
+        in_general: false,
+        in_part: true,
+    }
+}

@@ -1,0 +1,197 @@
+//! Steps of handshakes by samples: where no probe in the TLS library measures them.
+//!
+//! A sample in a handshake shows what its code computes ([`Primitive`]), and what the handshakes
+//! negotiated shows which steps compute that. Where two steps may have computed it, the time is
+//! theirs together; where none can, it is `other`.
+//!
+//! A library that has code of its own for an algorithm uses it: arithmetic on big numbers counts for
+//! what the library has no such code for, and if there is nothing, for RSA and ECDSA.
+
+mod assign;
+mod step_set;
+#[cfg(test)]
+mod tests;
+mod uses;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tlsprof_evidence::Handshake;
+use tlsprof_evidence::activity::Activity;
+use tlsprof_evidence::primitive::Primitive;
+
+use super::PrimitiveAccount;
+use super::cpu::Part;
+use super::interval::{Interval, of_share};
+use assign::Assignment;
+pub use step_set::StepSet;
+use uses::{Codes, Use, VERIFICATION};
+
+/// So many samples, and this share of all, are no accident.
+const SIGNIFICANT: (u64, f64) = (5, 0.01);
+/// So much of arithmetic on big numbers in code for RSA alone is its exponentiation: what is left of it
+/// in other code is little.
+const ENOUGH_RSA: f64 = 0.05;
+/// So much of public-key arithmetic in big numbers is no part of ECDSA's.
+const MOSTLY_RSA: f64 = 0.2;
+const CURVES: [Primitive; 5] = [
+    Primitive::P256,
+    Primitive::P384,
+    Primitive::P521,
+    Primitive::Curve25519,
+    Primitive::Curve448,
+];
+/// What handshakes negotiated explains samples for one to two of these.
+const GENERATION: Duration = Duration::from_secs(30);
+
+/// CPU time in handshakes of one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SampledStep {
+    /// The step; several where they cannot be separated.
+    pub steps: StepSet,
+    /// CPU time, scaled to what the kernel accounts.
+    pub cpu: Duration,
+    /// Samples that it rests on.
+    pub samples: u64,
+    /// Its share (0 to 1) of the CPU time of handshakes.
+    pub share: f64,
+    /// Limits of `share` in 95% of cases, by the number of samples.
+    pub limits: Interval,
+}
+
+/// What handshakes negotiated, and CPU time by step for counters.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StepSamples {
+    /// Of all handshakes.
+    uses: BTreeSet<Use>,
+    /// Of the last ones, in two generations.
+    recent: [BTreeSet<Use>; 2],
+    turned: Duration,
+    /// What is in `booked`.
+    taken: BTreeMap<Primitive, Part>,
+    booked: BTreeMap<StepSet, Part>,
+}
+
+impl StepSamples {
+    pub(super) fn record(&mut self, handshake: &Handshake) {
+        for one in uses::of(handshake) {
+            self.uses.insert(one);
+            let [newest, _] = &mut self.recent;
+            newest.insert(one);
+        }
+    }
+
+    /// Those of all samples, by what all handshakes negotiated; most CPU time first.
+    pub(super) fn steps(&self, computed: &PrimitiveAccount, verifies: bool) -> Vec<SampledStep> {
+        let mut uses = self.uses.clone();
+        if uses.is_empty() {
+            return Vec::new();
+        }
+        uses.extend(verifies.then_some(VERIFICATION));
+        let assignment = assignment(&uses, computed);
+        let mut sums: BTreeMap<StepSet, Part> = BTreeMap::new();
+        for primitive in Primitive::ALL {
+            let part = computed.part(Activity::Handshake, primitive);
+            if part != Part::default() {
+                let sum = sums.entry(assignment.steps(primitive)).or_default();
+                sum.add(part);
+            }
+        }
+        shares(&sums)
+    }
+
+    /// What was booked.
+    pub(super) fn counters(&self) -> impl Iterator<Item = (StepSet, Duration)> {
+        let booked = self.booked.iter();
+        booked.map(|(steps, part)| (*steps, part.cpu()))
+    }
+
+    /// Books what has come since the last time by what was negotiated of late.
+    /// `verifies`: probes measured the verification of certificates.
+    pub(super) fn follow(&mut self, computed: &PrimitiveAccount, verifies: bool, now: Duration) {
+        if now >= self.turned + GENERATION {
+            let [newest, older] = &mut self.recent;
+            *older = std::mem::take(newest);
+            self.turned = now;
+        }
+        let [newest, older] = &self.recent;
+        let mut uses: BTreeSet<Use> = newest.union(older).copied().collect();
+        if uses.is_empty() {
+            uses.clone_from(&self.uses);
+        }
+        if uses.is_empty() {
+            return;
+        }
+        uses.extend(verifies.then_some(VERIFICATION));
+        let assignment = assignment(&uses, computed);
+        for primitive in Primitive::ALL {
+            let part = computed.part(Activity::Handshake, primitive);
+            let taken = self.taken.entry(primitive).or_default();
+            let new = part.since(*taken);
+            *taken = part;
+            if new != Part::default() {
+                let sum = self.booked.entry(assignment.steps(primitive)).or_default();
+                sum.add(new);
+            }
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "statistics")]
+fn shares(sums: &BTreeMap<StepSet, Part>) -> Vec<SampledStep> {
+    let all: u64 = sums.values().map(|part| part.samples).sum();
+    let cpu: Duration = sums.values().map(|part| part.cpu()).sum();
+    let cpu = cpu.as_secs_f64().max(f64::MIN_POSITIVE);
+    let mut steps: Vec<SampledStep> = sums
+        .iter()
+        .map(|(&steps, part)| {
+            let share = part.cpu().as_secs_f64() / cpu;
+            // Intervals were scaled one by one: the limits are put around the share of the time.
+            let of_samples = part.samples as f64 / all.max(1) as f64;
+            let by = if part.samples == 0 {
+                1.0
+            } else {
+                share / of_samples
+            };
+            let limits = of_share(part.samples, all).scaled(by);
+            SampledStep {
+                steps,
+                cpu: part.cpu(),
+                samples: part.samples,
+                share,
+                limits: Interval {
+                    high: limits.high.min(1.0),
+                    ..limits
+                },
+            }
+        })
+        .collect();
+    steps.sort_by_key(|one| std::cmp::Reverse(one.cpu));
+    steps
+}
+
+#[allow(clippy::cast_precision_loss, reason = "statistics")]
+fn assignment(uses: &BTreeSet<Use>, computed: &PrimitiveAccount) -> Assignment {
+    let samples = |primitive| computed.part(Activity::Handshake, primitive).samples;
+    let all: u64 = Primitive::ALL.into_iter().map(samples).sum();
+    let (least, share) = SIGNIFICANT;
+    let with = |is: &dyn Fn(u64) -> bool| {
+        let those = Primitive::ALL.into_iter().filter(|one| is(samples(*one)));
+        those.fold(Codes::NONE, |set, one| set.and(Codes::of(&[one])))
+    };
+    let sampled = with(&|count| count > 0);
+    // Padding has a name where exponentiation has none.
+    let (rsa, general) = (samples(Primitive::RsaDh), samples(Primitive::BigNumber));
+    let sampled = match rsa as f64 >= ENOUGH_RSA * (rsa + general) as f64 {
+        true => sampled,
+        false => sampled.without(Codes::of(&[Primitive::RsaDh])),
+    };
+    let significant = with(&|count| count >= least && count as f64 >= share * all as f64);
+    // ECDSA has a little of it; of an RSA signature it is most.
+    let curves = CURVES.into_iter().map(samples).sum::<u64>();
+    let significant = match general as f64 >= MOSTLY_RSA * (general + curves) as f64 {
+        true => significant,
+        false => significant.without(Codes::of(&[Primitive::BigNumber])),
+    };
+    Assignment::new(uses, sampled, significant)
+}
