@@ -41,8 +41,8 @@ use families::{
 use findings::{FindingsCollector, Standing};
 use format::Format;
 
-pub use status::{AgentStatus, ProcessStatus};
 pub use renewal::Renewal;
+pub use status::{AgentStatus, ProcessStatus};
 pub use tlsprof_ledger::SharedLedger;
 /// The ledger, written by the profile and read by scrapes.
 use tlsprof_ledger::bounded;
