@@ -7,8 +7,8 @@ use tlsprof_common::units::{bytes, counted, percent, time};
 use tlsprof_report::model::{Report, Service, Step};
 
 use super::activities::{by_request, encryption};
-use super::shares::{at_least, share};
 use super::sampled_steps;
+use super::shares::{at_least, share};
 use super::wording::words;
 
 /// What to check then.
