@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser};
 
 pub use compare::{CompareOptions, LabelledFile};
-pub use form::{Format, ReportFormat};
+pub(crate) use form::{Format, ReportFormat};
 pub use options::{
     AgentOptions, Command, ConfigCommand, DoctorOptions, Invocation, ListOptions, TopOptions,
 };
@@ -40,7 +40,7 @@ where
 }
 
 /// The definition of the command line, for documentation and completions.
-pub fn definition() -> clap::Command {
+pub(crate) fn definition() -> clap::Command {
     Invocation::command()
 }
 

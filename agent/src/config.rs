@@ -22,20 +22,20 @@ mod check;
 mod values;
 mod written;
 
-pub use values::parse_duration;
+pub(crate) use values::parse_duration;
 use values::{address, at_least_one, duration, file, frequency, share, uprobes};
 
 /// Where the configuration is when no `--config` names another file.
-pub const DEFAULT_PATH: &str = "/etc/tlsprof/tlsprof.toml";
+pub(crate) const DEFAULT_PATH: &str = "/etc/tlsprof/tlsprof.toml";
 
 /// All settings.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub(crate) struct Config {
     /// `[agent]`
     pub agent: Agent,
     /// `[profile]`
-    pub profile: Profile,
+    pub(crate) profile: Profile,
     /// `[limits]`
     pub limits: Limits,
     /// `[findings]`
@@ -48,13 +48,13 @@ pub struct Config {
 pub struct Agent {
     /// Where metrics are served.
     #[serde(deserialize_with = "address")]
-    pub listen: SocketAddr,
+    pub(crate) listen: SocketAddr,
     /// The web configuration file of the listener: TLS, users, headers.
     #[serde(deserialize_with = "file", serialize_with = "written::file")]
-    pub web_config: Option<PathBuf>,
+    pub(crate) web_config: Option<PathBuf>,
     /// Share of the targets' CPU time that profiling may cost, over 0 up to 1.
     #[serde(deserialize_with = "share")]
-    pub budget: f64,
+    pub(crate) budget: f64,
     /// What the budget must not take.
     pub keep: Keep,
 }
@@ -75,7 +75,7 @@ impl Default for Agent {
 /// When the probes of handshake steps are attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StepProbes {
+pub(crate) enum StepProbes {
     /// Public-key steps always, key derivation in windows.
     #[default]
     Auto,
@@ -88,7 +88,7 @@ pub enum StepProbes {
 /// Whether TLS libraries are probed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LibraryProbes {
+pub(crate) enum LibraryProbes {
     /// Those that are known.
     #[default]
     Auto,
@@ -106,20 +106,20 @@ pub struct Profile {
     pub steps: StepProbes,
     /// How uprobes are attached; None for the best that the kernel has.
     #[serde(deserialize_with = "uprobes", serialize_with = "written::uprobes")]
-    pub uprobes: Option<UprobeMode>,
+    pub(crate) uprobes: Option<UprobeMode>,
     /// How much of TCP connections is followed.
     pub connections: ConnectionHooks,
     /// With `auto`: how long the probes of key derivation stay attached.
     #[serde(deserialize_with = "duration", serialize_with = "written::duration")]
-    pub key_derivation_window: Duration,
+    pub(crate) key_derivation_window: Duration,
     /// With `auto`: how often they are attached, from begin to begin.
     #[serde(deserialize_with = "duration", serialize_with = "written::duration")]
-    pub key_derivation_interval: Duration,
+    pub(crate) key_derivation_interval: Duration,
     /// CPU samples a second on each CPU; 0 for none.
     #[serde(deserialize_with = "frequency")]
-    pub sample_frequency: u32,
+    pub(crate) sample_frequency: u32,
     /// Whether TLS ports are asked for the kind of key in their certificate.
-    pub ask_certificates: bool,
+    pub(crate) ask_certificates: bool,
     /// The file that describes the kernel's types, for kernels that do not show them.
     #[serde(deserialize_with = "file", serialize_with = "written::file")]
     pub btf: Option<PathBuf>,
@@ -158,7 +158,7 @@ pub struct Limits {
     pub handshakes_in_progress: u32,
     /// How long nothing may move on a connection in a handshake.
     #[serde(deserialize_with = "duration", serialize_with = "written::duration")]
-    pub handshake_silence: Duration,
+    pub(crate) handshake_silence: Duration,
     /// Different CPU samples in one second, on the whole host.
     #[serde(deserialize_with = "at_least_one")]
     pub samples: u32,
@@ -183,7 +183,7 @@ impl Default for Limits {
 /// `[findings]`: when a report has findings.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Findings {
+pub(crate) struct Findings {
     /// Handshakes or connections on which a finding must rest.
     #[serde(deserialize_with = "at_least_one")]
     pub min_handshakes: u64,

@@ -3,9 +3,9 @@
 //! The program: its command line and configuration, and the [`session`] that joins the
 //! layers. Each of them is a crate; docs/architecture.md shows what may depend on what.
 
-pub mod ask;
+pub(crate) mod ask;
 pub mod calibrate;
 pub mod cli;
 pub mod command;
-pub mod config;
-pub mod session;
+pub(crate) mod config;
+pub(crate) mod session;

@@ -123,7 +123,7 @@ impl<'a> Costs<'a> {
 
     /// Seconds that one handshake of a service saves if it does `to` in place of
     /// `from`, and who measured `to`; None where nobody did, or nobody `from`.
-    pub fn saved(
+    pub(crate) fn saved(
         &self,
         service: &str,
         from: Operation,
@@ -199,7 +199,7 @@ impl<'a> Costs<'a> {
 
     /// Seconds of a million bytes in the calibration of a service's library, in records of
     /// that length; None where it was not calibrated, or cannot do it.
-    pub fn encryption(&self, service: &str, by: Protection, bytes: f64) -> Option<Range> {
+    pub(crate) fn encryption(&self, service: &str, by: Protection, bytes: f64) -> Option<Range> {
         let known = self.calibration(service)?;
         let [long, short] =
             Records::ALL.map(|records| Some(*known.get(&Operation::Encryption(by, records))?));
@@ -218,7 +218,7 @@ impl<'a> Costs<'a> {
     }
 
     /// Why no calibration says what an operation costs, as the end of a sentence.
-    pub fn no_calibration(&self, service: &str) -> String {
+    pub(crate) fn no_calibration(&self, service: &str) -> String {
         match self.calibrations.get(service) {
             None => "the library was not calibrated".to_owned(),
             Some(Ok(_)) => {
@@ -236,7 +236,7 @@ impl<'a> Costs<'a> {
 
 /// Seconds of an operation in the handshakes of a service in which it was measured as
 /// a step, by probes or else by samples.
-pub fn in_steps(account: &ServiceAccount, operation: Operation) -> Option<Range> {
+pub(crate) fn in_steps(account: &ServiceAccount, operation: Operation) -> Option<Range> {
     range(moments(account, operation)).or_else(|| sampled::cost(account, operation))
 }
 
@@ -308,7 +308,7 @@ fn in_pairs(account: &ServiceAccount, from: Operation, to: Operation) -> Option<
 }
 
 /// A mean with its confidence interval; None where too few make it.
-pub fn range(moments: Moments) -> Option<Range> {
+pub(crate) fn range(moments: Moments) -> Option<Range> {
     if moments.count() < SAMPLES {
         return None;
     }

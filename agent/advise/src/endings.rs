@@ -56,7 +56,7 @@ pub(crate) fn spike<'a>(
 pub(crate) struct ClosedByServer {
     pub turns: u32,
     pub evidence: Evidence,
-    pub saving: Saving,
+    pub(crate) saving: Saving,
 }
 
 /// None where they are too few, or longer ones save too little.

@@ -212,7 +212,7 @@ impl Subject<'_> {
 
     /// A finding in a role; its severity is that of the saving, or of `otherwise`. In
     /// the client role of what is no server it is low at most.
-    pub fn finding(
+    pub(crate) fn finding(
         &self,
         (kind, role): (&'static Kind, Role),
         otherwise: Severity,

@@ -72,12 +72,12 @@ impl Protection {
     }
 
     /// Whether it is what others are compared with.
-    pub const fn is_gcm(self) -> bool {
+    pub(crate) const fn is_gcm(self) -> bool {
         matches!(self, Self::Aes128Gcm | Self::Aes256Gcm)
     }
 
     /// AES-GCM with a key of the same length.
-    pub const fn gcm(self) -> Self {
+    pub(crate) const fn gcm(self) -> Self {
         match self {
             Self::Aes256Gcm | Self::ChaCha20 | Self::Aes256Ccm | Self::Aes256Cbc(_) => {
                 Self::Aes256Gcm

@@ -13,7 +13,7 @@ pub struct Range {
 
 impl Range {
     /// A value that is known to within `margin` on both sides.
-    pub fn around(likely: f64, margin: f64) -> Self {
+    pub(crate) fn around(likely: f64, margin: f64) -> Self {
         Self {
             low: likely - margin,
             likely,
@@ -23,7 +23,7 @@ impl Range {
 
     /// Each of the three, changed alike by a function that grows.
     #[must_use]
-    pub fn map(self, of: impl Fn(f64) -> f64) -> Self {
+    pub(crate) fn map(self, of: impl Fn(f64) -> f64) -> Self {
         Self {
             low: of(self.low),
             likely: of(self.likely),
@@ -49,7 +49,7 @@ impl Range {
 
     /// What is left without the other: at worst the errors add up.
     #[must_use]
-    pub fn minus(self, other: Self) -> Self {
+    pub(crate) fn minus(self, other: Self) -> Self {
         Self {
             low: self.low - other.high,
             likely: self.likely - other.likely,
@@ -59,7 +59,7 @@ impl Range {
 
     /// The least range around the same likely value that holds `other` too.
     #[must_use]
-    pub fn widened_to(self, other: Self) -> Self {
+    pub(crate) fn widened_to(self, other: Self) -> Self {
         Self {
             low: self.low.min(other.low),
             likely: self.likely,

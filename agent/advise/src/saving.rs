@@ -52,7 +52,7 @@ impl Saving {
 
 impl Prediction {
     /// The saving in CPU time, if there is a figure.
-    pub const fn saving(&self) -> Option<&Saving> {
+    pub(crate) const fn saving(&self) -> Option<&Saving> {
         match self {
             Self::Saving(saving) | Self::AtMost(saving, _) => Some(saving),
             _ => None,

@@ -15,12 +15,12 @@ pub(super) struct Subject<'a> {
     pub name: &'a str,
     pub server: Server,
     pub hybrid: Hybrid,
-    pub account: &'a ServiceAccount,
+    pub(crate) account: &'a ServiceAccount,
     /// The ledger's clock.
     pub now: Duration,
-    pub setting: Setting,
+    pub(crate) setting: Setting,
     pub costs: &'a Costs<'a>,
-    pub thresholds: Thresholds,
+    pub(crate) thresholds: Thresholds,
 }
 
 /// Handshakes of a kind together.
@@ -35,7 +35,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// CPU time of one, in seconds; 0 where there is none.
-    pub fn each(self) -> f64 {
+    pub(crate) fn each(self) -> f64 {
         match self.count {
             0 => 0.0,
             count => self.cpu / count as f64,
@@ -63,7 +63,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Completed handshakes in a role.
-    pub fn completed(&self, role: Role) -> Tally {
+    pub(crate) fn completed(&self, role: Role) -> Tally {
         self.handshakes(|key| key.role == role && key.outcome == Outcome::Completed)
     }
 
@@ -75,24 +75,24 @@ impl<'a> Subject<'a> {
     }
 
     /// Whether the CPU time of the service has room for that of its handshakes.
-    pub fn agrees(&self) -> bool {
+    pub(crate) fn agrees(&self) -> bool {
         let handshakes = self.account.handshake_cpu().as_secs_f64();
         handshakes <= 0.0 || share_of_cpu(handshakes, self.account.cpu().as_secs_f64()).is_some()
     }
 
     /// Whether so many handshakes or connections are enough to go on.
-    pub const fn enough(&self, count: u64) -> bool {
+    pub(crate) const fn enough(&self, count: u64) -> bool {
         count >= self.thresholds.min_handshakes
     }
 
     /// Whether so many CPU seconds saved are worth a change.
-    pub fn worth(&self, seconds: f64) -> bool {
+    pub(crate) fn worth(&self, seconds: f64) -> bool {
         let cpu = self.cpu();
         cpu > 0.0 && seconds / cpu >= self.thresholds.min_saving
     }
 
     /// A saving of so many CPU seconds. Not below zero: a rule fires on a saving.
-    pub fn saving(&self, cpu: Range, source: CostSource, method: String) -> Saving {
+    pub(crate) fn saving(&self, cpu: Range, source: CostSource, method: String) -> Saving {
         let cpu = cpu.map(|seconds| seconds.max(0.0));
         Saving {
             cpu,
@@ -116,7 +116,7 @@ impl<'a> Subject<'a> {
     }
 
     /// CPU seconds in words, as a share of the service's.
-    pub fn share_in_words(&self, seconds: f64) -> String {
+    pub(crate) fn share_in_words(&self, seconds: f64) -> String {
         match self.agrees() {
             true => percent(self.share(Range::around(seconds, 0.0)).likely),
             false => "an unknown share".to_owned(),
@@ -125,7 +125,7 @@ impl<'a> Subject<'a> {
 
     /// Whether others connect to the service: one that only connects to others is a
     /// client, such as a load generator, and to be cheap is not its task.
-    pub fn is_server(&self) -> bool {
+    pub(crate) fn is_server(&self) -> bool {
         let connected = |account: &ConnectionAccount| account.opened > 0;
         self.connections(Role::Server).is_some_and(connected)
             || self.completed(Role::Server).count > 0
@@ -143,7 +143,7 @@ impl Tally {
 }
 
 /// So many of the clients whose `ClientHello` was read, in words.
-pub fn clients(number: u64, hellos: u64) -> String {
+pub(crate) fn clients(number: u64, hellos: u64) -> String {
     if number == hellos {
         return format!("all {} clients whose ClientHello was read", count(number));
     }
@@ -161,6 +161,6 @@ pub fn clients(number: u64, hellos: u64) -> String {
     clippy::cast_sign_loss,
     reason = "a count"
 )]
-pub fn whole(count: f64) -> u64 {
+pub(crate) fn whole(count: f64) -> u64 {
     count.round() as u64
 }

@@ -38,12 +38,12 @@ const OWN_CODE_BOUND: f64 = 0.5;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PerConnection {
     /// What the kernel does for TCP in the service's processes.
-    pub tcp: Range,
+    pub(crate) tcp: Range,
     /// What it does there to start and end the processes or threads of connections that
     /// the service is asked for.
     pub threads: Range,
     /// What it does for TCP in softirqs, in no process's time: an estimate.
-    pub softirq: f64,
+    pub(crate) softirq: f64,
 }
 
 impl PerConnection {

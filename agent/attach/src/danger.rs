@@ -14,7 +14,7 @@ use tlsprof_discover::table::{ProcessSource, ProcessTable};
 
 /// What return probes would do to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Harm {
+pub(crate) enum Harm {
     /// It may switch stacks inside a probed function, and a return would find
     /// the address of another.
     SwitchesStacks,
@@ -30,7 +30,7 @@ pub struct Danger {
     /// Its name (comm); empty if it is gone.
     pub name: String,
     /// What would happen to it.
-    pub harm: Harm,
+    pub(crate) harm: Harm,
 }
 
 impl fmt::Display for Danger {

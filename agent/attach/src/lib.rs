@@ -2,9 +2,9 @@
 
 pub mod danger;
 pub mod error;
-pub mod placement;
+pub(crate) mod placement;
 pub mod plan;
 pub mod registry;
-pub mod state_machine;
+pub(crate) mod state_machine;
 #[cfg(test)]
 mod tests;

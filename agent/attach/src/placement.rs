@@ -17,7 +17,7 @@ pub use site::{Code, Needs, NoCheapSite, Placement, PlacementError, Reason};
 ///
 /// # Errors
 /// See [`PlacementError`].
-pub fn place(arch: Arch, code: Code<'_>, needs: Needs) -> Result<Placement, PlacementError> {
+pub(crate) fn place(arch: Arch, code: Code<'_>, needs: Needs) -> Result<Placement, PlacementError> {
     match arch {
         Arch::X86_64 => x86_64::place(code, needs),
         Arch::Aarch64 | Arch::Other(_) => Ok(Placement {

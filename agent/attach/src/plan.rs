@@ -13,14 +13,14 @@ use tlsprof_library::spec::{Function, Locate, Need};
 #[derive(Clone, Debug)]
 pub struct Site {
     /// What is probed.
-    pub function: &'static Function,
+    pub(crate) function: &'static Function,
     /// Virtual address of the function, as linked.
     pub address: u64,
     /// Offset in the file of the chosen instruction: where the uprobe of
     /// `function.entry` and the uretprobe of `function.exit` go.
     pub file_offset: u64,
     /// Why there.
-    pub placement: Placement,
+    pub(crate) placement: Placement,
 }
 
 impl fmt::Display for Site {
@@ -39,7 +39,7 @@ impl fmt::Display for Site {
 #[derive(Clone, Debug)]
 pub struct Missing {
     /// The function.
-    pub function: &'static Function,
+    pub(crate) function: &'static Function,
     /// What is wrong.
     pub reason: String,
 }
@@ -63,7 +63,7 @@ impl Plan {
     /// Whether calls of this image to another cannot be probed: without
     /// [`Group::AllErrors`](tlsprof_library::spec::Group::AllErrors), failed handshakes
     /// would be told as abandoned.
-    pub fn lacks_imports(&self) -> bool {
+    pub(crate) fn lacks_imports(&self) -> bool {
         let mut missing = self.missing.iter();
         missing.any(|missing| matches!(missing.function.locate, Locate::Import(_)))
     }

@@ -32,15 +32,15 @@ const WORD_BYTES: u64 = 8;
 const METHOD_CODE: u64 = 20;
 
 /// Names that [`find`] looks up.
-pub const SYMBOLS: [&str; 5] = [ACCEPT, CONNECT, METHODS[0], METHODS[1], METHODS[2]];
+pub(crate) const SYMBOLS: [&str; 5] = [ACCEPT, CONNECT, METHODS[0], METHODS[1], METHODS[2]];
 
 /// The functions of a libssl that run handshakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StateMachine {
+pub(crate) struct StateMachine {
     /// Address of `ossl_statem_accept`.
-    pub accept: u64,
+    pub(crate) accept: u64,
     /// Address of `ossl_statem_connect`.
-    pub connect: u64,
+    pub(crate) connect: u64,
     /// How they were found.
     pub origin: Origin,
 }
@@ -66,7 +66,7 @@ pub enum Origin {
 
 /// Why the functions could not be found.
 #[derive(Debug, thiserror::Error)]
-pub enum StateMachineError {
+pub(crate) enum StateMachineError {
     /// The image could not be read.
     #[error(transparent)]
     Elf(#[from] ElfError),
@@ -98,7 +98,7 @@ struct Tables {
 ///
 /// # Errors
 /// See [`StateMachineError`].
-pub fn find(image: &ElfView, symbols: &Symbols) -> Result<StateMachine, StateMachineError> {
+pub(crate) fn find(image: &ElfView, symbols: &Symbols) -> Result<StateMachine, StateMachineError> {
     if let (Some(accept), Some(connect)) = (symbols.get(ACCEPT), symbols.get(CONNECT)) {
         return Ok(StateMachine {
             accept: accept.address,

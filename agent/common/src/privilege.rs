@@ -17,7 +17,7 @@ pub struct Privilege {
     /// What is not possible without it.
     pub without: &'static str,
     /// Whether nothing works without it.
-    pub required: bool,
+    pub(crate) required: bool,
     capability: CapabilitySet,
 }
 
@@ -78,7 +78,7 @@ const OF_SYS_ADMIN: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::CHECKPOINT_RESTORE);
 
 /// Those that this thread has, with what they stand for.
-pub fn held() -> CapabilitySet {
+pub(crate) fn held() -> CapabilitySet {
     let effective = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
     implied(effective)
 }

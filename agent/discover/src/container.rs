@@ -95,7 +95,7 @@ impl Containers {
 }
 
 /// True for a container's id: it becomes a part of a path.
-pub fn is_id(text: &str) -> bool {
+pub(crate) fn is_id(text: &str) -> bool {
     let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     text.len() == 64 && text.bytes().all(is_digit)
 }

@@ -181,7 +181,7 @@ impl ElfView {
     ///
     /// # Errors
     /// See [`ElfError`].
-    pub fn scan_read_only_data(
+    pub(crate) fn scan_read_only_data(
         &self,
         limit: u64,
         overlap: u64,

@@ -15,7 +15,7 @@ pub use open::{OpenError, OpenImage};
 
 /// Images of one process that are looked at; more are ignored. The largest
 /// servers map some hundreds.
-pub const MAX_IMAGES: usize = 1024;
+pub(crate) const MAX_IMAGES: usize = 1024;
 
 /// An executable mapping of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Mapping {
     ///
     /// A memfd is an image: some runtimes and loaders run their real programs
     /// from one. JIT code in a memfd is one too, and is recognised by not being ELF.
-    pub fn is_image(&self) -> bool {
+    pub(crate) fn is_image(&self) -> bool {
         let path = self.path.as_os_str().as_bytes();
         let system_v = self.deleted && path.len() == 13 && path.starts_with(b"/SYSV");
         let anonymous = system_v || path == b"/dev/zero" || path == b"/anon_hugepage";
@@ -61,7 +61,7 @@ impl Mapping {
 /// The executable file mappings in the text of /proc/PID/maps
 /// (proc_pid_maps(5)), the first of each image, at most [`MAX_IMAGES`]. Lines of
 /// another form are skipped.
-pub fn parse_maps(text: &[u8]) -> Vec<Mapping> {
+pub(crate) fn parse_maps(text: &[u8]) -> Vec<Mapping> {
     let mut seen = HashSet::new();
     all_mappings(text)
         .filter(|mapping| mapping.is_image() && seen.insert(mapping.image()))

@@ -63,7 +63,7 @@ impl Error {
 
     /// True when the kernel forbids it: for another user's process, or for one
     /// that a security module or a pid namespace protects.
-    pub fn is_denied(&self) -> bool {
+    pub(crate) fn is_denied(&self) -> bool {
         matches!(self, Self::Read { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
     }
 }

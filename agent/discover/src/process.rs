@@ -70,9 +70,9 @@ pub struct Stat {
     /// State letter: `R`, `S`, `Z`, ...
     pub state: char,
     /// Parent process.
-    pub parent: Pid,
+    pub(crate) parent: Pid,
     /// True for a thread of the kernel.
-    pub kernel_thread: bool,
+    pub(crate) kernel_thread: bool,
     /// CPU time of all its threads, ended ones included; children are not.
     /// The kernel shows it in whole clock ticks, usually of 10 ms. Of a process with one
     /// thread the sum is exact where the kernel has `schedstat`.
@@ -92,7 +92,7 @@ impl Stat {
 }
 
 /// Parses /proc/PID/stat; None if it is not of that form.
-pub fn parse_stat(text: &[u8], ticks_per_second: u64) -> Option<Stat> {
+pub(crate) fn parse_stat(text: &[u8], ticks_per_second: u64) -> Option<Stat> {
     // The name may hold parentheses, spaces and newlines: it ends at the last ")".
     let open = text.iter().position(|&byte| byte == b'(')?;
     let close = text.iter().rposition(|&byte| byte == b')')?;
@@ -160,7 +160,7 @@ impl ProcRoot {
     ///
     /// # Errors
     /// [`Error`] if the kernel denies it or writes something unknown.
-    pub fn stat(&self, pid: Pid) -> Result<Option<Stat>, Error> {
+    pub(crate) fn stat(&self, pid: Pid) -> Result<Option<Stat>, Error> {
         let Some(text) = self.read(pid, "stat")? else {
             return Ok(None);
         };

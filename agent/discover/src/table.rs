@@ -26,9 +26,9 @@ use usage::{ImageSet, ImageUsage};
 pub use view::ServiceView;
 
 /// Processes in the table, dead ones included; more are ignored and counted.
-pub const MAX_PROCESSES: usize = 32_768;
+pub(crate) const MAX_PROCESSES: usize = 32_768;
 /// Dead processes in the table, for evidence that comes late; the oldest go first.
-pub const MAX_DEAD: usize = 4096;
+pub(crate) const MAX_DEAD: usize = 4096;
 
 /// What the table knows of one process.
 #[derive(Clone, Debug)]

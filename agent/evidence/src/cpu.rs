@@ -7,7 +7,7 @@ use tlsprof_common::contract::{
 };
 
 /// Most bytes of machine code in a sample: as many before the instruction as from it on.
-pub const CODE_LEN: usize = 256;
+pub(crate) const CODE_LEN: usize = 256;
 
 /// What a thread did when the clock struck, and how often the same was seen since the
 /// last time that samples were taken.

@@ -37,7 +37,7 @@ pub(super) struct Taken {
     /// Elements at the beginning of the arrays.
     pub count: usize,
     /// Where to go on; None after the last.
-    pub next: Position,
+    pub(crate) next: Position,
 }
 
 /// Takes elements out of a hash map, from `position` on, as many as both arrays hold.

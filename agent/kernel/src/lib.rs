@@ -17,7 +17,7 @@ pub mod loaded;
 pub mod lockdown;
 pub mod mappings;
 pub mod object;
-pub mod place;
+pub(crate) mod place;
 mod plain;
 pub mod probes;
 pub mod record;

@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// (kernel commit d5299b67dd59 moved them to memory cgroups), and the limit of
 /// open files to what the hard limit allows: each probe link holds one. Failure
 /// is no error here: where it matters, loading fails and says so.
-pub fn raise() {
+pub(crate) fn raise() {
     let unlimited = Rlimit {
         current: None,
         maximum: None,

@@ -24,7 +24,7 @@ pub enum UprobeMode {
 
 /// Where the state of connections is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Storage {
+pub(crate) enum Storage {
     /// In the sockets.
     Sockets,
     /// In a hash by the addresses of the sockets: where programs have no storage
@@ -106,7 +106,7 @@ pub(super) struct Uprobes {
     /// Whether all those for TLS libraries are loaded.
     pub library: Result<(), Unavailable>,
     /// Attached probes have cookies (Linux 5.15); else programs stand for them.
-    pub has_cookies: bool,
+    pub(crate) has_cookies: bool,
 }
 
 /// Each by itself: what measures the cost of a trap is there even if probes in

@@ -38,7 +38,7 @@ plain!(
 /// A structure of the contract as a key or a value of a map.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
-pub(super) struct Pod<T>(pub T);
+pub(super) struct Pod<T>(pub(crate) T);
 
 // SAFETY: plain data, see `Plain`.
 unsafe impl<T: Plain + 'static> aya::Pod for Pod<T> {}

@@ -60,16 +60,16 @@ pub(super) struct Measured {
     pub runs: ProgramRuns,
     pub length: Duration,
     /// For how much of it there were hooks on socket calls.
-    pub calls_in: Duration,
+    pub(crate) calls_in: Duration,
 }
 
 /// The runs of all programs, extrapolated from windows.
 pub(super) struct Estimate {
-    pub last_end: Instant,
+    pub(crate) last_end: Instant,
     /// Up to which of the time with hooks on socket calls their runs are known.
     pub calls_known: Duration,
     /// The last window.
-    pub measured: Measured,
+    pub(crate) measured: Measured,
     pub total: ProgramRuns,
 }
 
@@ -91,7 +91,7 @@ impl Estimate {
     }
 
     /// Adds the time since the last extrapolation, as if all of it had been like the last window.
-    pub fn extrapolate(&mut self, now: Instant, calls_in: Duration) {
+    pub(crate) fn extrapolate(&mut self, now: Instant, calls_in: Duration) {
         let Measured {
             runs,
             length,

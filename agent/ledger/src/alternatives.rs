@@ -26,7 +26,7 @@ pub struct Chosen {
     /// The server's signature, [`RSA_TRANSPORT`], `none` or `unknown`.
     pub signature: &'static str,
     /// No session was resumed.
-    pub full: bool,
+    pub(crate) full: bool,
 }
 
 /// Completed handshakes whose ClientHello was read, by what else the client would

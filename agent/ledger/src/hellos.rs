@@ -32,7 +32,7 @@ pub struct HelloAccount {
     pub protocols: Counts,
     /// Completed handshakes of connections that speak HTTP/2, or may: one turn of theirs may
     /// carry several requests.
-    pub http2: u64,
+    pub(crate) http2: u64,
     /// Protocols that switched to TLS (STARTTLS).
     pub upgrades: Counts,
     /// Alerts in clear: true for those that the service sent, and what they say.

@@ -48,7 +48,7 @@ impl Moments {
     }
 
     /// The mean as a time, cut to whole nanoseconds; zero for none.
-    pub const fn mean_time(self) -> Duration {
+    pub(crate) const fn mean_time(self) -> Duration {
         match self.sum.checked_div(self.count) {
             Some(nanos) => Duration::from_nanos(nanos),
             None => Duration::ZERO,

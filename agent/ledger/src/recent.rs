@@ -13,7 +13,7 @@ use tlsprof_evidence::Evidence;
 use super::{CpuAccount, Ledger, Limits, Processes};
 
 /// How far apart accounts begin.
-pub const SPAN: Duration = Duration::from_secs(300);
+pub(crate) const SPAN: Duration = Duration::from_secs(300);
 
 /// What the whole ledger said of a service when accounts began.
 #[derive(Clone, Debug, Default)]

@@ -90,7 +90,7 @@ impl ServiceAccount {
     /// Whether turns and bytes of nearly all connections are known: not of those that
     /// are still open, or had been open before.
     #[allow(clippy::cast_precision_loss, reason = "a share")]
-    pub fn connections_are_whole(&self) -> bool {
+    pub(crate) fn connections_are_whole(&self) -> bool {
         let ended: u64 = self
             .connections
             .values()

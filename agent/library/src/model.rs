@@ -17,7 +17,7 @@ pub struct Library {
     /// What people call it.
     pub name: &'static str,
     /// The releases that can be probed: `OpenSSL 1.1.1 and 3.x`.
-    pub releases: &'static str,
+    pub(crate) releases: &'static str,
     /// Whether the steps of its handshakes can be probed.
     pub steps: bool,
     /// The functions that `recognise` asks for.
@@ -91,4 +91,4 @@ impl fmt::Display for Found {
 /// says which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unsupported(pub &'static str);
+pub struct Unsupported(pub(crate) &'static str);

@@ -20,7 +20,7 @@ enum Stage {
 
 impl Program {
     /// Return of a function that began something at its entry.
-    pub const fn ends(name: &'static str) -> Self {
+    pub(crate) const fn ends(name: &'static str) -> Self {
         Self {
             stage: Stage::Ends,
             name,
@@ -36,7 +36,7 @@ impl Program {
     }
 
     /// Entry of a function that handshakes run in.
-    pub const fn begins(name: &'static str) -> Self {
+    pub(crate) const fn begins(name: &'static str) -> Self {
         Self {
             stage: Stage::Begins,
             name,
@@ -109,12 +109,12 @@ pub struct Function {
 }
 
 /// The cookie of a step's probes (`enum tlsprof_step`).
-pub const fn step_cookie(step: Step) -> u64 {
+pub(crate) const fn step_cookie(step: Step) -> u64 {
     step as u64
 }
 
 /// The cookie of the state machine's probes (`enum tlsprof_role`).
-pub const fn role_cookie(role: Role) -> u64 {
+pub(crate) const fn role_cookie(role: Role) -> u64 {
     match role {
         Role::Server => 1,
         Role::Client => 2,

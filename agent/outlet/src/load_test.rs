@@ -26,7 +26,7 @@ pub const PATH: &str = "/run/tlsprof/load-test";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadTests {
     /// Whether one is running.
-    pub running: bool,
+    pub(crate) running: bool,
     /// When the last one began; None if there was none since the host started.
     pub began: Option<SystemTime>,
 }

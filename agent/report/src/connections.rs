@@ -67,7 +67,7 @@ impl Connections {
     }
 
     /// Turns of those that ended, by the least number of their class.
-    pub fn turn_count(&self) -> u64 {
+    pub(crate) fn turn_count(&self) -> u64 {
         let classes = self.closed.iter().flat_map(|closed| &closed.turns);
         classes.fold(0, |sum, one| {
             sum.saturating_add(u64::from(one.from).saturating_mul(one.connections))

@@ -37,13 +37,13 @@ pub use words::{
 };
 
 /// Version of the schema that this program writes.
-pub const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// One profile.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Report {
     /// Version of this schema.
-    pub schema_version: u32,
+    pub(crate) schema_version: u32,
     /// Version of the program that wrote it.
     pub tlsprof_version: String,
     /// The machine.

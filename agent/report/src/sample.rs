@@ -15,7 +15,7 @@ use ledger::lose_samples;
 pub use ledger::{ledger, record_queues};
 
 /// What is known of the host and of its services.
-pub fn facts() -> Facts {
+pub(crate) fn facts() -> Facts {
     Facts {
         host: Host {
             hostname: "web1".into(),

@@ -101,7 +101,7 @@ impl From<io::Error> for Failure {
 pub(super) struct Told {
     pub key: Result<&'static str, Failure>,
     /// The connection is known as the agent's own, or there was none.
-    pub excluded: bool,
+    pub(crate) excluded: bool,
 }
 
 /// Connects, makes a handshake and closes. Nothing else is sent.

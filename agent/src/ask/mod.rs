@@ -12,7 +12,7 @@
 mod client;
 mod conclusion;
 mod key;
-pub mod own;
+pub(crate) mod own;
 pub mod ports;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -37,7 +37,7 @@ const QUEUE: usize = 16;
 
 /// Which port to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub(crate) struct Question {
     /// Tells questions apart.
     pub number: u64,
     /// The TCP port.
@@ -48,11 +48,11 @@ pub struct Question {
 
 /// What came of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// Number of the question.
     pub number: u64,
     /// What was learned.
-    pub finding: Finding,
+    pub(crate) finding: Finding,
     /// Connections that were made for it.
     pub connections: u32,
     /// Those of them that cannot be distinguished from connections of others, and count
@@ -62,7 +62,7 @@ pub struct Answer {
 
 /// The thread that asks. It ends when this is dropped.
 #[derive(Debug)]
-pub struct Asker {
+pub(crate) struct Asker {
     questions: SyncSender<Question>,
     answers: Receiver<Answer>,
     own: Arc<OwnConnections>,
@@ -99,7 +99,7 @@ impl Asker {
     }
 
     /// Hands over a question. False if too many wait.
-    pub fn ask(&self, question: Question) -> bool {
+    pub(crate) fn ask(&self, question: Question) -> bool {
         self.questions.try_send(question).is_ok()
     }
 
@@ -107,12 +107,12 @@ impl Asker {
     ///
     /// # Errors
     /// [`TryRecvError`]: none yet, or none any more.
-    pub fn answer(&self) -> Result<Answer, TryRecvError> {
+    pub(crate) fn answer(&self) -> Result<Answer, TryRecvError> {
         self.answers.try_recv()
     }
 
     /// The connections that the thread made.
-    pub fn own(&self) -> &OwnConnections {
+    pub(crate) fn own(&self) -> &OwnConnections {
         &self.own
     }
 }

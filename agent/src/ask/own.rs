@@ -13,7 +13,7 @@ const MOST: usize = 1024;
 
 /// Sockets of the agent's own connections, both ends.
 #[derive(Debug, Default)]
-pub struct OwnConnections(Mutex<BTreeSet<ConnectionId>>);
+pub(crate) struct OwnConnections(Mutex<BTreeSet<ConnectionId>>);
 
 impl OwnConnections {
     /// Notes both sockets of a connection to this host. To be done before
@@ -39,7 +39,7 @@ impl OwnConnections {
     }
 
     /// Whether this is a socket of the agent's own connections.
-    pub fn contains(&self, id: ConnectionId) -> bool {
+    pub(crate) fn contains(&self, id: ConnectionId) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.contains(&id)
     }

@@ -9,10 +9,10 @@ use super::{Answer, Finding};
 use tlsprof_common::Pid;
 
 /// A port is asked again when its answer is so old: certificates are renewed.
-pub const RENEWAL: Duration = Duration::from_secs(3600);
+pub(crate) const RENEWAL: Duration = Duration::from_secs(3600);
 /// A service that began anew may have another certificate; its port is asked
 /// again, but no sooner than this.
-pub const AFRESH: Duration = Duration::from_secs(60);
+pub(crate) const AFRESH: Duration = Duration::from_secs(60);
 /// Most ports that are asked in [`AFRESH`].
 const MOST_AT_ONCE: usize = 6;
 /// Most ports that are known; of further ones nothing is learned.
@@ -57,7 +57,7 @@ impl Port {
 
 impl Ports {
     /// Takes note of a handshake whose signature is not known.
-    pub fn seen(&mut self, service: &str, port: u16, now: Duration) {
+    pub(crate) fn seen(&mut self, service: &str, port: u16, now: Duration) {
         let key = (service.to_owned(), port);
         if self.known.len() >= MOST_PORTS && !self.known.contains_key(&key) {
             return;
@@ -68,7 +68,7 @@ impl Ports {
 
     /// Tells the main process of a service, the one that lives longest. When it is
     /// another than before, what was learned holds no more.
-    pub fn main_process(&mut self, service: &str, main: Pid) {
+    pub(crate) fn main_process(&mut self, service: &str, main: Pid) {
         for port in self.of(service) {
             if port.main.replace(main).is_some_and(|known| known != main) {
                 port.learned = None;
@@ -78,7 +78,7 @@ impl Ports {
     }
 
     /// The next port to ask, with its service and the number of the question.
-    pub fn next(&mut self, now: Duration) -> Option<(String, u16, u64)> {
+    pub(crate) fn next(&mut self, now: Duration) -> Option<(String, u16, u64)> {
         while self.asked.front().is_some_and(|at| *at + AFRESH <= now) {
             self.asked.pop_front();
         }
@@ -97,7 +97,7 @@ impl Ports {
 
     /// Takes an answer, and gives the note on it. One to a service that began anew
     /// in the meantime is dropped.
-    pub fn answered(&mut self, answer: Answer, at: Timestamp) -> Option<String> {
+    pub(crate) fn answered(&mut self, answer: Answer, at: Timestamp) -> Option<String> {
         let asked = |(_, port): &(_, &mut Port)| port.waiting == Some(answer.number);
         let ((service, number), port) = self.known.iter_mut().find(asked)?;
         port.waiting = None;

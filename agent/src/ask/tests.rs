@@ -15,15 +15,15 @@ use super::*;
 /// A certificate and its key, made by openssl.
 pub(super) struct Identity {
     /// X.509, DER.
-    pub certificate: Vec<u8>,
+    pub(crate) certificate: Vec<u8>,
     key: Vec<u8>,
 }
 
 impl Identity {
-    pub const RSA_2048: [&'static str; 2] = ["-newkey", "rsa:2048"];
-    pub const P256: [&'static str; 4] = Self::ec("P-256");
+    pub(crate) const RSA_2048: [&'static str; 2] = ["-newkey", "rsa:2048"];
+    pub(crate) const P256: [&'static str; 4] = Self::ec("P-256");
 
-    pub const fn ec(curve: &'static str) -> [&'static str; 4] {
+    pub(crate) const fn ec(curve: &'static str) -> [&'static str; 4] {
         // `group` is taken by all releases of OpenSSL 3.
         let group = match curve.as_bytes() {
             b"P-256" => "group:P-256",
@@ -34,7 +34,7 @@ impl Identity {
         ["-newkey", "ec", "-pkeyopt", group]
     }
 
-    pub fn make(options: &[&str]) -> Self {
+    pub(crate) fn make(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [certificate, key] = ["certificate", "key"].map(|name| folder.path().join(name));
         let openssl = |command: &mut Command| {

@@ -9,7 +9,7 @@
 mod child;
 mod libcrypto;
 mod operations;
-pub mod trust;
+pub(crate) mod trust;
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -24,7 +24,7 @@ use tlsprof_advise::{Calibration, Operation, Range, Work};
 pub use child::run as run_child;
 
 /// The hidden command with which this program is started again.
-pub const COMMAND: &str = "calibrate-internal";
+pub(crate) const COMMAND: &str = "calibrate-internal";
 /// `nobody` of every Linux distribution.
 const NOBODY: u32 = 65_534;
 /// At idle priority a busy host may leave it no time: what was measured until then is

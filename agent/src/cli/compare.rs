@@ -26,19 +26,19 @@ pub struct LabelledFile {
 pub struct CompareOptions {
     /// Two or more reports; those with the same NAME are repeats
     #[arg(value_name = "[NAME=]REPORT", num_args = 2.., required = true, value_parser = labelled)]
-    pub reports: Vec<LabelledFile>,
+    pub(crate) reports: Vec<LabelledFile>,
     /// Compare only this service, named B in the other reports; repeatable
     #[arg(long = "service", value_name = "A[=B]", value_parser = pair, help_heading = COMPARED)]
     pub services: Vec<Pair>,
     /// Assumed run-to-run variation (standard deviation)
     #[arg(long = "noise", value_name = "PERCENT", default_value = SPREAD, value_parser = percent, help_heading = COMPARED)]
-    pub spread: f64,
+    pub(crate) spread: f64,
     /// How it is written, and where.
     #[command(flatten)]
-    pub output: Output,
+    pub(crate) output: Output,
     /// Exit with status 1 if any figure is worse
     #[arg(long, help_heading = OUTPUT)]
-    pub fail_if_worse: bool,
+    pub(crate) fail_if_worse: bool,
 }
 
 /// `NAME=FILE` or `FILE`. A name has no slash: `./a=b.json` is a file.

@@ -14,13 +14,13 @@ use super::definition;
 use crate::config::DEFAULT_PATH;
 
 /// Writes the completions for a shell.
-pub fn completions(shell: Shell, out: &mut dyn Write) {
+pub(crate) fn completions(shell: Shell, out: &mut dyn Write) {
     clap_complete::generate(shell, &mut definition(), "tlsprof", out);
 }
 
 /// The manual page of the command with these words, of tlsprof itself without any; None where there
 /// is no such command.
-pub fn manual(words: &[String]) -> Option<Vec<u8>> {
+pub(crate) fn manual(words: &[String]) -> Option<Vec<u8>> {
     let root = built();
     let mut command = &root;
     for word in words {

@@ -7,11 +7,7 @@ use clap::{Args, ValueEnum};
 
 /// Form of an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-#[expect(
-    missing_docs,
-    reason = "the names say it, and clap would print docs in --help"
-)]
-pub enum Format {
+pub(crate) enum Format {
     #[default]
     Text,
     Json,
@@ -19,11 +15,7 @@ pub enum Format {
 
 /// Form of a report or a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-#[expect(
-    missing_docs,
-    reason = "the names say it, and clap would print docs in --help"
-)]
-pub enum ReportFormat {
+pub(crate) enum ReportFormat {
     #[default]
     Text,
     Json,
@@ -46,26 +38,26 @@ pub(super) const OUTPUT: &str = "Output";
 
 /// How the result is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Args)]
-pub struct Form {
+pub(crate) struct Form {
     /// Output format
     #[arg(long, value_enum, default_value_t, help_heading = OUTPUT)]
-    pub format: Format,
+    pub(crate) format: Format,
 }
 
 /// How a report or a comparison is written, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
-pub struct Output {
+pub(crate) struct Output {
     /// Output format [default: that of FILE by its name (.html, .json), else text]
     #[arg(long, value_enum, help_heading = OUTPUT)]
     format: Option<ReportFormat>,
     /// Write to this file
     #[arg(long, short, value_name = "FILE", help_heading = OUTPUT)]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 }
 
 impl Output {
     /// The form that is asked for, by an option or by the name of the file.
-    pub fn format(&self) -> ReportFormat {
+    pub(crate) fn format(&self) -> ReportFormat {
         let named = self.output.as_deref().map(ReportFormat::of_file);
         self.format.or(named).unwrap_or_default()
     }

@@ -38,16 +38,16 @@ fn log_level() -> impl clap::builder::TypedValueParser<Value = Level> {
 pub struct Invocation {
     /// Print the result and errors only: no progress, no start lines
     #[arg(long, short, global = true, help_heading = OUTPUT)]
-    pub quiet: bool,
+    pub(crate) quiet: bool,
     /// Configuration file [default: /etc/tlsprof/tlsprof.toml where it exists]
     #[arg(long, global = true, value_name = "FILE", help_heading = ADVANCED)]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// Type information (BTF) for a kernel without /sys/kernel/btf/vmlinux; overrides profile.btf
     #[arg(long, global = true, value_name = "FILE", help_heading = ADVANCED)]
     pub btf: Option<PathBuf>,
     /// Log level on standard error
     #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", value_parser = log_level(), help_heading = ADVANCED)]
-    pub log: Level,
+    pub(crate) log: Level,
     /// Print help
     #[arg(long, short, global = true, action = ArgAction::Help, help_heading = ADVANCED)]
     help: Option<bool>,
@@ -131,10 +131,10 @@ pub enum ConfigCommand {
 pub struct DoctorOptions {
     /// Form of the output.
     #[command(flatten)]
-    pub form: Form,
+    pub(crate) form: Form,
     /// Quote the system's reasons
     #[arg(long, short, help_heading = OUTPUT)]
-    pub verbose: bool,
+    pub(crate) verbose: bool,
 }
 
 /// Options of `tlsprof list`.
@@ -145,10 +145,10 @@ pub struct ListOptions {
     pub all: bool,
     /// Form of the output.
     #[command(flatten)]
-    pub form: Form,
+    pub(crate) form: Form,
     /// Show processes, TLS libraries, and the probe sites with the reason for each
     #[arg(long, short, help_heading = OUTPUT)]
-    pub verbose: bool,
+    pub(crate) verbose: bool,
 }
 
 /// Options of `tlsprof top`.
@@ -156,7 +156,7 @@ pub struct ListOptions {
 pub struct TopOptions {
     /// What is profiled.
     #[command(flatten)]
-    pub target: Target,
+    pub(crate) target: Target,
     /// Refresh interval, from 1s to 1m
     #[arg(long, value_parser = parse_interval, default_value = "2s", help_heading = HOW_LONG)]
     pub interval: Duration,
@@ -170,14 +170,14 @@ pub struct AgentOptions {
     pub services: Vec<String>,
     /// Connect to TLS 1.3 ports to find out the key type of their certificates
     #[arg(long, help_heading = WHAT)]
-    pub ask_certificates: bool,
+    pub(crate) ask_certificates: bool,
     /// Address and port to listen on, such as 127.0.0.1:9843; overrides agent.listen
     #[arg(long, value_name = "ADDRESS", help_heading = OUTPUT)]
-    pub listen: Option<SocketAddr>,
+    pub(crate) listen: Option<SocketAddr>,
     /// Web configuration file with TLS and passwords, as for Prometheus exporters; overrides
     /// agent.web_config
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
-    pub web_config: Option<PathBuf>,
+    pub(crate) web_config: Option<PathBuf>,
 }
 
 fn work(name: &str) -> Result<Work, &'static str> {

@@ -21,7 +21,7 @@ pub(super) const HOW_LONG: &str = "How long";
 /// What is profiled: one of these, or everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[group(multiple = false)]
-pub struct Target {
+pub(crate) struct Target {
     /// Profile the service of this name
     #[arg(long, value_name = "NAME", help_heading = WHAT)]
     pub service: Option<String>,
@@ -38,10 +38,10 @@ pub struct Target {
 pub struct ReportOptions {
     /// What is profiled.
     #[command(flatten)]
-    pub target: Target,
+    pub(crate) target: Target,
     /// Connect to TLS 1.3 ports to find out the key type of their certificates
     #[arg(long, help_heading = WHAT)]
-    pub ask_certificates: bool,
+    pub(crate) ask_certificates: bool,
     /// Duration of the profile, such as 30s, 2m or 500ms [default: 30s]; with COMMAND: the longest,
     /// after which COMMAND is ended
     #[arg(long, value_parser = parse_duration, help_heading = HOW_LONG)]
@@ -51,19 +51,19 @@ pub struct ReportOptions {
     command: Vec<OsString>,
     /// Run COMMAND as root, not as the user who called sudo
     #[arg(long, requires = "command", help_heading = HOW_LONG)]
-    pub as_root: bool,
+    pub(crate) as_root: bool,
     /// How it is written, and where.
     #[command(flatten)]
-    pub output: Output,
+    pub(crate) output: Output,
     /// Write a line for each finding and service only
     #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
     pub summary: bool,
     /// Show how savings were estimated, and services with little CPU time
     #[arg(long, short, conflicts_with = "summary", help_heading = OUTPUT)]
-    pub verbose: bool,
+    pub(crate) verbose: bool,
     /// Write a CPU breakdown (activity, mode, module, function) to this SVG file
     #[arg(long, visible_alias = "flamegraph", value_name = "FILE", help_heading = OUTPUT)]
-    pub cpu_breakdown: Option<PathBuf>,
+    pub(crate) cpu_breakdown: Option<PathBuf>,
     /// Number of requests made by the load, for an exact CPU time per request; taken from the
     /// summary if COMMAND is ab, wrk, h2load, hey, oha or k6
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = OUTPUT)]
@@ -93,7 +93,7 @@ impl Target {
 
 impl ReportOptions {
     /// How long.
-    pub fn until(&self) -> Until<'_> {
+    pub(crate) fn until(&self) -> Until<'_> {
         if self.command.is_empty() {
             Until::Elapsed(self.duration.unwrap_or(DEFAULT_DURATION))
         } else {
@@ -102,7 +102,7 @@ impl ReportOptions {
     }
 
     /// Form of the report.
-    pub fn format(&self) -> ReportFormat {
+    pub(crate) fn format(&self) -> ReportFormat {
         if self.summary {
             ReportFormat::Text
         } else {

@@ -28,7 +28,7 @@ impl Caller {
     /// # Errors
     ///
     /// sudo started it, and does not say for whom: nothing is run as root by mistake.
-    pub fn of_sudo() -> Result<Option<Self>> {
+    pub(crate) fn of_sudo() -> Result<Option<Self>> {
         if !geteuid().is_root() {
             return Ok(None);
         }
@@ -64,7 +64,7 @@ impl Caller {
     /// A thread becomes that user, and its child is what it is: these system calls are for the
     /// calling thread alone, other than the functions of the C library (credentials(7)). It loses
     /// its capabilities with that.
-    pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+    pub(crate) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         match &self.known {
             Some((name, home)) => command
                 .env("HOME", home)

@@ -64,12 +64,12 @@ impl Child {
     }
 
     /// What it prints, if that is read.
-    pub fn take_output(&mut self) -> Option<ChildStdout> {
+    pub(crate) fn take_output(&mut self) -> Option<ChildStdout> {
         self.0.stdout.take()
     }
 
     /// How it has ended, if it has.
-    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         self.0.try_wait().context("cannot wait for the command")
     }
 

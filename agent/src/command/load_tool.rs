@@ -66,12 +66,12 @@ impl LoadTool {
 
     /// Whether it draws its progress where standard output is a terminal: it is then left to
     /// draw, and its summary is not read.
-    pub const fn draws(&self) -> bool {
+    pub(crate) const fn draws(&self) -> bool {
         matches!(self.tool, Tool::Oha | Tool::K6)
     }
 
     /// How it asks the server to close each connection after one request; None if it does not.
-    pub fn closes(&self) -> Option<&'static str> {
+    pub(crate) fn closes(&self) -> Option<&'static str> {
         if self.arguments.iter().any(|one| is_close_header(one)) {
             return Some("the load tool sends `Connection: close`");
         }

@@ -17,7 +17,7 @@ use tlsprof_outlet::watch::{About, SharedWatch, Watch};
 
 /// A session, and what is shown of it.
 pub(super) struct Monitor {
-    pub session: Session,
+    pub(crate) session: Session,
     watch: SharedWatch,
     thresholds: Thresholds,
     /// How often services are judged.
@@ -47,7 +47,7 @@ impl Monitor {
     }
 
     /// Takes over what can change while it runs: thresholds of findings, and the budget.
-    pub fn reconfigure(&mut self, config: &Config) {
+    pub(crate) fn reconfigure(&mut self, config: &Config) {
         self.thresholds = Thresholds::from(&config.findings);
         self.judged = None;
         self.session.set_budget(config.agent.budget);
@@ -57,7 +57,7 @@ impl Monitor {
     ///
     /// # Errors
     /// When the session cannot go on.
-    pub fn turn(&mut self, mut observe: impl FnMut(&str, &Evidence)) -> Result<bool> {
+    pub(crate) fn turn(&mut self, mut observe: impl FnMut(&str, &Evidence)) -> Result<bool> {
         let watch = &self.watch;
         self.session.turn(TURN, |service, evidence| {
             observe(service, evidence);
@@ -79,7 +79,7 @@ impl Monitor {
     }
 
     /// Renews the figures.
-    pub fn show(&self) {
+    pub(crate) fn show(&self) {
         let session = &self.session;
         let (cost, losses) = (session.cost(), session.losses());
         let mut watch = locked(&self.watch);

@@ -38,7 +38,7 @@ impl Output {
 
     /// Writes the file. One that was not there before is there in whole afterwards, or not
     /// at all.
-    pub fn fill(self, fill: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+    pub(crate) fn fill(self, fill: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
         let Self { path, existing } = self;
         let made = existing.is_none();
         let filled = existing

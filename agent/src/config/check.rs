@@ -36,7 +36,7 @@ impl Config {
     ///
     /// # Errors
     /// When a path is not UTF-8.
-    pub fn written(&self, given: &str) -> Result<String, toml::ser::Error> {
+    pub(crate) fn written(&self, given: &str) -> Result<String, toml::ser::Error> {
         let given: toml::Table = given.parse().unwrap_or_default();
         let mut section = String::new();
         let mut out = String::new();

@@ -82,7 +82,7 @@ pub(super) fn uprobes<'de, D: Deserializer<'de>>(
 ///
 /// # Errors
 /// A sentence that says what would be right.
-pub fn parse_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     let parsed = text.trim().parse::<jiff::SignedDuration>();
     let duration = parsed

@@ -31,7 +31,7 @@ impl Source {
 
 impl Session {
     /// What is profiled and how, in a few words.
-    pub fn coverage(&self) -> String {
+    pub(crate) fn coverage(&self) -> String {
         let ports = self.ports.known();
         let services = self.targets.table.services();
         let sees_calls = self.loaded.connections.calls().is_ok();

@@ -83,7 +83,7 @@ impl Parts {
 
 /// Loads everything once, attaches to nothing but this process itself, and lets
 /// go again.
-pub fn diagnose(options: &Options) -> Diagnosis {
+pub(crate) fn diagnose(options: &Options) -> Diagnosis {
     let btf = options.btf.as_deref();
     let parts = match load(options, || ()) {
         Ok(loaded) => Parts::of(loaded),

@@ -35,7 +35,7 @@ impl Session {
     }
 
     /// The same, for metrics.
-    pub fn loss_counts(&self) -> Vec<(Loss, u64)> {
+    pub(crate) fn loss_counts(&self) -> Vec<(Loss, u64)> {
         if let Some(lost) = &self.lost {
             return lost.clone();
         }
@@ -85,13 +85,13 @@ impl Session {
     }
 
     /// What is not measured now, to keep the budget.
-    pub fn reduced(&self) -> Option<Reduced> {
+    pub(crate) fn reduced(&self) -> Option<Reduced> {
         self.overhead.reduced()
     }
 
     /// The selected services that have a TLS library, handshakes or TCP
     /// connections, by name; all of them if the user named what to profile.
-    pub fn service_facts(&self, ports: &ListeningPorts) -> BTreeMap<String, ServiceFacts> {
+    pub(crate) fn service_facts(&self, ports: &ListeningPorts) -> BTreeMap<String, ServiceFacts> {
         let services = self.targets.table.services();
         let facts = services.iter().map(|service| {
             (
@@ -118,13 +118,13 @@ impl Session {
     }
 
     /// The facts of services with the ports as they were lately, see [`follow_ports`](Self::follow_ports).
-    pub fn recent_facts(&self) -> BTreeMap<String, ServiceFacts> {
+    pub(crate) fn recent_facts(&self) -> BTreeMap<String, ServiceFacts> {
         self.service_facts(self.ports.known())
     }
 
     /// Reads the ports of services now and then, beside the session. To be called about once
     /// a second by who wants [`recent_facts`](Self::recent_facts).
-    pub fn follow_ports(&mut self) {
+    pub(crate) fn follow_ports(&mut self) {
         self.ports.turn(&self.targets);
     }
 
@@ -146,13 +146,13 @@ impl Session {
     }
 
     /// Selected services with a TLS library.
-    pub fn service_count(&self) -> usize {
+    pub(crate) fn service_count(&self) -> usize {
         self.targets.with_library()
     }
 
     /// What it means that nothing which the user named has a TLS library, nor had one while it
     /// lived.
-    pub fn note_on_library(&self) -> Option<String> {
+    pub(crate) fn note_on_library(&self) -> Option<String> {
         (self.targets.are_named()
             && self.targets.with_library() == 0
             && !self.targets.is_examining()
@@ -241,7 +241,7 @@ impl Session {
 }
 
 /// A machine as reports have it.
-pub fn model_of(host: &tlsprof_discover::host::Host) -> Host {
+pub(crate) fn model_of(host: &tlsprof_discover::host::Host) -> Host {
     Host {
         hostname: host.hostname.clone(),
         kernel: host.kernel.clone(),

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 /// When something is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Duty {
+pub(crate) struct Duty {
     /// Length of a window; zero for never.
-    pub window: Duration,
+    pub(crate) window: Duration,
     /// From the beginning of one window to that of the next; not longer than the
     /// window for always.
     pub period: Duration,
@@ -20,12 +20,12 @@ pub struct Duty {
 
 impl Duty {
     /// Attached all the time.
-    pub const ALWAYS: Self = Self {
+    pub(crate) const ALWAYS: Self = Self {
         window: Duration::from_secs(1),
         period: Duration::from_secs(1),
     };
     /// Not attached at all.
-    pub const NEVER: Self = Self {
+    pub(crate) const NEVER: Self = Self {
         window: Duration::ZERO,
         period: Duration::ZERO,
     };
@@ -41,7 +41,7 @@ impl Duty {
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rung {
+pub(crate) struct Rung {
     /// When the public-key steps of handshakes are probed.
     pub steps: Duty,
     /// Whether TLS libraries are probed. If not, handshakes are measured on their sockets.
@@ -95,7 +95,7 @@ fn rung_at(level: usize) -> Rung {
 /// What the budget must not take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Keep {
+pub(crate) enum Keep {
     /// Connections, their bytes and TIME_WAIT: handshakes may become estimates.
     Connections,
     /// Every handshake, measured in its library or on its socket.
@@ -140,11 +140,11 @@ const MOST_PATIENCE: u32 = 160;
 
 /// What was spent in an interval, in CPU seconds of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spent {
+pub(crate) struct Spent {
     /// By all processes, and by interrupts.
     pub host: f64,
     /// By the targets: services that have connections.
-    pub targets: f64,
+    pub(crate) targets: f64,
     /// Programs on socket calls, had they been seen all the time.
     pub calls: f64,
     /// Probes in libraries.
@@ -152,12 +152,12 @@ pub struct Spent {
     /// All other programs.
     pub others: f64,
     /// Connections that were opened.
-    pub openings: f64,
+    pub(crate) openings: f64,
 }
 
 /// Chooses the rung.
 #[derive(Clone, Debug)]
-pub struct Governor {
+pub(crate) struct Governor {
     budget: f64,
     keep: Keep,
     level: usize,
@@ -173,7 +173,7 @@ pub struct Governor {
 
 /// What a measurement led to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// All stays as it is.
     Keep,
     /// Another rung.
@@ -198,12 +198,12 @@ impl Governor {
     }
 
     /// From the next judgement on there is this budget.
-    pub const fn set_budget(&mut self, budget: f64) {
+    pub(crate) const fn set_budget(&mut self, budget: f64) {
         self.budget = budget;
     }
 
     /// The rung of now.
-    pub fn rung(&self) -> Rung {
+    pub(crate) fn rung(&self) -> Rung {
         rung_at(self.level)
     }
 

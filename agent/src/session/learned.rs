@@ -29,7 +29,7 @@ pub(super) struct Situation {
     /// The port that it listens on.
     pub port: u16,
     /// What the client asked for: see `Facts::certificate_request`.
-    pub request: u64,
+    pub(crate) request: u64,
 }
 
 /// Signatures by situation.

@@ -7,9 +7,9 @@ mod calls;
 mod cohorts;
 mod coverage;
 mod cpu;
-pub mod diagnosis;
+pub(crate) mod diagnosis;
 mod facts;
-pub mod governor;
+pub(crate) mod governor;
 mod inspection;
 mod learned;
 mod listening;
@@ -61,12 +61,12 @@ use tlsprof_ledger::{Ledger, SharedLedger};
 use tlsprof_outlet::flamegraph::Stack;
 use tlsprof_report::ServiceFacts;
 
-pub use facts::model_of;
-pub use governor::{Duty, Keep};
+pub(crate) use facts::model_of;
+pub(crate) use governor::{Duty, Keep};
 pub use options::Options;
 
 /// A profile under way: parts that each own their state, and what they work on.
-pub struct Session {
+pub(crate) struct Session {
     host: Host,
     loaded: Loaded,
     ledger: SharedLedger,
@@ -178,7 +178,11 @@ impl Session {
     /// # Errors
     ///
     /// When the kernel side breaks down.
-    pub fn turn(&mut self, timeout: Duration, mut see: impl FnMut(&str, &Evidence)) -> Result<()> {
+    pub(crate) fn turn(
+        &mut self,
+        timeout: Duration,
+        mut see: impl FnMut(&str, &Evidence),
+    ) -> Result<()> {
         self.loaded.wait(self.targets.patience(timeout))?;
         let mut active = Vec::new();
         self.take_evidence(&mut |service: &str, evidence: &Evidence| {
@@ -228,7 +232,7 @@ impl Session {
     /// # Errors
     ///
     /// As for [`turn`](Self::turn).
-    pub fn finish(&mut self, mut see: impl FnMut(&str, &Evidence)) -> Result<()> {
+    pub(crate) fn finish(&mut self, mut see: impl FnMut(&str, &Evidence)) -> Result<()> {
         const QUIET: Duration = Duration::from_millis(300);
         const AT_MOST: Duration = Duration::from_secs(3);
         self.end(&mut see);
@@ -267,7 +271,7 @@ impl Session {
     }
 
     /// Changes [`Options::budget`], where there is one.
-    pub const fn set_budget(&mut self, share: f64) {
+    pub(crate) const fn set_budget(&mut self, share: f64) {
         self.overhead.set_budget(share);
     }
 
@@ -278,7 +282,7 @@ impl Session {
 
     /// Samples of the services in the ledger by the names of the code that they hit;
     /// none if [`Options::spots`] was not set.
-    pub fn stacks(&self) -> BTreeMap<Stack, u64> {
+    pub(crate) fn stacks(&self) -> BTreeMap<Stack, u64> {
         let mut stacks = self.samples.stacks();
         let ledger = self.ledger();
         stacks.retain(|stack, _| ledger.service(&stack.service).is_some());
@@ -296,7 +300,7 @@ impl Session {
     }
 
     /// When CPU time was last booked, since the profile began: about each second.
-    pub fn accounted_at(&self) -> Duration {
+    pub(crate) fn accounted_at(&self) -> Duration {
         self.books.elapsed(self.cpu.read_at())
     }
 

@@ -21,24 +21,24 @@ pub struct Options {
     /// When the public-key steps of handshakes are probed.
     pub steps: Duty,
     /// When key derivation is probed.
-    pub key_derivation: Duty,
+    pub(crate) key_derivation: Duty,
     /// Share of the targets' CPU time that profiling may cost; None for no limit.
-    pub budget: Option<f64>,
+    pub(crate) budget: Option<f64>,
     /// What that limit must not take.
     pub keep: Keep,
     /// Forces a way to attach uprobes.
-    pub uprobe_mode: Option<UprobeMode>,
+    pub(crate) uprobe_mode: Option<UprobeMode>,
     /// Most handshakes under way at the same time.
     pub handshakes_in_progress: u32,
     /// How long nothing may move on a connection in a handshake.
-    pub handshake_silence: Duration,
+    pub(crate) handshake_silence: Duration,
     /// How much of TCP connections is followed.
     pub connections: ConnectionHooks,
     /// How the CPUs are sampled.
     pub sampling: Sampling,
     /// Whether TLS ports are asked for the kind of key in their certificate,
     /// where handshakes hide it.
-    pub ask_certificates: bool,
+    pub(crate) ask_certificates: bool,
     /// Whether samples are kept by the code that they hit, for a CPU breakdown.
     pub spots: bool,
 }

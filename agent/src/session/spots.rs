@@ -25,7 +25,7 @@ const MOST_TRIES: u32 = 20;
 /// Samples by the code that they hit. The images stay open: at the end of a profile the
 /// processes that map them may be gone.
 #[derive(Debug, Default)]
-pub struct Spots {
+pub(crate) struct Spots {
     profile: Profile,
     images: HashMap<ImageId, Image>,
 }
@@ -52,7 +52,7 @@ impl Spots {
     }
 
     /// What is at that address of user space, in a process that maps these images.
-    pub fn code_at(
+    pub(crate) fn code_at(
         &mut self,
         proc: &ProcRoot,
         process: Pid,
@@ -79,7 +79,7 @@ impl Spots {
     }
 
     /// All samples by the names of modules and functions.
-    pub fn stacks(&self) -> BTreeMap<Stack, u64> {
+    pub(crate) fn stacks(&self) -> BTreeMap<Stack, u64> {
         let functions: HashMap<_, _> = self
             .images
             .iter()

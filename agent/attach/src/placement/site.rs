@@ -10,7 +10,7 @@ pub struct Code<'a> {
     /// Virtual address of the first.
     pub address: u64,
     /// `bytes` is all of the function, so that every jump in it can be seen.
-    pub whole: bool,
+    pub(crate) whole: bool,
 }
 
 /// What the programs on a probe need.
@@ -20,16 +20,16 @@ pub struct Needs {
     pub arguments: usize,
     /// The stack pointer must point at the return address: a uretprobe replaces
     /// what is there.
-    pub return_address: bool,
+    pub(crate) return_address: bool,
 }
 
 /// Where a uprobe goes, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// Bytes from the function's entry to the probed instruction.
-    pub offset_in_function: u64,
+    pub(crate) offset_in_function: u64,
     /// Whether the kernel emulates that instruction (all kernels from 5.10).
-    pub emulated: bool,
+    pub(crate) emulated: bool,
     /// Why it is there.
     pub reason: Reason,
 }

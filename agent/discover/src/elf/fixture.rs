@@ -25,7 +25,7 @@ pub const LEGACY: [u8; 16] = [
 ];
 
 /// A symbol: name, virtual address (0: imported), size.
-pub type Named = (&'static str, u64, u64);
+pub(crate) type Named = (&'static str, u64, u64);
 
 /// What goes into an image.
 #[derive(Default)]

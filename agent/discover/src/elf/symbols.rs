@@ -54,7 +54,7 @@ impl Symbols {
     }
 
     /// Whether the image defines a function of this name.
-    pub fn defines(&self, name: &str) -> bool {
+    pub(crate) fn defines(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 

@@ -74,7 +74,7 @@ impl Mapping {
     }
 
     /// `/proc/PID/map_files/START-END`.
-    pub fn map_file(&self, proc: &ProcRoot, pid: Pid) -> PathBuf {
+    pub(crate) fn map_file(&self, proc: &ProcRoot, pid: Pid) -> PathBuf {
         proc.path(pid, format!("map_files/{:x}-{:x}", self.start, self.end))
     }
 

@@ -19,7 +19,7 @@ pub struct ListeningPorts {
 impl ListeningPorts {
     /// These processes listen on this port, and no others anywhere.
     #[cfg(test)]
-    pub fn on<const N: usize>(port: u16, pids: [Pid; N]) -> Self {
+    pub(crate) fn on<const N: usize>(port: u16, pids: [Pid; N]) -> Self {
         let one = |pid| (pid, BTreeSet::from([port]));
         Self {
             by_process: pids.map(one).into(),
@@ -50,7 +50,7 @@ impl ListeningPorts {
 
     /// Processes that listen on this port, on any address and in any network
     /// namespace.
-    pub fn listening_on(&self, port: u16) -> impl Iterator<Item = Pid> {
+    pub(crate) fn listening_on(&self, port: u16) -> impl Iterator<Item = Pid> {
         self.by_process
             .iter()
             .filter(move |(_, ports)| ports.contains(&port))

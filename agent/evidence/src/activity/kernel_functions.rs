@@ -39,7 +39,7 @@ pub enum Meaning {
 }
 
 /// The kernels that the list was checked with, by series.
-pub const KERNELS: [&str; 5] = ["5.10", "6.1", "6.12", "6.18", "7.3"];
+pub(crate) const KERNELS: [&str; 5] = ["5.10", "6.1", "6.12", "6.18", "7.3"];
 
 /// Functions of one meaning that came and went together.
 pub(super) struct Row {

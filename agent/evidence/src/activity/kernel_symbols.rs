@@ -120,7 +120,7 @@ pub fn names(addresses: &[u64]) -> Result<HashMap<u64, String>, Error> {
 ///
 /// # Errors
 /// As [`KernelFunctions::parse`].
-pub fn names_in(kallsyms: &[u8], addresses: &[u64]) -> Result<HashMap<u64, String>, Error> {
+pub(crate) fn names_in(kallsyms: &[u8], addresses: &[u64]) -> Result<HashMap<u64, String>, Error> {
     let mut symbols = functions(kallsyms).collect::<Result<Vec<_>, _>>()?;
     check(symbols.iter().map(|symbol| symbol.address))?;
     symbols.sort_by_key(|symbol| symbol.address);

@@ -1,7 +1,7 @@
 //! What CPU time was spent on. The rules are pure: functions and kinds of code in,
 //! an activity out. `docs/accounting.md` has them in words.
 
-pub mod kernel_functions;
+pub(crate) mod kernel_functions;
 pub mod kernel_symbols;
 mod rules;
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub(super) struct CarryLess {
     /// The high halves.
     pub high: u16,
     /// A low half and a high half.
-    pub crossed: u16,
+    pub(crate) crossed: u16,
 }
 
 impl CarryLess {
@@ -57,78 +57,78 @@ impl CarryLess {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
     /// All of them.
-    pub instructions: u16,
+    pub(crate) instructions: u16,
     /// Steps of the AES key expansion.
-    pub aes: u16,
+    pub(crate) aes: u16,
     /// AES rounds that mix a value with itself or with a constant, as hash tables do.
-    pub aes_mixing: u16,
+    pub(crate) aes_mixing: u16,
     /// AES rounds of encryption, but for the last.
-    pub aes_encrypting: u16,
+    pub(crate) aes_encrypting: u16,
     /// AES rounds of decryption, but for the last.
-    pub aes_decrypting: u16,
+    pub(crate) aes_decrypting: u16,
     /// Last AES rounds, which are different ones.
-    pub aes_last: u16,
+    pub(crate) aes_last: u16,
     /// Carry-less multiplication.
-    pub carry_less: CarryLess,
+    pub(crate) carry_less: CarryLess,
     /// The halves of 128 bits change places.
-    pub halves_swapped: u16,
+    pub(crate) halves_swapped: u16,
     /// CRC instructions.
-    pub crc: u16,
+    pub(crate) crc: u16,
     /// SHA-1 and SHA-2 instructions.
-    pub sha: u16,
+    pub(crate) sha: u16,
     /// Rotations to the left of 32-bit registers.
-    pub rotated32: Amounts,
+    pub(crate) rotated32: Amounts,
     /// Rotations to the left of 64-bit registers.
-    pub rotated64: Amounts,
+    pub(crate) rotated64: Amounts,
     /// Rotations to the left of 32-bit lanes by one instruction.
-    pub lanes_rotated32: Amounts,
+    pub(crate) lanes_rotated32: Amounts,
     /// Shifts of 32-bit lanes.
-    pub lanes_left32: Amounts,
+    pub(crate) lanes_left32: Amounts,
     /// Shifts of 32-bit lanes.
-    pub lanes_right32: Amounts,
+    pub(crate) lanes_right32: Amounts,
     /// Shifts of 64-bit lanes to the right.
-    pub lanes_right64: Amounts,
+    pub(crate) lanes_right64: Amounts,
     /// Additions of registers.
-    pub added: u16,
+    pub(crate) added: u16,
     /// Exclusive or of registers.
-    pub xored: u16,
+    pub(crate) xored: u16,
     /// Additions of 32-bit lanes.
-    pub lanes_added32: u16,
+    pub(crate) lanes_added32: u16,
     /// Additions of 64-bit lanes.
-    pub lanes_added64: u16,
+    pub(crate) lanes_added64: u16,
     /// Exclusive or of vectors.
-    pub lanes_xored: u16,
+    pub(crate) lanes_xored: u16,
     /// Exclusive or of vectors with data in memory.
-    pub laid_over: u16,
+    pub(crate) laid_over: u16,
     /// Lanes of 32 bits and more put in another order, as for transposing a matrix.
-    pub lanes_transposed: u16,
+    pub(crate) lanes_transposed: u16,
     /// Multiplications of 32-bit lanes to 64 bits.
-    pub lanes_multiplied: u16,
+    pub(crate) lanes_multiplied: u16,
     /// Multiplications of 52-bit lanes, added up.
-    pub lanes_multiplied52: u16,
+    pub(crate) lanes_multiplied52: u16,
     /// 64 bits of memory brought to all lanes.
-    pub lanes_broadcast: u16,
+    pub(crate) lanes_broadcast: u16,
     /// Lanes moved on from one vector to the next.
-    pub lanes_carried: u16,
+    pub(crate) lanes_carried: u16,
     /// Multiplications of 64-bit registers to 128 bits; two instructions on AArch64,
     /// of which one counts.
-    pub multiplied: u16,
+    pub(crate) multiplied: u16,
     /// Multiplications of 64-bit registers to 64 bits.
-    pub multiplied_short: u16,
+    pub(crate) multiplied_short: u16,
     /// Additions and subtractions of 64-bit registers with carry.
-    pub carried: u16,
+    pub(crate) carried: u16,
     /// The lowest two bits are taken.
-    pub lowest_two: u16,
+    pub(crate) lowest_two: u16,
     /// The lowest two bits are taken off.
-    pub but_two: u16,
+    pub(crate) but_two: u16,
     /// 64-bit registers are shifted to the right by two bits.
-    pub shifted_two: u16,
+    pub(crate) shifted_two: u16,
     /// Loads of 16 bytes and more, but from the stack.
-    pub loads: u16,
+    pub(crate) loads: u16,
     /// Stores of 16 bytes and more, but to the stack.
-    pub stores: u16,
+    pub(crate) stores: u16,
     /// Other instructions on vectors.
-    pub lanes_computed: u16,
+    pub(crate) lanes_computed: u16,
     /// An instruction that copies memory by itself.
-    pub copies: bool,
+    pub(crate) copies: bool,
 }

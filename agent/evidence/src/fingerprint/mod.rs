@@ -33,7 +33,7 @@ pub enum Machine {
 
 impl Machine {
     /// The one that this program was built for, and profiles.
-    pub const HOST: Self = if cfg!(target_arch = "aarch64") {
+    pub(crate) const HOST: Self = if cfg!(target_arch = "aarch64") {
         Self::Aarch64
     } else {
         Self::X86_64

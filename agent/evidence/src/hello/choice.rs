@@ -14,7 +14,7 @@ pub struct Choice {
     /// TLS 1.3: an offered pre-shared key was accepted.
     pub psk: bool,
     /// The session id is the one that the client sent, and not empty.
-    pub session_id_echoed: bool,
+    pub(crate) session_id_echoed: bool,
     /// How keys are exchanged, as far as this is known yet.
     pub key_exchange: KeyExchange,
 }
@@ -63,9 +63,9 @@ impl KeyExchange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// Its algorithm; None before TLS 1.2, where the suite implies it.
-    pub scheme: Option<SignatureScheme>,
+    pub(crate) scheme: Option<SignatureScheme>,
     /// Whether the key is an RSA key.
-    pub rsa: bool,
+    pub(crate) rsa: bool,
     /// Its length in bytes.
     pub length: usize,
 }

@@ -73,7 +73,7 @@ impl Group {
 
     /// Whether it withstands a quantum computer: ML-KEM, alone or as a hybrid,
     /// and the drafts before it.
-    pub const fn is_post_quantum(self) -> bool {
+    pub(crate) const fn is_post_quantum(self) -> bool {
         matches!(self.0, 512..=514 | 4587..=4590 | 25497 | 25498)
     }
 }
@@ -103,7 +103,7 @@ registry! {
 
 impl SignatureScheme {
     /// ECDSA with SHA-256; in TLS 1.3 on P-256 only.
-    pub const ECDSA_P256: Self = Self(0x0403);
+    pub(crate) const ECDSA_P256: Self = Self(0x0403);
 }
 
 registry! {

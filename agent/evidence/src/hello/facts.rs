@@ -29,7 +29,7 @@ pub struct Facts {
     /// The server's certificates (up to TLS 1.2).
     pub server_chain: Option<Chain>,
     /// The server's signature of its key exchange (up to TLS 1.2).
-    pub server_signature: Option<Signature>,
+    pub(crate) server_signature: Option<Signature>,
     /// The signature of a client that authenticated itself (up to TLS 1.2).
     pub client_signature: Option<Signature>,
     /// The first alerts in clear, with who sent them.
@@ -47,25 +47,25 @@ pub(super) struct Seen {
     /// among them: a hash with a key of this run.
     pub certificate_request: u64,
     /// The client's session id, at most 32 bytes.
-    pub offered_session: Vec<u8>,
+    pub(crate) offered_session: Vec<u8>,
     /// The server's, where it is another; at most 32 bytes.
-    pub issued_session: Vec<u8>,
+    pub(crate) issued_session: Vec<u8>,
     /// The client's ticket, or its first pre-shared key.
-    pub offered_ticket: Ticket,
+    pub(crate) offered_ticket: Ticket,
     /// Up to TLS 1.2: the ticket that the server gave.
-    pub issued_ticket: Ticket,
+    pub(crate) issued_ticket: Ticket,
     /// Up to TLS 1.2: the server sent what it sends in full handshakes only.
-    pub full_flight: bool,
+    pub(crate) full_flight: bool,
     /// Up to TLS 1.2: the server's flight ended, whatever it held.
-    pub server_flight_ended: bool,
+    pub(crate) server_flight_ended: bool,
     /// Up to TLS 1.2: the server began to encrypt.
-    pub server_changed_cipher: bool,
+    pub(crate) server_changed_cipher: bool,
     /// Up to TLS 1.2: the client began to encrypt.
-    pub client_changed_cipher: bool,
+    pub(crate) client_changed_cipher: bool,
     /// Length of the ClientKeyExchange in bytes.
-    pub client_key_exchange: Option<usize>,
+    pub(crate) client_key_exchange: Option<usize>,
     /// The session id that was not taken up had been issued by a server.
-    pub refused_known_session: bool,
+    pub(crate) refused_known_session: bool,
 }
 
 /// By which means a client asked to take up an earlier session.
@@ -237,7 +237,7 @@ impl Facts {
     }
 
     /// Whether an alert in clear ended the connection.
-    pub fn has_fatal_alert(&self) -> bool {
+    pub(crate) fn has_fatal_alert(&self) -> bool {
         let fatal = |(_, level, _): &(_, AlertLevel, _)| *level == AlertLevel::Fatal;
         self.alerts.iter().any(fatal)
     }

@@ -16,7 +16,7 @@ pub struct Late {
 impl Late {
     /// Takes in the next bytes of one direction, from the beginning of a record
     /// on, and notes alerts in `facts`. What is no alert ends it.
-    pub fn hear(&mut self, facts: &mut Facts, direction: Direction, bytes: &[u8]) {
+    pub(crate) fn hear(&mut self, facts: &mut Facts, direction: Direction, bytes: &[u8]) {
         let records = match direction {
             Direction::FromClient => &mut self.client,
             Direction::FromServer => &mut self.server,

@@ -111,7 +111,7 @@ impl Exchange {
     }
 
     /// One of which this came before TLS.
-    pub fn after(opening: Opening) -> Self {
+    pub(crate) fn after(opening: Opening) -> Self {
         let facts = Facts {
             opening,
             ..Facts::default()
@@ -136,7 +136,7 @@ impl Exchange {
     }
 
     /// Bytes of one direction were lost: what follows cannot be understood.
-    pub fn missed(&mut self, direction: Direction) -> Progress {
+    pub(crate) fn missed(&mut self, direction: Direction) -> Progress {
         if self.state == State::NeedMore && !self.side(direction).done {
             self.enter(State::GaveUp(GaveUp::Gap));
         }

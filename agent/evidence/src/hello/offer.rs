@@ -40,7 +40,7 @@ pub struct Offer {
 
 impl Offer {
     /// Offers TLS 1.3.
-    pub fn has_13(&self) -> bool {
+    pub(crate) fn has_13(&self) -> bool {
         self.versions.iter().any(|version| version.is_13())
     }
 

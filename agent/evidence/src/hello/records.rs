@@ -21,27 +21,27 @@ const RECORD_LIMIT: usize = (1 << 14) + 2048;
 
 /// Record types (IANA, TLS ContentType).
 pub(super) mod content {
-    pub const CHANGE_CIPHER_SPEC: u8 = 20;
-    pub const ALERT: u8 = 21;
-    pub const HANDSHAKE: u8 = 22;
-    pub const APPLICATION_DATA: u8 = 23;
-    pub const HEARTBEAT: u8 = 24;
+    pub(crate) const CHANGE_CIPHER_SPEC: u8 = 20;
+    pub(crate) const ALERT: u8 = 21;
+    pub(crate) const HANDSHAKE: u8 = 22;
+    pub(crate) const APPLICATION_DATA: u8 = 23;
+    pub(crate) const HEARTBEAT: u8 = 24;
 }
 
 /// Handshake message types (IANA, TLS HandshakeType).
 pub(super) mod message {
-    pub const CLIENT_HELLO: u8 = 1;
-    pub const SERVER_HELLO: u8 = 2;
-    pub const NEW_SESSION_TICKET: u8 = 4;
-    pub const CERTIFICATE: u8 = 11;
-    pub const SERVER_KEY_EXCHANGE: u8 = 12;
-    pub const SERVER_HELLO_DONE: u8 = 14;
-    pub const CERTIFICATE_VERIFY: u8 = 15;
-    pub const CLIENT_KEY_EXCHANGE: u8 = 16;
+    pub(crate) const CLIENT_HELLO: u8 = 1;
+    pub(crate) const SERVER_HELLO: u8 = 2;
+    pub(crate) const NEW_SESSION_TICKET: u8 = 4;
+    pub(crate) const CERTIFICATE: u8 = 11;
+    pub(crate) const SERVER_KEY_EXCHANGE: u8 = 12;
+    pub(crate) const SERVER_HELLO_DONE: u8 = 14;
+    pub(crate) const CERTIFICATE_VERIFY: u8 = 15;
+    pub(crate) const CLIENT_KEY_EXCHANGE: u8 = 16;
 
     /// Whether the body is read. Of the others type and length are enough, and
     /// certificates are long.
-    pub fn is_read(kind: u8) -> bool {
+    pub(crate) fn is_read(kind: u8) -> bool {
         matches!(
             kind,
             CLIENT_HELLO
@@ -61,7 +61,7 @@ pub(super) struct Message {
     pub length: usize,
     /// Empty where [`message::is_read`] says no: such a message is reported as
     /// soon as its header is there.
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// What a direction consists of.

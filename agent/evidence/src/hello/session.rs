@@ -10,7 +10,7 @@ impl Facts {
     /// where [`Facts::attempt`] cannot decide whether it stood for a session. It
     /// did if the server had issued it: see [`Facts::issued_session`]. To be
     /// compared in memory, never to be shown.
-    pub fn refused_session(&self) -> Option<&[u8]> {
+    pub(crate) fn refused_session(&self) -> Option<&[u8]> {
         let older = |choice: &Choice| !choice.version.is_13();
         let unclear = self.choice.as_ref().is_some_and(older)
             && self.attempt() != Attempt::Refused
@@ -23,13 +23,13 @@ impl Facts {
     /// The session id that the server gave to a new session (up to TLS 1.2).
     /// To be compared in memory, never to be shown.
     #[cfg(test)]
-    pub fn issued_session(&self) -> Option<&[u8]> {
+    pub(crate) fn issued_session(&self) -> Option<&[u8]> {
         let session = self.seen.issued_session.as_slice();
         (!session.is_empty()).then_some(session)
     }
 
     /// What the client brought to take up a session, the means that servers prefer.
-    pub fn offered_token(&self) -> Option<Token<'_>> {
+    pub(crate) fn offered_token(&self) -> Option<Token<'_>> {
         match self.offered() {
             Offered::Nothing => None,
             Offered::SessionId => Token::of_id(&self.seen.offered_session),
@@ -38,7 +38,7 @@ impl Facts {
     }
 
     /// What the server gave for a new session, up to TLS 1.2.
-    pub fn issued_tokens(&self) -> impl Iterator<Item = Token<'_>> {
+    pub(crate) fn issued_tokens(&self) -> impl Iterator<Item = Token<'_>> {
         let id = Token::of_id(&self.seen.issued_session);
         id.into_iter()
             .chain(Token::of_ticket(&self.seen.issued_ticket))

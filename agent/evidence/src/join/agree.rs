@@ -25,7 +25,7 @@ impl Facts {
 
     /// Whether what another source saw of a handshake cannot be of these hellos: it
     /// is full where they are resumed, or of another group.
-    pub fn contradicts(&self, handshake: &Handshake) -> bool {
+    pub(crate) fn contradicts(&self, handshake: &Handshake) -> bool {
         let mut group = handshake.group;
         let mut resumption = handshake.resumption;
         let groups_differ = settle(&mut group, self.key_exchange().label());

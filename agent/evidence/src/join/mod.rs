@@ -82,7 +82,7 @@ use state::{Held, Settled};
 use tlsprof_common::{ConnectionId, Loss, Pid, ProcessEvent};
 
 /// How long a handshake waits for its twin.
-pub const HOLD: Duration = Duration::from_secs(1);
+pub(crate) const HOLD: Duration = Duration::from_secs(1);
 /// How long a process that has ended is remembered: its last handshakes come
 /// after it.
 const AFTER_EXIT: Duration = Duration::from_secs(3);
@@ -91,15 +91,15 @@ const AFTER_EXIT: Duration = Duration::from_secs(3);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections whose handshake is not booked yet.
-    pub dialogues: usize,
+    pub(crate) dialogues: usize,
     /// Memory of them, in bytes.
-    pub dialogue_bytes: usize,
+    pub(crate) dialogue_bytes: usize,
     /// Connections whose cipher is remembered until they end.
     pub settled: usize,
     /// Processes.
     pub processes: usize,
     /// Handshakes that wait for their twin.
-    pub held: usize,
+    pub(crate) held: usize,
 }
 
 impl Default for Limits {

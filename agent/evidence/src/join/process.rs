@@ -56,8 +56,8 @@ pub(super) struct Alone {
     /// Its twin names the connection.
     pub named: bool,
     pub role: Role,
-    pub span: Span,
-    pub completed: bool,
+    pub(crate) span: Span,
+    pub(crate) completed: bool,
 }
 
 /// One process that showed evidence in socket calls.
@@ -67,7 +67,7 @@ pub(super) struct Process {
     pub probed: bool,
     /// Held handshakes of either source that may be each other's twins: those whose
     /// twin names the connection find each other by that.
-    pub sockets: BTreeSet<(Role, Number)>,
+    pub(crate) sockets: BTreeSet<(Role, Number)>,
     pub libraries: BTreeSet<(Role, Number)>,
     alone: VecDeque<Alone>,
     last_parts: LastParts,

@@ -15,14 +15,14 @@ pub(super) struct Settled {
     /// A library handshake has named it.
     pub named: bool,
     /// CPU time of that library handshake, while the socket's is still to come.
-    pub unpaired: Option<Unpaired>,
+    pub(crate) unpaired: Option<Unpaired>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unpaired {
     pub began: Duration,
     pub cpu: Duration,
-    pub completed: bool,
+    pub(crate) completed: bool,
 }
 
 impl Unpaired {
@@ -39,7 +39,7 @@ impl Unpaired {
 #[derive(Debug)]
 pub(super) struct Held {
     pub handshake: Box<Handshake>,
-    pub span: Span,
+    pub(crate) span: Span,
     /// When it came.
     pub since: Duration,
     /// Its connection has ended since.

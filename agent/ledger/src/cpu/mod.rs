@@ -55,7 +55,7 @@ pub enum Sampling {
 
 impl Sampling {
     /// Nobody asked for samples.
-    pub const OFF: Self = Self::Off(Cow::Borrowed("they were not asked for"));
+    pub(crate) const OFF: Self = Self::Off(Cow::Borrowed("they were not asked for"));
 }
 
 impl Default for Sampling {

@@ -35,12 +35,12 @@ impl Waiting {
         self.cpu.add(new);
     }
 
-    pub fn has_samples(&self) -> bool {
+    pub(crate) fn has_samples(&self) -> bool {
         !self.samples.is_empty()
     }
 
     /// Whether its CPU time should have had samples long ago.
-    pub fn is_hopeless(&self, now: Duration, period: Duration) -> bool {
+    pub(crate) fn is_hopeless(&self, now: Duration, period: Duration) -> bool {
         let waited = now.saturating_sub(self.since);
         // Where samples are taken in windows, each stands for much of the time in between.
         let patience = PATIENCE.max(period.saturating_mul(MANY));
@@ -48,7 +48,7 @@ impl Waiting {
     }
 
     /// Whether its CPU time stands for so many samples that one must have come.
-    pub fn stands_for_many(&self, period: Duration) -> bool {
+    pub(crate) fn stands_for_many(&self, period: Duration) -> bool {
         nanos(self.cpu.total()) > nanos(period).saturating_mul(MANY.into())
     }
 }

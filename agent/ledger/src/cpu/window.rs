@@ -10,7 +10,7 @@ const SPAN: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     /// CPU time that the kernel accounted.
-    pub accounted: u64,
+    pub(crate) accounted: u64,
     /// CPU time in activities.
     pub attributed: u64,
     /// What samples stand for.
@@ -37,7 +37,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub fn push(&mut self, now: Duration, state: State) {
+    pub(crate) fn push(&mut self, now: Duration, state: State) {
         let second = now.as_secs();
         while let Some(&(first, old)) = self.states.front()
             && first + SPAN.as_secs() <= second

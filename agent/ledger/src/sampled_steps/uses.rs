@@ -45,13 +45,13 @@ impl Codes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Code {
     /// For this algorithm alone.
-    pub own: Codes,
+    pub(crate) own: Codes,
     /// Of several, whatever else the library has.
-    pub shared: Codes,
+    pub(crate) shared: Codes,
     /// [`Primitive::BigNumber`] does all of it where the library has no code of its own for it.
-    pub in_general: bool,
+    pub(crate) in_general: bool,
     /// [`Primitive::BigNumber`] does a small part of it in any library: conversions, inverses.
-    pub in_part: bool,
+    pub(crate) in_part: bool,
 }
 
 const GMP: Codes = Codes::of(&[Primitive::Multiprecision]);
@@ -123,7 +123,7 @@ pub(super) struct Use {
     /// What was negotiated for it; empty where that is not known.
     pub label: &'static str,
     /// None where the algorithm does not travel in clear.
-    pub by: Option<Code>,
+    pub(crate) by: Option<Code>,
 }
 
 /// Of a peer's certificate.

@@ -12,7 +12,7 @@ use crate::model::{Defines, Found, Library, MAX_VERSION, Unsupported};
 pub use parts::{Generation, Parts};
 
 /// OpenSSL.
-pub static LIBRARY: Library = Library {
+pub(crate) static LIBRARY: Library = Library {
     number: contract::TLSPROF_LIBRARY_OPENSSL,
     name: "OpenSSL",
     releases: "OpenSSL 1.1.1 and 3.x",

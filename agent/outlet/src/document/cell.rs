@@ -59,13 +59,13 @@ pub(crate) struct Cell {
     /// What it says.
     pub text: String,
     /// What that means.
-    pub tone: Tone,
+    pub(crate) tone: Tone,
     /// A drawing of it, for writers that draw.
-    pub drawn: Option<Drawn>,
+    pub(crate) drawn: Option<Drawn>,
     /// The anchor to which it leads.
-    pub link: Option<String>,
+    pub(crate) link: Option<String>,
     /// What must be said beside it.
-    pub remark: String,
+    pub(crate) remark: String,
 }
 
 impl<T: Into<String>> From<T> for Cell {
@@ -79,18 +79,18 @@ impl<T: Into<String>> From<T> for Cell {
 
 impl Cell {
     /// A bar for a share of 1.
-    pub fn bar(share: f64, shade: Shade) -> Self {
+    pub(crate) fn bar(share: f64, shade: Shade) -> Self {
         Self::default().drawn(Drawn::Bar(share, shade, None))
     }
 
     /// The same with a drawing.
-    pub const fn drawn(mut self, drawn: Drawn) -> Self {
+    pub(crate) const fn drawn(mut self, drawn: Drawn) -> Self {
         self.drawn = Some(drawn);
         self
     }
 
     /// The same with a meaning.
-    pub const fn tone(mut self, tone: Tone) -> Self {
+    pub(crate) const fn tone(mut self, tone: Tone) -> Self {
         self.tone = tone;
         self
     }

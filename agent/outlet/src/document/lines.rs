@@ -10,7 +10,7 @@ use crate::terminal::{Paint, Style};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     /// Its emphasis.
-    pub paint: Option<Paint>,
+    pub(crate) paint: Option<Paint>,
     /// Its text.
     pub text: String,
 }

@@ -23,9 +23,9 @@ pub(crate) struct Document {
     /// The answer.
     pub head: Vec<Block>,
     /// Its evidence.
-    pub main: Vec<Block>,
+    pub(crate) main: Vec<Block>,
     /// How the evidence came about.
-    pub foot: Vec<Block>,
+    pub(crate) foot: Vec<Block>,
 }
 
 /// A part of a document.
@@ -71,9 +71,9 @@ pub(crate) struct Section {
     /// The heading.
     pub title: String,
     /// Name by which cells link to it: see [`anchor`].
-    pub anchor: Option<String>,
+    pub(crate) anchor: Option<String>,
     /// What it holds.
-    pub blocks: Vec<Block>,
+    pub(crate) blocks: Vec<Block>,
 }
 
 /// A fact in a line of them.
@@ -95,7 +95,7 @@ pub(crate) struct Figure {
     /// The figure with its unit.
     pub value: String,
     /// What belongs to it.
-    pub remark: String,
+    pub(crate) remark: String,
 }
 
 /// A part of a whole.
@@ -106,7 +106,7 @@ pub(crate) struct Part {
     /// Its share of 1.
     pub share: f64,
     /// Its colour.
-    pub shade: Shade,
+    pub(crate) shade: Shade,
 }
 
 /// A conclusion with its evidence.
@@ -117,18 +117,18 @@ pub(crate) struct Card {
     /// The conclusion.
     pub title: String,
     /// How grave it is.
-    pub tone: Tone,
+    pub(crate) tone: Tone,
     /// The same in a word.
     pub label: String,
     /// What it is about.
-    pub facts: Vec<Fact>,
+    pub(crate) facts: Vec<Fact>,
     /// Evidence and remedies.
-    pub blocks: Vec<Block>,
+    pub(crate) blocks: Vec<Block>,
 }
 
 impl Block {
     /// A section without a link to it.
-    pub fn section(title: impl Into<String>, blocks: Vec<Self>) -> Self {
+    pub(crate) fn section(title: impl Into<String>, blocks: Vec<Self>) -> Self {
         Self::Section(Section {
             title: title.into(),
             anchor: None,
@@ -137,7 +137,7 @@ impl Block {
     }
 
     /// Side remarks.
-    pub fn remarks(texts: impl IntoIterator<Item = String>) -> impl Iterator<Item = Self> {
+    pub(crate) fn remarks(texts: impl IntoIterator<Item = String>) -> impl Iterator<Item = Self> {
         texts.into_iter().map(|text| Self::Marked(Tone::Soft, text))
     }
 }

@@ -27,22 +27,22 @@ pub(crate) struct Column {
     /// What it holds.
     pub kind: Kind,
     /// What its head means, where that is not plain and there is room to say so.
-    pub help: Option<&'static str>,
+    pub(crate) help: Option<&'static str>,
     /// Left out where the table is too wide.
-    pub optional: bool,
+    pub(crate) optional: bool,
 }
 
 /// A table, built column by column and row by row. The first cell of each row is its head.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     /// What it shows, for writers with room.
-    pub caption: String,
+    pub(crate) caption: String,
     /// Its columns.
-    pub columns: Vec<Column>,
+    pub(crate) columns: Vec<Column>,
     /// Its rows, with a cell for each column.
-    pub rows: Vec<Vec<Cell>>,
+    pub(crate) rows: Vec<Vec<Cell>>,
     /// Rows that writers without much room are content with.
-    pub fold: Option<usize>,
+    pub(crate) fold: Option<usize>,
 }
 
 impl Table {
@@ -68,13 +68,13 @@ impl Table {
 
     /// Adds columns of numbers.
     #[must_use]
-    pub fn numbers<const N: usize>(self, heads: [&'static str; N]) -> Self {
+    pub(crate) fn numbers<const N: usize>(self, heads: [&'static str; N]) -> Self {
         heads.into_iter().fold(self, Self::number)
     }
 
     /// Adds a column of bars. They need no head where there is little room.
     #[must_use]
-    pub fn bar(self, title: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn bar(self, title: impl Into<Cow<'static, str>>) -> Self {
         self.column(Cow::Borrowed(""), Kind::Bar).titled(title)
     }
 
@@ -86,7 +86,7 @@ impl Table {
 
     /// Gives the last column another head where there is room.
     #[must_use]
-    pub fn titled(mut self, title: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn titled(mut self, title: impl Into<Cow<'static, str>>) -> Self {
         if let Some(last) = self.columns.last_mut() {
             last.title = title.into();
         }
@@ -95,7 +95,7 @@ impl Table {
 
     /// Says what the head of the last column means.
     #[must_use]
-    pub fn help(mut self, text: &'static str) -> Self {
+    pub(crate) fn help(mut self, text: &'static str) -> Self {
         if let Some(last) = self.columns.last_mut() {
             last.help = Some(text);
         }
@@ -104,7 +104,7 @@ impl Table {
 
     /// Lets the last column go where the table is too wide; the last such column goes first.
     #[must_use]
-    pub fn optional(mut self) -> Self {
+    pub(crate) fn optional(mut self) -> Self {
         if let Some(last) = self.columns.last_mut() {
             last.optional = true;
         }
@@ -113,7 +113,7 @@ impl Table {
 
     /// Lets writers without much room leave out all rows but the first; they say so.
     #[must_use]
-    pub const fn fold(mut self, rows: usize) -> Self {
+    pub(crate) const fn fold(mut self, rows: usize) -> Self {
         self.fold = Some(rows);
         self
     }
@@ -130,7 +130,7 @@ impl Table {
     }
 
     /// Adds a row with a cell for each column.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         let cells: Vec<Cell> = cells.into_iter().collect();
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push(cells);

@@ -12,7 +12,7 @@ pub(super) struct Bounds {
     /// A request's head must come within this time,
     pub head: Duration,
     /// and be no longer than this many bytes.
-    pub head_bytes: usize,
+    pub(crate) head_bytes: usize,
     /// The whole connection, the answer's way to a slow reader included, may take
     /// this long.
     pub connection: Duration,

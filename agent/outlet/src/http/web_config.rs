@@ -33,9 +33,9 @@ pub(super) struct WebConfig {
     /// TLS; plain HTTP where None.
     pub tls: Option<Arc<ServerConfig>>,
     /// Added to every answer.
-    pub headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// Who is let in; everyone where None.
-    pub users: Option<Arc<Users>>,
+    pub(crate) users: Option<Arc<Users>>,
 }
 
 /// Headers that the toolkit lets set, each with the values it may have; any

@@ -15,7 +15,7 @@ pub(super) struct Family<const N: usize> {
     pub name: &'static str,
     pub kind: MetricType,
     pub labels: [&'static str; N],
-    pub help: &'static str,
+    pub(crate) help: &'static str,
 }
 
 /// The labels of a histogram's series.
@@ -23,7 +23,7 @@ pub(super) type OwnedLabels<const N: usize> = [(&'static str, Cow<'static, str>)
 
 impl<const N: usize> Family<N> {
     /// Labels with these values, which are in the order of the table.
-    pub fn with<V>(&self, values: [V; N]) -> [(&'static str, V); N] {
+    pub(crate) fn with<V>(&self, values: [V; N]) -> [(&'static str, V); N] {
         let mut names = self.labels.into_iter();
         values.map(|value| (names.next().unwrap_or_default(), value))
     }
@@ -35,7 +35,7 @@ pub(super) struct Row {
     pub name: String,
     pub kind: String,
     pub labels: &'static [&'static str],
-    pub help: &'static str,
+    pub(crate) help: &'static str,
     pub note: &'static str,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// A format of exposition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
+pub(crate) enum Format {
     /// OpenMetrics text 1.0.0.
     OpenMetrics,
     /// Prometheus text 0.0.4.
@@ -15,7 +15,7 @@ pub enum Format {
 
 impl Format {
     /// The value of the Content-Type header.
-    pub const fn content_type(self) -> &'static str {
+    pub(crate) const fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
             Self::PlainText => "text/plain; version=0.0.4; charset=utf-8",
@@ -29,7 +29,7 @@ impl Format {
     /// The format that an Accept header (RFC 9110, 12.5.1) wants most; of equal
     /// ones the first. Plain text where there is no such header or it names
     /// nothing that is known, as other exporters do.
-    pub fn negotiate(accept: Option<&str>) -> Self {
+    pub(crate) fn negotiate(accept: Option<&str>) -> Self {
         let mut best: Option<(Self, f64)> = None;
         for range in accept.unwrap_or_default().split(',') {
             let Some((format, quality)) = offer(range) else {

@@ -9,7 +9,7 @@ mod connections;
 mod cpu;
 mod families;
 mod findings;
-pub mod format;
+pub(crate) mod format;
 mod hellos;
 mod load_tests;
 mod process;
@@ -235,7 +235,7 @@ impl Metrics {
     ///
     /// # Errors
     /// When a metric cannot be encoded, which none of these can cause.
-    pub fn encode(&self, format: Format) -> Result<Vec<u8>, EncodeError> {
+    pub(crate) fn encode(&self, format: Format) -> Result<Vec<u8>, EncodeError> {
         if format == Format::Protobuf {
             return prometheus_protobuf::encode_to_vec(&self.registry).map_err(EncodeError::from);
         }
@@ -250,7 +250,7 @@ impl Metrics {
 
 /// The metrics could not be encoded.
 #[derive(Debug, thiserror::Error)]
-pub enum EncodeError {
+pub(crate) enum EncodeError {
     /// As text.
     #[error("cannot encode the metrics as text")]
     Text(#[from] fmt::Error),

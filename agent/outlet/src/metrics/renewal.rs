@@ -22,7 +22,7 @@ pub struct Renewal {
 
 impl Renewal {
     /// Asks for a reading, and waits until it is booked; bounded.
-    pub async fn ask(&self) {
+    pub(crate) async fn ask(&self) {
         if !self.attended.load(Ordering::Acquire) {
             return;
         }

@@ -13,20 +13,20 @@ const CHANGE: usize = 2;
 
 /// What a reader needs of a finding, and the rest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FindingLines {
+pub(crate) struct FindingLines {
     /// What was seen.
-    pub seen: String,
+    pub(crate) seen: String,
     /// The saving, with its interval and capacity factor, or why none is predicted; null where
     /// there is nothing to save.
-    pub saving: Option<String>,
+    pub(crate) saving: Option<String>,
     /// The saving in a few words: `24.5% of CPU`, or `1.20 ms each` (handshake).
-    pub gain: Option<String>,
+    pub(crate) gain: Option<String>,
     /// What to change.
     pub change: String,
     /// What that may break.
     pub risk: String,
     /// More evidence, how the saving was estimated, more on the change and its risk: paragraphs.
-    pub details: Vec<String>,
+    pub(crate) details: Vec<String>,
 }
 
 impl FindingLines {

@@ -16,7 +16,7 @@ pub fn render(report: &Report) -> Result<String, serde_json::Error> {
 /// # Errors
 /// As [`render`].
 #[cfg(test)]
-pub fn schema() -> Result<String, serde_json::Error> {
+pub(crate) fn schema() -> Result<String, serde_json::Error> {
     indented(&schemars::schema_for!(Report))
 }
 

@@ -28,7 +28,7 @@ use tlsprof_common::units::{count, counted, time};
 use tlsprof_report::model::{Report, Resumption, Role, Service};
 
 pub(super) use connections::connections;
-pub use finding_lines::FindingLines;
+pub(crate) use finding_lines::FindingLines;
 pub(super) use findings::finding;
 pub(super) use service::handshakes;
 pub(super) use wording::words;

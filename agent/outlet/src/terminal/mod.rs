@@ -23,7 +23,7 @@ const LEAST_ROOM: usize = 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Whether ANSI colours are used.
-    pub colour: bool,
+    pub(crate) colour: bool,
     /// Columns to use, 80 to 160.
     pub width: usize,
 }
@@ -68,7 +68,7 @@ impl Style {
     }
 
     /// `text` with that emphasis, or as it is where there is no colour.
-    pub fn paint(self, paint: Paint, text: &str) -> String {
+    pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
         if !self.colour || text.is_empty() {
             return text.to_owned();
         }
@@ -120,7 +120,7 @@ fn fitting(characters: impl Iterator<Item = char>, room: usize) -> String {
 
 /// A bar of `width` columns of which `share` (0 to 1) is filled, in eighths of
 /// a column; what is not nothing shows at least one eighth.
-pub fn bar(share: f64, width: usize) -> String {
+pub(crate) fn bar(share: f64, width: usize) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let share = if share.is_finite() {
         share.clamp(0.0, 1.0)
@@ -142,7 +142,7 @@ pub fn bar(share: f64, width: usize) -> String {
 
 /// `text` broken at spaces into lines of at most `width` columns: after `first`, and the others
 /// after `indent` spaces.
-pub fn wrap(text: &str, first: &str, indent: usize, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, first: &str, indent: usize, width: usize) -> Vec<String> {
     let others = " ".repeat(indent);
     let options = Options::new(width.max(indent + LEAST_ROOM))
         .initial_indent(first)
@@ -156,7 +156,7 @@ pub fn wrap(text: &str, first: &str, indent: usize, width: usize) -> Vec<String>
 }
 
 /// The same as one text of lines that are all indented, each ended by a newline.
-pub fn indented(text: &str, indent: usize, width: usize) -> String {
+pub(crate) fn indented(text: &str, indent: usize, width: usize) -> String {
     let first = " ".repeat(indent);
     let lines = wrap(text, &first, indent, width).into_iter();
     lines.map(|line| line + "\n").collect()

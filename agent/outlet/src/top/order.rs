@@ -6,8 +6,7 @@ use crate::watch::ServiceState;
 
 /// A column of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Column {
+pub(crate) enum Column {
     Service,
     #[default]
     Cpu,
@@ -37,7 +36,7 @@ impl Column {
     /// The column that is so many to the right, or to the left if negative; there is none
     /// beyond the ends.
     #[must_use]
-    pub fn moved(self, by: isize) -> Self {
+    pub(crate) fn moved(self, by: isize) -> Self {
         let at = Self::ALL.iter().position(|one| *one == self);
         let to = at.and_then(|at| at.checked_add_signed(by));
         to.and_then(|to| Self::ALL.get(to)).copied().unwrap_or(self)
@@ -84,14 +83,14 @@ fn gravity(service: &ServiceState) -> f64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Order {
     /// By this column: figures from the highest, names from A.
-    pub by: Column,
+    pub(crate) by: Column,
     /// The other way round.
-    pub reversed: bool,
+    pub(crate) reversed: bool,
 }
 
 impl Order {
     /// Whether values rise from top to bottom.
-    pub fn rises(self) -> bool {
+    pub(crate) fn rises(self) -> bool {
         (self.by == Column::Service) != self.reversed
     }
 
@@ -116,7 +115,11 @@ impl Order {
     }
 
     /// The services whose name contains `filter`, in whichever case, in this order.
-    pub fn listed<'a>(self, services: &'a [ServiceState], filter: &str) -> Vec<&'a ServiceState> {
+    pub(crate) fn listed<'a>(
+        self,
+        services: &'a [ServiceState],
+        filter: &str,
+    ) -> Vec<&'a ServiceState> {
         let filter = filter.to_lowercase();
         let wanted = |one: &&ServiceState| one.service_name.to_lowercase().contains(&filter);
         let mut listed: Vec<_> = services.iter().filter(wanted).collect();

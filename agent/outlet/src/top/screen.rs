@@ -18,8 +18,7 @@ pub enum Page {
 
 /// A part of the page of a service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Tab {
+pub(crate) enum Tab {
     #[default]
     Now,
     Handshakes,
@@ -60,9 +59,9 @@ pub struct Drawn {
     /// Services of the list, from top to bottom; those beyond the screen too.
     pub names: Vec<String>,
     /// Lines of the page that is scrolled.
-    pub lines: usize,
+    pub(crate) lines: usize,
     /// Rows of the screen that services, or these lines, have.
-    pub rows: usize,
+    pub(crate) rows: usize,
 }
 
 /// What the user has chosen.
@@ -71,26 +70,26 @@ pub struct Screen {
     /// The page.
     pub page: Page,
     /// Its part, if it is a service's.
-    pub tab: Tab,
+    pub(crate) tab: Tab,
     /// How the list is sorted.
     pub order: Order,
     /// What the names in the list contain.
-    pub filter: String,
+    pub(crate) filter: String,
     /// Whether keys go into the filter.
-    pub typing: bool,
+    pub(crate) typing: bool,
     /// The service that Enter opens; the first one where it is not in the list.
-    pub selected: Option<String>,
+    pub(crate) selected: Option<String>,
     /// Lines of a service's page that are above the screen.
-    pub scroll: usize,
+    pub(crate) scroll: usize,
     /// Whether figures stand still.
     pub paused: bool,
     /// Whether help lies over the page.
-    pub help: bool,
+    pub(crate) help: bool,
 }
 
 impl Screen {
     /// Where the selected service is in the list.
-    pub fn position(&self, names: &[String]) -> usize {
+    pub(crate) fn position(&self, names: &[String]) -> usize {
         let selected = self.selected.as_ref();
         let at = selected.and_then(|name| names.iter().position(|one| one == name));
         at.unwrap_or(0)

@@ -21,9 +21,9 @@ pub struct Opened {
     /// In the last interval; None if it has gone.
     pub now: Option<ServiceState>,
     /// Interval by interval; None if it is one of those that share a history.
-    pub series: Option<SeriesState>,
+    pub(crate) series: Option<SeriesState>,
     /// In the last minutes; None if nothing is known of it.
-    pub details: Option<Details>,
+    pub(crate) details: Option<Details>,
 }
 
 impl View {

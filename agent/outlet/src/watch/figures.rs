@@ -86,7 +86,7 @@ pub enum Figure {
 
 impl Figure {
     /// Whether it is a time: then it is kept in nanoseconds and shown in seconds.
-    pub const fn is_time(self) -> bool {
+    pub(crate) const fn is_time(self) -> bool {
         matches!(
             self,
             Self::Cpu(_)
@@ -99,7 +99,7 @@ impl Figure {
 
     /// A value in base units: seconds, or a number of things.
     #[allow(clippy::cast_precision_loss, reason = "figures of an interval")]
-    pub fn in_base_units(self, value: u64) -> f64 {
+    pub(crate) fn in_base_units(self, value: u64) -> f64 {
         if self.is_time() {
             value as f64 / 1e9
         } else {
@@ -202,7 +202,7 @@ impl Sums {
     }
 
     /// All that are not zero.
-    pub fn iter(&self) -> impl Iterator<Item = (Figure, u64)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Figure, u64)> {
         self.0.iter().map(|(figure, value)| (*figure, *value))
     }
 

@@ -169,18 +169,18 @@ impl History {
     }
 
     /// When the points that are held were, oldest first.
-    pub const fn spans(&self) -> &VecDeque<Span> {
+    pub(crate) const fn spans(&self) -> &VecDeque<Span> {
         &self.spans
     }
 
     /// Number of the newest point: 1 for the first ever, 0 before.
-    pub const fn newest(&self) -> u64 {
+    pub(crate) const fn newest(&self) -> u64 {
         self.newest
     }
 
     /// Services with a series of their own, by name.
     #[cfg(test)]
-    pub fn series(&self) -> impl Iterator<Item = (&str, &Series)> {
+    pub(crate) fn series(&self) -> impl Iterator<Item = (&str, &Series)> {
         self.series
             .iter()
             .map(|(name, series)| (name.as_str(), series))

@@ -25,7 +25,7 @@ use tlsprof_report::{ServiceFacts, findings_model, sampling_model, service_model
 
 pub use figures::{Ending, Figure, Kind, Sums};
 pub use history::{Bounds, History, Interval, Span};
-pub use rates::{ActivityRate, Rates, RoleRates};
+pub(crate) use rates::{ActivityRate, Rates, RoleRates};
 pub use series::{Heading, Series, Slice};
 pub use state::{About, Agent, Details, FindingHead, Reduced, SeriesState, ServiceState, State};
 
@@ -140,7 +140,7 @@ impl Watch {
 
     /// Changes with each reading and judgement; in between, all that is shown stays as it is,
     /// but for details, in which what was booked meanwhile may be.
-    pub const fn reading(&self) -> u64 {
+    pub(crate) const fn reading(&self) -> u64 {
         self.readings
     }
 
@@ -206,7 +206,7 @@ impl Watch {
     }
 
     /// A service in detail; None if nothing is known of it.
-    pub fn details(&self, service: &str) -> Option<Details> {
+    pub(crate) fn details(&self, service: &str) -> Option<Details> {
         let (accounts, elapsed) = self.recent.accounts(self.at);
         let account = accounts.service(service);
         let facts = self.facts.get(service);

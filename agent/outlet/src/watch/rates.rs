@@ -13,87 +13,87 @@ use super::series::Slice;
 
 /// A service in an interval. Where a figure divides by nothing, it is null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rates {
+pub(crate) struct Rates {
     /// CPU seconds of its processes each second, as the kernel accounts them.
-    pub cpu_cores: f64,
+    pub(crate) cpu_cores: f64,
     /// The part of it in the kernel.
-    pub system_cores: f64,
+    pub(crate) system_cores: f64,
     /// What the CPU time went into; empty where no sample was taken.
     pub activities: Vec<ActivityRate>,
     /// CPU time that no sample will ever speak for.
-    pub unattributed_cores: f64,
+    pub(crate) unattributed_cores: f64,
     /// Share (0 to 1) of the CPU time in activities that is TLS: handshakes and encryption.
-    pub tls_ratio: Option<f64>,
+    pub(crate) tls_ratio: Option<f64>,
     /// Server first; those roles that it has, or had in the interval.
     pub roles: Vec<RoleRates>,
     /// Packets dropped for a full accept queue, each second.
-    pub overflows_per_second: f64,
+    pub(crate) overflows_per_second: f64,
 }
 
 /// CPU seconds each second that go into an activity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ActivityRate {
+pub(crate) struct ActivityRate {
     /// `handshake`, `encryption`, `tcp_open`, `tcp_close`, `socket_io` or `application`.
     pub activity: String,
     /// In user mode.
-    pub user_cores: f64,
+    pub(crate) user_cores: f64,
     /// In the kernel.
-    pub system_cores: f64,
+    pub(crate) system_cores: f64,
     /// In softirqs, outside the service's own CPU time.
-    pub softirq_cores: f64,
+    pub(crate) softirq_cores: f64,
 }
 
 /// A service in one role. Numbers are per second unless their name says otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RoleRates {
+pub(crate) struct RoleRates {
     /// `server` or `client`.
     pub role: String,
     /// Handshakes that ended in any way.
-    pub handshakes_per_second: f64,
+    pub(crate) handshakes_per_second: f64,
     /// Those that were completed.
-    pub completed_per_second: f64,
+    pub(crate) completed_per_second: f64,
     /// Those that failed.
-    pub failed_per_second: f64,
+    pub(crate) failed_per_second: f64,
     /// Those of which the peer went away.
-    pub abandoned_per_second: f64,
+    pub(crate) abandoned_per_second: f64,
     /// CPU seconds in handshakes each second.
-    pub handshake_cores: f64,
+    pub(crate) handshake_cores: f64,
     /// Share (0 to 1) of completed handshakes that resumed a session, of those of which it
     /// is known.
-    pub resumed_ratio: Option<f64>,
+    pub(crate) resumed_ratio: Option<f64>,
     /// CPU seconds of a full handshake.
-    pub full_cpu_seconds: Option<f64>,
+    pub(crate) full_cpu_seconds: Option<f64>,
     /// CPU seconds of a resumed handshake.
-    pub resumed_cpu_seconds: Option<f64>,
+    pub(crate) resumed_cpu_seconds: Option<f64>,
     /// CPU seconds of a completed handshake.
-    pub each_cpu_seconds: Option<f64>,
+    pub(crate) each_cpu_seconds: Option<f64>,
     /// Whether CPU seconds of handshakes are a lower bound, as in a report.
     pub handshake_cpu_is_lower_bound: bool,
     /// Attempts to resume a session that were refused.
-    pub refused_per_second: f64,
+    pub(crate) refused_per_second: f64,
     /// Connections opened.
-    pub opened_per_second: f64,
+    pub(crate) opened_per_second: f64,
     /// Connections that ended, in any way.
-    pub closed_per_second: f64,
+    pub(crate) closed_per_second: f64,
     /// Those that this side closed.
-    pub closed_local_per_second: f64,
+    pub(crate) closed_local_per_second: f64,
     /// Those that the peer closed.
-    pub closed_remote_per_second: f64,
+    pub(crate) closed_remote_per_second: f64,
     /// Turns, booked when their connection ends; null where they were counted on fewer than 9 in 10
     /// of the connections that ended.
-    pub turns_per_second: Option<f64>,
+    pub(crate) turns_per_second: Option<f64>,
     /// Whether each turn is one request: no client has offered HTTP/2.
     pub turns_are_requests: bool,
     /// Turns of a connection that ended.
-    pub turns_per_connection: Option<f64>,
+    pub(crate) turns_per_connection: Option<f64>,
     /// TIME_WAIT sockets left on this side.
-    pub time_wait_created_per_second: f64,
+    pub(crate) time_wait_created_per_second: f64,
     /// TIME_WAIT sockets that stand.
     pub time_wait_standing: u64,
     /// Bytes received on TLS connections, booked when they end.
-    pub received_bytes_per_second: f64,
+    pub(crate) received_bytes_per_second: f64,
     /// Bytes sent on TLS connections, booked when they end.
-    pub sent_bytes_per_second: f64,
+    pub(crate) sent_bytes_per_second: f64,
 }
 
 /// Turns of this share of the connections that ended stand for all, as in the ledger's unit costs.
@@ -180,7 +180,7 @@ impl Rates {
     }
 
     /// The role that the service is about: server, if it is one at all.
-    pub fn main(&self) -> Option<&RoleRates> {
+    pub(crate) fn main(&self) -> Option<&RoleRates> {
         self.roles.first()
     }
 }

@@ -10,11 +10,11 @@ use super::figures::{Figure, Sums};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// What was added to the ledger.
-    pub sums: Sums,
+    pub(crate) sums: Sums,
     /// TIME_WAIT sockets at the end, by role; none where there never were any.
     pub time_wait: BTreeMap<Role, u64>,
     /// Roles in which a turn may carry several requests.
-    pub multiplexed: BTreeSet<Role>,
+    pub(crate) multiplexed: BTreeSet<Role>,
 }
 
 impl Slice {
@@ -59,7 +59,7 @@ impl Heading {
 
     /// A value in base units.
     #[allow(clippy::cast_precision_loss, reason = "sockets of a host")]
-    pub fn in_base_units(self, value: u64) -> f64 {
+    pub(crate) fn in_base_units(self, value: u64) -> f64 {
         match self {
             Self::Sum(figure) => figure.in_base_units(value),
             Self::TimeWait(_) => value as f64,
@@ -73,7 +73,7 @@ pub struct Series(BTreeMap<Heading, Column>);
 
 impl Series {
     /// Each figure that was not zero throughout, with a value for each point, oldest first.
-    pub fn columns(&self) -> impl Iterator<Item = (Heading, &VecDeque<u64>)> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (Heading, &VecDeque<u64>)> {
         let columns = self.0.iter();
         columns.map(|(heading, column)| (*heading, &column.values))
     }

@@ -30,11 +30,11 @@ pub struct State {
     #[serde(flatten)]
     pub about: About,
     /// Seconds since the profile began.
-    pub elapsed_seconds: f64,
+    pub(crate) elapsed_seconds: f64,
     /// What rates are taken over, in seconds; 0 before there are any.
-    pub interval_seconds: f64,
+    pub(crate) interval_seconds: f64,
     /// Number of the newest point in the history; 0 before there is one.
-    pub newest_point: u64,
+    pub(crate) newest_point: u64,
     /// Services, most CPU time first.
     pub services: Vec<ServiceState>,
     /// What is wrong, gravest first. Whole findings are in [`Details`].
@@ -42,7 +42,7 @@ pub struct State {
     /// Data that was lost since the profile began and makes figures too low, by reason.
     pub losses: Vec<Loss>,
     /// The same for losses after which counts are complete.
-    pub harmless_losses: Vec<Loss>,
+    pub(crate) harmless_losses: Vec<Loss>,
     /// What the agent costs.
     pub agent: Agent,
     /// Whether CPU samples are taken.
@@ -57,12 +57,12 @@ pub struct ServiceState {
     /// TCP ports it listens on.
     pub ports: Vec<u16>,
     /// `server` and `client`: the roles in which it did handshakes in the last 5 to 10 minutes.
-    pub tls_roles: Vec<String>,
+    pub(crate) tls_roles: Vec<String>,
     /// Whether the history has a series of its own for it; else it is in that of `other`.
-    pub has_series: bool,
+    pub(crate) has_series: bool,
     /// What it does each second.
     #[serde(flatten)]
-    pub rates: Rates,
+    pub(crate) rates: Rates,
     /// Findings on it.
     pub findings: u32,
     /// Severity of the gravest: `high`, `medium`, `low` or `info`.
@@ -89,12 +89,12 @@ pub struct Agent {
     #[serde(flatten)]
     pub cost: AgentCost,
     /// CPU seconds of its own process each second, over the last minute.
-    pub cpu_cores: Option<f64>,
+    pub(crate) cpu_cores: Option<f64>,
     /// The most that profiling costs the services, as a share (0 to 1) of the CPU time that
     /// they used in the last minute.
-    pub profiled_ratio: Option<f64>,
+    pub(crate) profiled_ratio: Option<f64>,
     /// What is not measured now, to keep the budget; null if all is.
-    pub reduced: Option<Reduced>,
+    pub(crate) reduced: Option<Reduced>,
 }
 
 /// What is not measured, to keep the budget.
@@ -114,13 +114,13 @@ pub struct SeriesState {
     /// The service.
     pub service_name: String,
     /// Number of the first point here; each next one is one higher.
-    pub first_point: u64,
+    pub(crate) first_point: u64,
     /// End of each point, in seconds since the profile began.
-    pub ends: Vec<f64>,
+    pub(crate) ends: Vec<f64>,
     /// Length of each point, in seconds.
-    pub lengths: Vec<f64>,
+    pub(crate) lengths: Vec<f64>,
     /// What came in each point, in base units; figures that are not here are zero.
-    pub columns: BTreeMap<String, Vec<f64>>,
+    pub(crate) columns: BTreeMap<String, Vec<f64>>,
 }
 
 /// A service over the last 5 to 10 minutes, or since the profile began.
@@ -129,7 +129,7 @@ pub struct Details {
     /// As in [`About`].
     pub run: String,
     /// How long that is, in seconds.
-    pub elapsed_seconds: f64,
+    pub(crate) elapsed_seconds: f64,
     /// The service as in a report over that time. Figures from CPU samples are not in it:
     /// they are in the history.
     pub service: Service,
@@ -142,9 +142,9 @@ pub struct Details {
 pub struct FindingDetails {
     /// As in a report.
     #[serde(flatten)]
-    pub finding: Finding,
+    pub(crate) finding: Finding,
     /// In lines.
-    pub lines: FindingLines,
+    pub(crate) lines: FindingLines,
 }
 
 impl From<Finding> for FindingDetails {

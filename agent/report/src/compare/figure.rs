@@ -59,7 +59,7 @@ impl Figure {
     ];
 
     /// Figures by which services are ranked, the first that is known first.
-    pub const HEADLINES: [Self; 4] = [
+    pub(crate) const HEADLINES: [Self; 4] = [
         Self::CpuPerRequest,
         Self::FullHandshake,
         Self::CpuPerMegabyte,
@@ -110,7 +110,7 @@ impl Figure {
     }
 
     /// On what scale it is compared.
-    pub const fn scale(self) -> Scale {
+    pub(crate) const fn scale(self) -> Scale {
         match self {
             Self::HandshakeShare | Self::ResumptionShare => Scale::Share,
             _ => Scale::Ratio,
@@ -118,7 +118,7 @@ impl Figure {
     }
 
     /// What more of it means.
-    pub const fn sense(self) -> Sense {
+    pub(crate) const fn sense(self) -> Sense {
         match self {
             // A dearer application makes the share smaller: that is no improvement.
             Self::HandshakeShare => Sense::Context,
@@ -129,7 +129,7 @@ impl Figure {
     }
 
     /// Whether it is of requests, or counts them.
-    pub const fn is_by_request(self) -> bool {
+    pub(crate) const fn is_by_request(self) -> bool {
         matches!(
             self,
             Self::CpuPerRequest

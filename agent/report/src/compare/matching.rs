@@ -8,11 +8,11 @@ use crate::model::{Role, Service};
 
 /// Services that are taken for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Matched {
+pub(crate) struct Matched {
     /// Its name in each group; None where it is not.
     pub names: Vec<Option<String>>,
     /// How it was found.
-    pub by: MatchedBy,
+    pub(crate) by: MatchedBy,
 }
 
 /// What is known of a service in a group.
@@ -24,16 +24,16 @@ struct Known {
 }
 
 /// Services by group, and why some are left out.
-pub struct Matching {
+pub(crate) struct Matching {
     /// Services of two groups or more.
-    pub matched: Vec<Matched>,
+    pub(crate) matched: Vec<Matched>,
     /// Name, positions of the groups that have it, reason.
     pub left_out: Vec<(String, Vec<usize>, Absence)>,
 }
 
 /// Matches services by the user's pairs, by name, then by port where the names differ.
 /// Silent services and mere clients are left out unless they are named.
-pub fn matching(groups: &[LabelledRuns], pairs: &[Pair]) -> Matching {
+pub(crate) fn matching(groups: &[LabelledRuns], pairs: &[Pair]) -> Matching {
     let known: Vec<BTreeMap<&str, Known>> = groups.iter().map(known).collect();
     let mut matching = Matching {
         matched: Vec::new(),

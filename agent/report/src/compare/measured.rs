@@ -57,7 +57,7 @@ impl<'a> Measured<'a> {
     }
 
     /// What changed, judged.
-    pub fn comparison(&self, labels: &[&str], method: Method) -> ServiceComparison {
+    pub(crate) fn comparison(&self, labels: &[&str], method: Method) -> ServiceComparison {
         let first = self.found.iter().flatten().next();
         let names = &self.matched.names;
         ServiceComparison {

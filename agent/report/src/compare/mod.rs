@@ -14,7 +14,7 @@ mod reading;
 mod runs;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
-pub mod statistics;
+pub(crate) mod statistics;
 mod verdict;
 mod warnings;
 

@@ -31,13 +31,13 @@ words! {
 }
 
 /// Version of the schema that this program writes.
-pub const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// Reports compared with the first of them.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Comparison {
     /// Version of this schema.
-    pub comparison_schema_version: u32,
+    pub(crate) comparison_schema_version: u32,
     /// Version of the program that wrote it.
     pub tlsprof_version: String,
     /// The groups of reports; the first is what others are compared with.
@@ -90,14 +90,14 @@ pub struct Method {
     /// With this probability all intervals of changes hold together.
     pub confidence_of_all: f64,
     /// What each interval of a change has for that (Bonferroni).
-    pub confidence_of_each: f64,
+    pub(crate) confidence_of_each: f64,
     /// Confidence of the interval of a single figure.
-    pub confidence_of_figures: f64,
+    pub(crate) confidence_of_figures: f64,
     /// Assumed spread between runs of the same build under the same load: standard deviation as a
     /// share of the figure.
     pub assumed_spread: f64,
     /// Degrees of freedom that the assumption is worth against observed repeats.
-    pub assumed_spread_weight: f64,
+    pub(crate) assumed_spread_weight: f64,
 }
 
 /// A service in several groups.
@@ -133,7 +133,7 @@ pub struct FigureComparison {
     /// `seconds`, `share`, `number` or `per_second`.
     pub unit: FigureUnit,
     /// `less_is_better`, `more_is_better`, `neither`, or `load` (not judged).
-    pub sense: Sense,
+    pub(crate) sense: Sense,
     /// What it depends on beside the server; may be empty.
     pub caveat: String,
     /// The figure by group; null where it is not known.

@@ -23,14 +23,14 @@ const NORMAL_90: f64 = 1.2816;
 const NORMAL_99: f64 = 2.3263;
 
 /// The same in short.
-pub const MAY_CARRY_SEVERAL: &str = "HTTP/2: a turn may carry several requests";
+pub(crate) const MAY_CARRY_SEVERAL: &str = "HTTP/2: a turn may carry several requests";
 /// Why turns are not compared.
 const MULTIPLEXED: &str = "clients offered HTTP/2, so a turn may carry several requests; use \
                            `report --requests`, or run a load tool as its command";
 
 /// A service of one report.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     service: &'a Service,
     seconds: f64,
 }
@@ -81,12 +81,12 @@ impl<'a> Reading<'a> {
     }
 
     /// Whether a turn may carry several requests, and nobody counted these.
-    pub fn is_multiplexed(self) -> bool {
+    pub(crate) fn is_multiplexed(self) -> bool {
         self.service.requests.is_none() && !self.service.turns_are_requests()
     }
 
     /// Why requests are not known, if that is so.
-    pub fn why_no_requests(self) -> Option<&'static str> {
+    pub(crate) fn why_no_requests(self) -> Option<&'static str> {
         if self.requests().is_some() {
             return None;
         }

@@ -31,7 +31,7 @@ pub struct Pair {
 
 impl Pair {
     /// A service with one name.
-    pub fn same(name: &str) -> Self {
+    pub(crate) fn same(name: &str) -> Self {
         Self {
             first: name.to_owned(),
             others: Vec::new(),

@@ -29,7 +29,7 @@ pub fn scaled(cost: f64) -> Report {
 }
 
 /// The same after nobody gets P-384 any more.
-pub fn faster(cost: f64) -> Report {
+pub(crate) fn faster(cost: f64) -> Report {
     let mut report = scaled(cost);
     report.findings.retain(|one| one.id != "slow-key-exchange");
     for service in &mut report.services {

@@ -17,7 +17,7 @@ const FEWEST: f64 = 4.0;
 
 /// On what scale runs are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
+pub(crate) enum Scale {
     /// Positive figures, by their logarithm: a change is a ratio.
     Ratio,
     /// Shares of 1: a change is a difference.
@@ -26,18 +26,18 @@ pub enum Scale {
 
 /// The assumed spread between runs, as a relative standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Noise {
+pub(crate) struct Noise {
     /// Standard deviation as a share of the figure: 0.03 for 3%.
-    pub spread: f64,
+    pub(crate) spread: f64,
     /// How many degrees of freedom the assumption is worth against observed repeats.
-    pub weight: f64,
+    pub(crate) weight: f64,
 }
 
 /// What one run says of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The figure as it is shown.
-    pub shown: f64,
+    pub(crate) shown: f64,
     /// On its scale: its logarithm, or the share.
     value: f64,
     /// Variance from counting, on the scale.
@@ -95,7 +95,7 @@ impl Estimate {
 
 /// The spread between runs of a figure, after what repeats told.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
+pub(crate) struct Spread {
     /// Relative variance.
     variance: f64,
     /// Variance of that variance: how uncertain it is itself.
@@ -142,7 +142,7 @@ impl Spread {
 
 /// A figure over all runs of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Level {
+pub(crate) struct Level {
     scale: Scale,
     value: f64,
     uncertainty: Uncertainty,
@@ -173,7 +173,7 @@ impl Level {
     }
 
     /// The figure as it is shown.
-    pub const fn shown(&self) -> f64 {
+    pub(crate) const fn shown(&self) -> f64 {
         self.shown
     }
 
@@ -199,7 +199,7 @@ fn shown(runs: &[Estimate], scale: Scale) -> f64 {
 /// The change from one level to another, with limits. Ratios as relative changes (-0.2 is
 /// a fifth less), shares as differences.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Contrast {
+pub(crate) struct Contrast {
     /// The change; infinite from zero.
     pub change: f64,
     /// Lower limit.
@@ -207,12 +207,12 @@ pub struct Contrast {
     /// Upper limit.
     pub high: f64,
     /// Half the interval's width on the scale.
-    pub half_width: f64,
+    pub(crate) half_width: f64,
 }
 
 impl Contrast {
     /// From `before` to `after`, with limits at `confidence` (0 to 1).
-    pub fn between(before: &Level, after: &Level, confidence: f64) -> Self {
+    pub(crate) fn between(before: &Level, after: &Level, confidence: f64) -> Self {
         // Both have the same spread.
         let half_width = Uncertainty {
             counting: before.uncertainty.counting + after.uncertainty.counting,

@@ -78,7 +78,7 @@ fn short(groups: &[LabelledRuns]) -> Option<String> {
 }
 
 /// What is not known of a service, and what differs.
-pub fn of_service(found: &[Vec<(&Report, &Service)>], labels: &[&str]) -> Vec<String> {
+pub(crate) fn of_service(found: &[Vec<(&Report, &Service)>], labels: &[&str]) -> Vec<String> {
     let mut all = Vec::new();
     for (runs, label) in found.iter().zip(labels) {
         let reasons: BTreeSet<&str> = runs

@@ -65,7 +65,7 @@ pub struct CpuSamples {
     pub unattributed_seconds: f64,
     /// How far the sum of the activities is from what the kernel accounted, as a
     /// share of that. Null without CPU time.
-    pub reconciliation_error_ratio: Option<f64>,
+    pub(crate) reconciliation_error_ratio: Option<f64>,
 }
 
 /// CPU time that a service spent on one cryptographic primitive in handshakes and encryption. All of

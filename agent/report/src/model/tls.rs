@@ -102,9 +102,9 @@ pub struct EstimatedHandshakes {
     /// How many.
     pub count: u64,
     /// With a probability of 95%, their number is not further off than this.
-    pub count_margin: f64,
+    pub(crate) count_margin: f64,
     /// The same for the CPU time of handshakes, in seconds.
-    pub cpu_margin_seconds: f64,
+    pub(crate) cpu_margin_seconds: f64,
 }
 
 /// Completed handshakes that two sources saw.

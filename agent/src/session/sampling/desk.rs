@@ -21,7 +21,7 @@ pub(super) type Counts = BTreeMap<(Activity, Mode), u64>;
 /// The samples of a service.
 #[derive(Debug, Default)]
 pub(super) struct Booking {
-    pub counts: Counts,
+    pub(crate) counts: Counts,
     /// In the kernel, in no function that the rules know.
     pub unclassified: u64,
     /// Upkeep of processes and threads, in the application's.
@@ -43,7 +43,7 @@ pub(super) struct Scene<'a, S, T> {
     /// What is known of TLS in a service.
     pub tls: T,
     /// Memory of a process around an address.
-    pub around: &'a dyn Fn(Pid, u64) -> io::Result<Surroundings>,
+    pub(crate) around: &'a dyn Fn(Pid, u64) -> io::Result<Surroundings>,
 }
 
 /// Where samples are counted until it is known whether their service is worth booking.

@@ -5,7 +5,7 @@ use tlsprof_common::labelled;
 labelled! {
     /// What explains most of the sessions that a server refused.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Cause {
+    pub(crate) enum Cause {
         /// It takes up none, not even those that it gave a moment ago.
         Off = "it keeps none",
         /// It takes up none that are as old as those that came.

@@ -26,32 +26,32 @@ const CURVE25519_FACTORS: [i64; 2] = [121_666, 121_665];
 /// What was seen in a function.
 #[derive(Debug, Default)]
 pub(super) struct Signs {
-    pub instructions: Vec<Instruction>,
+    pub(crate) instructions: Vec<Instruction>,
     /// Additions with carry.
-    pub carried: usize,
+    pub(crate) carried: usize,
     /// Multiplications of 64 by 64 bits to 128.
-    pub wide: usize,
+    pub(crate) wide: usize,
     /// The same to 64 bits.
-    pub short: usize,
+    pub(crate) short: usize,
     /// Multiplications by 19, the number by which 2^255 wraps around in Curve25519.
-    pub by_19: usize,
+    pub(crate) by_19: usize,
     /// The number 38, by which 2^256 does.
-    pub is_38: usize,
+    pub(crate) is_38: usize,
     /// Its other constant.
-    pub curve_factor: usize,
-    pub ml_kem_prime: usize,
-    pub ml_kem_factor: usize,
+    pub(crate) curve_factor: usize,
+    pub(crate) ml_kem_prime: usize,
+    pub(crate) ml_kem_factor: usize,
     /// Shifts by 25 and by 26 bits: limbs of 25.5 bits.
-    pub by_25: usize,
-    pub by_26: usize,
+    pub(crate) by_25: usize,
+    pub(crate) by_26: usize,
     /// 64 bits brought to all lanes.
-    pub broadcast: usize,
+    pub(crate) broadcast: usize,
     /// By base register: the first and the last place from which 52-bit multiplications take operands.
-    pub operands_52: BTreeMap<u32, (i64, i64)>,
+    pub(crate) operands_52: BTreeMap<u32, (i64, i64)>,
     /// Places in memory.
-    pub references: Vec<u64>,
+    pub(crate) references: Vec<u64>,
     /// Where jumps lead out of it.
-    pub leaves: Vec<u64>,
+    pub(crate) leaves: Vec<u64>,
     /// Functions that it calls by their address.
     pub calls: Vec<u64>,
 }

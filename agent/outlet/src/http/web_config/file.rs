@@ -11,35 +11,35 @@ use super::problem::Problem;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct File {
-    pub tls_server_config: Option<TlsServerConfig>,
-    pub http_server_config: Option<HttpServerConfig>,
-    pub rate_limit: Option<IgnoredAny>,
-    pub basic_auth_users: Option<BTreeMap<String, Spanned<String>>>,
+    pub(crate) tls_server_config: Option<TlsServerConfig>,
+    pub(crate) http_server_config: Option<HttpServerConfig>,
+    pub(crate) rate_limit: Option<IgnoredAny>,
+    pub(crate) basic_auth_users: Option<BTreeMap<String, Spanned<String>>>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct TlsServerConfig {
-    pub cert: Option<Spanned<String>>,
+    pub(crate) cert: Option<Spanned<String>>,
     pub key: Option<Spanned<String>>,
-    pub client_ca: Option<Spanned<String>>,
-    pub cert_file: Option<Spanned<String>>,
-    pub key_file: Option<Spanned<String>>,
-    pub client_auth_type: Option<Spanned<String>>,
-    pub client_ca_file: Option<Spanned<String>>,
-    pub client_allowed_sans: Option<Spanned<Vec<String>>>,
-    pub min_version: Option<Spanned<String>>,
-    pub max_version: Option<Spanned<String>>,
-    pub cipher_suites: Option<Vec<Spanned<String>>>,
-    pub prefer_server_cipher_suites: Option<bool>,
-    pub curve_preferences: Option<Vec<Spanned<String>>>,
+    pub(crate) client_ca: Option<Spanned<String>>,
+    pub(crate) cert_file: Option<Spanned<String>>,
+    pub(crate) key_file: Option<Spanned<String>>,
+    pub(crate) client_auth_type: Option<Spanned<String>>,
+    pub(crate) client_ca_file: Option<Spanned<String>>,
+    pub(crate) client_allowed_sans: Option<Spanned<Vec<String>>>,
+    pub(crate) min_version: Option<Spanned<String>>,
+    pub(crate) max_version: Option<Spanned<String>>,
+    pub(crate) cipher_suites: Option<Vec<Spanned<String>>>,
+    pub(crate) prefer_server_cipher_suites: Option<bool>,
+    pub(crate) curve_preferences: Option<Vec<Spanned<String>>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct HttpServerConfig {
-    pub http2: Option<Spanned<bool>>,
-    pub headers: Option<BTreeMap<String, Spanned<String>>>,
+    pub(crate) http2: Option<Spanned<bool>>,
+    pub(crate) headers: Option<BTreeMap<String, Spanned<String>>>,
 }
 
 /// A text that is there and not empty, which the toolkit takes for the same.

@@ -10,7 +10,7 @@ use crate::terminal::Paint;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
     /// Whether colours are used.
-    pub colour: bool,
+    pub(crate) colour: bool,
 }
 
 impl Theme {
