@@ -36,6 +36,8 @@ static __always_inline void handle_exec(struct task_struct *task, struct linux_b
 
 	abandon_call(bpf_ktime_get_ns());
 	describe(&event, TLSPROF_EVENT_EXEC, task);
+	event.cpu = process_cpu(task);
+	read_ticks(&event, task);
 	bpf_probe_read_kernel_str(event.path, sizeof(event.path), BPF_CORE_READ(bprm, filename));
 	send_event(&event, sizeof(event));
 }

@@ -265,9 +265,9 @@ struct tlsprof_exchange {
 struct tlsprof_process_event {
 	struct tlsprof_event_header header;
 	__u64 process_start;
-	__u64 cpu;        /* exit: CPU time of the whole process, all threads */
-	__u64 user;       /* exit: its user time by clock ticks, for a share of `cpu` only */
-	__u64 system;     /* exit: its system time by clock ticks, likewise */
+	__u64 cpu;        /* exec, exit: CPU time of the whole process, all threads */
+	__u64 user;       /* exec, exit: its user time by clock ticks, for a share of `cpu` only */
+	__u64 system;     /* exec, exit: its system time by clock ticks, likewise */
 	__u32 parent_pid; /* fork: the process that forked */
 	__u32 reserved;
 	char comm[TLSPROF_COMM_LEN];

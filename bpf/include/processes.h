@@ -19,7 +19,7 @@ static __always_inline void describe(struct tlsprof_process_event *event, __u32 
 
 /*
  * CPU time of a process whose threads have all ended, but perhaps for their last
- * instructions. Those that are released are summed in its signal struct, as the
+ * instructions; at an exec all others have, and its own time since the last tick is missing. Those that are released are summed in its signal struct, as the
  * scheduler saw them last. Threads release themselves; the first one is released by the
  * parent, or itself where the parent ignores SIGCHLD. `nr_threads` are not.
  */

@@ -25,6 +25,8 @@ pub enum ProcessEvent {
         path: String,
         /// New name (comm).
         comm: String,
+        /// CPU time of all its threads up to then; less than a tick of it is missing.
+        cpu: LifetimeCpu,
     },
     /// The last thread of the process ended.
     Exit {

@@ -9,7 +9,7 @@ use super::image::{MAX_IMAGES, Mapping};
 use super::process::{CpuTime, Process};
 use super::selection::Wanted;
 use super::service::{Cgroup, ServiceName, service_name};
-use tlsprof_common::{ImageId, Pid, ProcessEvent};
+use tlsprof_common::{ImageId, LifetimeCpu, Pid, ProcessEvent};
 
 mod accounts;
 mod code;
@@ -130,7 +130,8 @@ impl<S: ProcessSource> ProcessTable<S> {
                 process,
                 path,
                 comm,
-            } => self.executed(*process, path, comm),
+                cpu,
+            } => self.executed(*process, path, comm, *cpu),
             ProcessEvent::Exit { process, cpu } => self.end(*process, Some(*cpu)),
         }
     }
@@ -283,11 +284,18 @@ impl<S: ProcessSource> ProcessTable<S> {
         stat.is_some_and(|stat| stat.start_time == start_time)
     }
 
-    fn executed(&mut self, pid: Pid, path: &str, comm: &str) {
-        let known = self.entries.get(&pid).filter(|entry| entry.alive);
-        match (self.read(pid), known) {
+    /// `cpu` is what it had used by then: what it used since, before this was known here, is
+    /// its new program's.
+    fn executed(&mut self, pid: Pid, path: &str, comm: &str, cpu: LifetimeCpu) {
+        let process = self.read(pid);
+        let mut known = self.entries.get_mut(&pid).filter(|entry| entry.alive);
+        if let Some(entry) = &mut known {
+            entry.cpu.reached(cpu);
+        }
+        match (process, known) {
             (Some(process), Some(entry)) if entry.is_alive_since(process.start_time) => {
-                self.update(process);
+                let cpu = entry.cpu.last();
+                self.update(Process { cpu, ..process });
             }
             (Some(_), None) => self.refresh(pid),
             (_, Some(entry)) => {

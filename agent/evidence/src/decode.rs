@@ -136,16 +136,21 @@ fn process(event: &tlsprof_process_event) -> Option<ProcessEvent> {
             process,
             path: text(&event.path),
             comm: text(&event.comm),
+            cpu: lifetime_cpu(event),
         }),
         TLSPROF_EVENT_EXIT => Some(ProcessEvent::Exit {
             process,
-            cpu: LifetimeCpu {
-                total: Duration::from_nanos(event.cpu),
-                user_ticks: Duration::from_nanos(event.user),
-                system_ticks: Duration::from_nanos(event.system),
-            },
+            cpu: lifetime_cpu(event),
         }),
         _ => None,
+    }
+}
+
+const fn lifetime_cpu(event: &tlsprof_process_event) -> LifetimeCpu {
+    LifetimeCpu {
+        total: Duration::from_nanos(event.cpu),
+        user_ticks: Duration::from_nanos(event.user),
+        system_ticks: Duration::from_nanos(event.system),
     }
 }
 

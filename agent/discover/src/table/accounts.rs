@@ -34,8 +34,13 @@ impl ProcessCpu {
         self.grow(now.total(), now.system);
     }
 
-    /// Takes note of what it used until its end.
-    pub(super) fn ended(&mut self, cpu: LifetimeCpu) {
+    /// As last seen.
+    pub(super) fn last(&self) -> CpuTime {
+        self.last
+    }
+
+    /// Takes note of what it used until an event, its end or an exec.
+    pub(super) fn reached(&mut self, cpu: LifetimeCpu) {
         self.grow(cpu.total, cpu.system());
     }
 
@@ -121,7 +126,7 @@ mod tests {
     fn final_total_is_divided_like_the_ticks() {
         let mut process = ProcessCpu::since(cpu(100, 100));
         process.read(cpu(300, 100));
-        process.ended(lifetime(800, 600, 200));
+        process.reached(lifetime(800, 600, 200));
         assert_eq!(process.settle(), cpu(500, 100));
         assert_eq!(process.settle(), cpu(0, 0));
     }
@@ -135,7 +140,7 @@ mod tests {
             ((4, 4), cpu(3, 4)),
         ] {
             let mut process = ProcessCpu::default();
-            process.ended(lifetime(7, ticks.0, ticks.1));
+            process.reached(lifetime(7, ticks.0, ticks.1));
             let used = process.settle();
             assert_eq!(used.total(), expected.total());
             assert!(used.system.abs_diff(expected.system) < Duration::from_millis(1));
@@ -147,9 +152,9 @@ mod tests {
         let mut process = ProcessCpu::default();
         process.read(cpu(50, 50));
         process.read(cpu(40, 60));
-        process.ended(lifetime(1, 1, 0));
+        process.reached(lifetime(1, 1, 0));
         assert_eq!(process.settle(), cpu(50, 50));
-        process.ended(lifetime(120, 100, 20));
+        process.reached(lifetime(120, 100, 20));
         assert_eq!(process.settle(), cpu(20, 0));
     }
 

@@ -117,10 +117,18 @@ fn fork(parent: Pid, child: Pid) -> ProcessEvent {
 }
 
 fn exec(process: Pid, path: &str) -> ProcessEvent {
+    exec_after(process, path, 0)
+}
+
+fn exec_after(process: Pid, path: &str, milliseconds: u64) -> ProcessEvent {
     ProcessEvent::Exec {
         process,
         path: path.into(),
         comm: "comm".into(),
+        cpu: LifetimeCpu {
+            total: Duration::from_millis(milliseconds),
+            ..LifetimeCpu::default()
+        },
     }
 }
 

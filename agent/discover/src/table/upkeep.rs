@@ -134,7 +134,7 @@ impl<S: ProcessSource> ProcessTable<S> {
             return;
         };
         if let Some(cpu) = cpu {
-            entry.cpu.ended(cpu);
+            entry.cpu.reached(cpu);
         }
         self.settle(&mut entry);
         if entry.alive {
