@@ -157,7 +157,7 @@ def test_services_of_other_names_are_paired(reports, tmp_path):
     other.write_text(reports.fast[0].read_text().replace(f'"{name}"', '"apache2.service"'))
     done = tlsprof("compare", reports.slow[0], other)
     assert done.child.returncode == FAILURE, done.describe()
-    for word in ("no service in common", name, "apache2.service", "--service"):
+    for word in ("no active service in common", name, "apache2.service", "--service"):
         assert word in done.stderr, done.describe()
     comparison = compared("--service", f"{name}=apache2.service", reports.slow[0], other)
     assert service(comparison)["names"] == [name, "apache2.service"]

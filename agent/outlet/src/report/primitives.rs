@@ -4,7 +4,10 @@ use crate::document::{Block, Cell, Drawn, Shade, Table};
 use tlsprof_common::units::{counted, percent, time};
 use tlsprof_report::model::{Primitive, PrimitiveCpu, PrimitiveSamples, Service};
 
-/// The table of primitives; None where no sample was looked up.
+use super::sampled_steps;
+
+/// The table of primitives; None where no sample was looked up. Steps say more: it is folded where
+/// samples show them and nothing else does.
 pub(super) fn primitives(service: &Service) -> Option<Block> {
     let samples = service.primitive_samples.as_ref()?;
     let number = counted(samples.count, "sample", "samples");
@@ -30,7 +33,10 @@ pub(super) fn primitives(service: &Service) -> Option<Block> {
     let mut blocks = vec![table.into()];
     blocks.extend(Block::remarks(notes(service, samples)));
     let title = format!("CPU by cryptographic primitive ({number})");
-    Some(Block::section(title, blocks))
+    Some(match sampled_steps::alone(service) {
+        true => Block::Details(title, blocks),
+        false => Block::section(title, blocks),
+    })
 }
 
 fn notes(service: &Service, samples: &PrimitiveSamples) -> Vec<String> {

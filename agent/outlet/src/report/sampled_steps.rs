@@ -12,10 +12,7 @@ pub(super) fn sampled_steps(service: &Service) -> Option<Block> {
     if samples == 0 {
         return None;
     }
-    let measured = service
-        .sampled_steps
-        .iter()
-        .any(|one| one.measured_share.is_some());
+    let measured = is_measured(service);
     let handshakes = service.handshake_count().max(1) as f64;
     let mut table = Table::new("Handshake CPU by step, from samples")
         .words("step")
@@ -50,6 +47,17 @@ pub(super) fn sampled_steps(service: &Service) -> Option<Block> {
         true => Block::Fold(vec![section], Vec::new()),
         false => section,
     })
+}
+
+/// Whether probes measured steps too.
+fn is_measured(service: &Service) -> bool {
+    let mut steps = service.sampled_steps.iter();
+    steps.any(|one| one.measured_share.is_some())
+}
+
+/// Whether samples show steps, and nothing else does.
+pub(super) fn alone(service: &Service) -> bool {
+    !service.sampled_steps.is_empty() && !is_measured(service)
 }
 
 fn notes(service: &Service) -> Vec<String> {
