@@ -75,14 +75,20 @@ class Hooks:
 
     @contextmanager
     def _sampled(self, wanted: bool) -> Iterator[None]:
-        """The clocks strike. Outside, too: the agent starts others where they stand still."""
+        """The clocks tick in here only. If that is not wanted, they tick outside as well, so that they
+        are in both kinds of windows: the agent starts others where they stand still for a second."""
+        if not wanted:
+            yield
+            return
+        self._switch(PERF_EVENT_IOC_ENABLE)
         try:
-            for clock in self.clocks:
-                fcntl.ioctl(clock, PERF_EVENT_IOC_ENABLE if wanted else PERF_EVENT_IOC_DISABLE, 0)
             yield
         finally:
-            for clock in self.clocks:
-                fcntl.ioctl(clock, PERF_EVENT_IOC_ENABLE, 0)
+            self._switch(PERF_EVENT_IOC_DISABLE)
+
+    def _switch(self, request: int) -> None:
+        for clock in self.clocks:
+            fcntl.ioctl(clock, request, 0)
 
 
 def _names() -> dict[int, str]:

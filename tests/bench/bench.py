@@ -188,6 +188,8 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
+    # So that what was started is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     instead = "empty" if options.empty else "ssllatency" if options.peer else None
     sets = [instead] if instead else options.attach or ["agent", "report"]
     print("| load | attached | settled | CPU for an operation | CPU, with | throughput | both ends | told | told, of measured | agent |")

@@ -304,7 +304,9 @@ impl<S: ProcessSource> ProcessTable<S> {
             }
             (None, None) => {
                 let process = executed_and_gone(pid, Cgroup::Other, path, comm);
-                self.admit(process, CpuTime::default());
+                let mut before = ProcessCpu::default();
+                before.reached(cpu);
+                self.admit(process, before.last());
             }
         }
     }

@@ -134,8 +134,14 @@ impl RunMeter {
     /// Ends the estimate at this time.
     pub fn end(&mut self, loaded: &Loaded, calls_in: Duration) {
         match self.window.take() {
-            Some(open) => self.close(&open, loaded, calls_in),
-            None => self.estimate.extrapolate(Instant::now(), calls_in),
+            // One that has just begun says nothing of the seconds before it.
+            Some(open)
+                if open.began.elapsed() >= WINDOW / 2
+                    || self.estimate.measured.length.is_zero() =>
+            {
+                self.close(&open, loaded, calls_in);
+            }
+            _ => self.estimate.extrapolate(Instant::now(), calls_in),
         }
     }
 

@@ -17,6 +17,10 @@ use tlsprof_ledger::{OTHER, SharedLedger};
 /// its time from its exit event.
 const PERIOD: Duration = Duration::from_secs(1);
 
+/// A scrape has it read this long after the last time at the earliest: scrapes without pause must not
+/// set the rate of what is done with each reading.
+const LEAST: Duration = Duration::from_millis(100);
+
 /// What was read and booked of it.
 pub(super) struct CpuBook {
     read_at: Duration,
@@ -49,7 +53,8 @@ impl CpuBook {
 
     /// Whether it is time to book it.
     pub(super) fn is_due(&self) -> bool {
-        self.hastened || monotonic_now().saturating_sub(self.read_at) >= PERIOD
+        let since = monotonic_now().saturating_sub(self.read_at);
+        since >= PERIOD || self.hastened && since >= LEAST
     }
 
     /// It is time to book it.

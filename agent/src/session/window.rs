@@ -65,7 +65,7 @@ impl Window {
             Evidence::Closed(connection) => self.has_end(connection),
             Evidence::Process(event) => {
                 let admitted = self.contains(at);
-                if let ProcessEvent::Exit { cpu, .. } = event
+                if let ProcessEvent::Exit { cpu, .. } | ProcessEvent::Exec { cpu, .. } = event
                     && !admitted
                 {
                     // All that is in the window was read.

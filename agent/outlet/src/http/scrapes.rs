@@ -68,6 +68,8 @@ impl Scrapes {
     /// # Errors
     /// When the metrics cannot be encoded.
     pub(super) async fn body(&self, format: Format, coding: Coding) -> Result<Bytes, EncodeError> {
+        // Not under the lock: all who ask wait for the same reading.
+        self.metrics.renewal().ask().await;
         // Those who wait here get what the first of them makes.
         let mut last = self.last.lock().await;
         last.retain(|_, made| made.is_fresh());
@@ -76,7 +78,6 @@ impl Scrapes {
         }
         // An error: closed, which it never is.
         let place = Arc::clone(&self.places).acquire_owned().await.ok();
-        self.metrics.renewal().ask().await;
         let begun = Instant::now();
         let bytes = coding.write(self.metrics.encode(format)?);
         let body = Bytes::from_owner(Placed {

@@ -123,22 +123,30 @@ fn a_connection_counts_whole_where_it_was_opened() {
 }
 
 #[test]
-fn a_process_that_ends_outside_adds_no_cpu_time() {
-    let exit = || {
-        let cpu = LifetimeCpu {
-            total: seconds(1),
-            ..LifetimeCpu::default()
-        };
-        Evidence::Process(ProcessEvent::Exit { process: 1, cpu })
+fn a_process_that_ends_or_execs_outside_adds_no_cpu_time() {
+    let cpu = LifetimeCpu {
+        total: seconds(1),
+        ..LifetimeCpu::default()
+    };
+    let (path, comm) = (String::new(), String::new());
+    let exec = ProcessEvent::Exec {
+        process: 1,
+        path,
+        comm,
+        cpu,
     };
     let mut window = window();
-    for (at, expected) in [(99, 0), (105, 1), (110, 0)] {
-        let mut evidence = exit();
-        window.admits(&mut evidence, seconds(at));
-        let Evidence::Process(ProcessEvent::Exit { cpu, .. }) = evidence else {
-            unreachable!()
-        };
-        assert_eq!(cpu.total, seconds(expected), "{at}");
+    for event in [ProcessEvent::Exit { process: 1, cpu }, exec] {
+        for (at, expected) in [(99, 0), (105, 1), (110, 0)] {
+            let mut evidence = Evidence::Process(event.clone());
+            window.admits(&mut evidence, seconds(at));
+            let (Evidence::Process(ProcessEvent::Exit { cpu, .. })
+            | Evidence::Process(ProcessEvent::Exec { cpu, .. })) = evidence
+            else {
+                unreachable!()
+            };
+            assert_eq!(cpu.total, seconds(expected), "{at}");
+        }
     }
 }
 
