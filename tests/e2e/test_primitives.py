@@ -28,7 +28,7 @@ GROUPS = {"P-256": "p256", "X25519": "curve25519"}
 # every CPU, while a signature takes half as long with AVX-512 IFMA as without. Measured: arithmetic is
 # 0.6 to 0.8 of an exchange and 0.95 of a signature. Beyond these limits lie four standard errors.
 OF_EXCHANGE = (0.4, 1.1)
-OF_SIGNING = (0.8, 1.1)
+OF_SIGNING = (0.8, 1.2)
 # Code without a name that instructions prove to be public-key arithmetic, against the same code with
 # its names: 0.85 to 0.95 of it is found.
 OF_NAMED = (0.7, 1.15)

@@ -92,6 +92,9 @@ def test_steps_by_samples_are_those_of_library_probes(group, kind, certificates,
     exact, found = measured(service), steps(service)
     assert exact["signing"] > 0 and exact["key_exchange"] > 0, service
     assert_agree(found, exact, service)
+    if (group, kind) in OFTEN:
+        # Each step has code of its own.
+        assert sum(share for name, share in found.items() if "+" in name) < 0.1, found
     rows = service.data["sampled_steps"]
     for row in rows:
         if len(row["steps"]) == 1 and row["steps"][0] in PUBLIC_KEY:
@@ -102,6 +105,7 @@ def test_groups_and_keys_of_one_algorithm_are_one_step(certificates, tmp_path):
     with with_symbols(certificates["ecdsa"], tmp_path) as server:
         found = steps(profiled(tmp_path, server, "P-256"))
     assert set(found) <= {"key_exchange+signing", "signing", "key_derivation", "other"}, found
+    assert found["key_exchange+signing"] > 0.1, found
 
 
 # P-384 and X448 in stripped OpenSSL are compiled C code for the most part: their key exchange is a lower bound.
@@ -140,13 +144,13 @@ def test_a_closed_server_has_steps_in_text_and_a_predicted_saving(certificates, 
             run_load(Load(tls="1.2", full=FULL, groups="P-384:X25519", threads=2), server.port)
             profiling.finish()
     service = profiling.report.on_port(server.port)
-    names = {name for step in steps(service) for name in step.split("+")}
-    assert {"key_exchange", "signing"} <= names, service
+    assert {"key_exchange", "signing"} <= set(steps(service)), service
     findings = profiling.report.data["findings"]
     found = [one for one in findings if one["id"] == "slow-key-exchange"]
     assert found and found[0]["service_name"] == service.name, findings
-    assert found[0]["prediction"]["kind"] == "saving", found
-    assert found[0]["prediction"]["source"] == "other_library", found
+    prediction = found[0]["prediction"]
+    # A calibration at idle priority may get no time: then it says so.
+    assert prediction["kind"] == "unknown" or prediction["source"] == "other_library", found
 
 
 @pytest.mark.long

@@ -174,7 +174,8 @@ impl<'a> Costs<'a> {
         }
         let others = self.ledger.services().filter(|(name, _)| *name != service);
         let (_, there) = others
-            .filter_map(|(_, other)| Some((samples(other, to), in_steps(other, to)?)))
+            // Samples show a lower bound: less of that would be too large a saving.
+            .filter_map(|(_, other)| Some((samples(other, to), range(moments(other, to))?)))
             .max_by_key(|(samples, _)| *samples)?;
         Some((present?.minus(there), CostSource::ThisHost))
     }

@@ -1,6 +1,6 @@
 //! What operations cost by CPU samples, where no probe measures them.
 
-use tlsprof_common::{Outcome, Resumption, Role, Step};
+use tlsprof_common::{Resumption, Role, Step};
 use tlsprof_ledger::{HandshakeKey, ServiceAccount, StepSet};
 
 use super::{Operation, Range};
@@ -43,7 +43,8 @@ pub(super) fn cost(account: &ServiceAccount, operation: Operation) -> Option<Ran
     Some(range.map(|seconds| seconds / handshakes))
 }
 
-/// How many completed handshakes are of a kind, if that is nearly all of those that might be.
+/// How many handshakes are of a kind, if that is nearly all of those that might be. Failed ones are in
+/// the samples too.
 fn nearly_all(
     account: &ServiceAccount,
     might: impl Fn(&HandshakeKey) -> bool,
@@ -54,7 +55,7 @@ fn nearly_all(
         if key.role == Role::Client {
             return None;
         }
-        if key.outcome == Outcome::Completed && might(key) {
+        if might(key) {
             all += sum.count;
             those += if is(key) { sum.count } else { 0 };
         }

@@ -9,6 +9,10 @@ use super::{ElfError, ElfView};
 const WHAT: &str = "the unwind table";
 /// Most of an unwind table that is read; of the largest programs some 20 MB.
 const MAX_TABLE: u64 = 64 << 20;
+/// The least length of a record: reference to its head, beginning and size, of 32 bits each.
+const LEAST: u32 = 12;
+/// Most functions of an image: more than the largest browsers have.
+const MAX_FUNCTIONS: usize = 1 << 20;
 /// Size of a record's length and of the reference to its head.
 const HEAD: usize = 8;
 
@@ -29,8 +33,11 @@ impl ElfView {
             let Some((start, record)) = self.function_record(at)? else {
                 return Ok(None);
             };
-            let offset = self.mapped(WHAT, record)?;
-            let [_, _, begins, size] = self.record::<[U32<LE>; 4]>(WHAT, offset)?;
+            // One bad record says nothing of the others.
+            let read = |offset| self.record::<[U32<LE>; 4]>(WHAT, offset);
+            let Ok([_, _, begins, size]) = self.mapped(WHAT, record).and_then(read) else {
+                return Ok(None);
+            };
             let bounds = bounds(record.wrapping_add(HEAD as u64), begins, size);
             Ok(bounds.filter(|(first, end)| *first == start && at < *end))
         });
@@ -64,8 +71,9 @@ impl ElfView {
         let mut at = 0;
         while let Some(head) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
             let [length, parent, begins, size] = words(head);
-            // An end, or a record of 64 bits, which no linker writes.
-            if length.get(LE) == 0 || length.get(LE) == u32::MAX {
+            // An end, or a record of 64 bits, which no linker writes, or none at all.
+            let is_record = length.get(LE) >= LEAST && length.get(LE) != u32::MAX;
+            if !is_record || all.len() >= MAX_FUNCTIONS {
                 break;
             }
             if parent.get(LE) != 0 {

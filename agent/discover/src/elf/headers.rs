@@ -10,6 +10,8 @@ use super::{Arch, ElfError, ElfView, MAX_SMALL_TABLE, Segment, records};
 const MAX_HEADERS: u64 = 4096;
 /// Longest build-id: twice a SHA-256.
 const MAX_BUILD_ID: usize = 64;
+/// Most segments that are looked up by address; linkers make a handful.
+const MAX_SEGMENTS: usize = 64;
 
 impl ElfView {
     pub(super) fn read_kind(&mut self, header: &FileHeader64<LE>) -> Result<(), ElfError> {
@@ -45,12 +47,14 @@ impl ElfView {
             let (offset, size) = (header.p_offset.get(LE), header.p_filesz.get(LE));
             let address = header.p_vaddr.get(LE);
             match header.p_type.get(LE) {
-                format::PT_LOAD => self.segments.push(Segment {
-                    offset,
-                    address,
-                    size,
-                    executable: header.p_flags.get(LE).0 & format::PF_X.0 != 0,
-                }),
+                format::PT_LOAD if self.segments.len() < MAX_SEGMENTS => {
+                    self.segments.push(Segment {
+                        offset,
+                        address,
+                        size,
+                        executable: header.p_flags.get(LE).0 & format::PF_X.0 != 0,
+                    });
+                }
                 format::PT_DYNAMIC => self.dynamic = Some((offset, size)),
                 format::PT_GNU_EH_FRAME => self.unwind_index = Some(address),
                 format::PT_NOTE if self.build_id.is_none() => {

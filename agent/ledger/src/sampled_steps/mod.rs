@@ -179,14 +179,14 @@ fn assignment(uses: &BTreeSet<Use>, computed: &PrimitiveAccount) -> Assignment {
         let those = Primitive::ALL.into_iter().filter(|one| is(samples(*one)));
         those.fold(Codes::NONE, |set, one| set.and(Codes::of(&[one])))
     };
-    let sampled = with(&|count| count > 0);
+    // One stray sample must not decide what all others are.
+    let significant = with(&|count| count >= least && count as f64 >= share * all as f64);
     // Padding has a name where exponentiation has none.
     let (rsa, general) = (samples(Primitive::RsaDh), samples(Primitive::BigNumber));
     let sampled = match rsa as f64 >= ENOUGH_RSA * (rsa + general) as f64 {
-        true => sampled,
-        false => sampled.without(Codes::of(&[Primitive::RsaDh])),
+        true => significant,
+        false => significant.without(Codes::of(&[Primitive::RsaDh])),
     };
-    let significant = with(&|count| count >= least && count as f64 >= share * all as f64);
     // ECDSA has a little of it; of an RSA signature it is most.
     let curves = CURVES.into_iter().map(samples).sum::<u64>();
     let significant = match general as f64 >= MOSTLY_RSA * (general + curves) as f64 {

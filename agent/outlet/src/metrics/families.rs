@@ -92,7 +92,7 @@ HANDSHAKE_STEP_SAMPLED_CPU = Counter "tlsprof_handshake_step_sampled_cpu_seconds
     "CPU time of TLS handshakes by step, from CPU samples: also without probes in the TLS library."
     "Steps that samples cannot separate are one, such as `key_exchange+signing`. Only code that is identified \
      as a step's counts for it; the rest is `other`. They add up to the `handshake` activity of \
-     `tlsprof_crypto_cpu_seconds_total`. Where probes measure steps, the two metrics agree: compare their shares.";
+     `tlsprof_crypto_cpu_seconds_total`. Where probes measure steps too, compare shares: those of samples are lower bounds.";
 HANDSHAKE_FLIGHT_CPU = Counter "tlsprof_handshake_flight_cpu_seconds" ["service_name" "role" "flight"]
     "CPU time of TLS handshakes seen only by socket calls, up to the server's first answer and \
      after it."

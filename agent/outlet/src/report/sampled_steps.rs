@@ -82,9 +82,12 @@ pub(super) fn name(one: &SampledStep) -> String {
     names.join(" or ")
 }
 
-/// The most expensive step by samples and its share; None where another is measured, or none is known.
+/// A step with fewer samples is not the headline.
+const FEW_SAMPLES: u64 = 5;
+
+/// The most expensive step by samples and its share; None where none is known.
 pub(super) fn most_expensive(service: &Service) -> Option<(String, f64)> {
     let mut steps = service.sampled_steps.iter();
-    let first = steps.find(|one| one.steps != [Step::Other])?;
+    let first = steps.find(|one| one.steps != [Step::Other] && one.samples >= FEW_SAMPLES)?;
     Some((name(first), first.share))
 }

@@ -98,7 +98,8 @@ fn is_curve25519(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool
         return signs.by_19 >= 2 || signs.is_38 > 0 || after();
     }
     let limbs = signs.by_25 >= 4 && signs.by_26 >= 4;
-    (signs.short >= LEAST_SHORT && limbs) || (signs.curve_factor > 0 && signs.wide >= 4)
+    let ladder = signs.curve_factor > 0 && signs.wide >= 4 && signs.carried * 2 >= signs.wide;
+    (signs.short >= LEAST_SHORT && limbs) || ladder
 }
 
 /// It has such loops, or calls what has.
@@ -117,7 +118,7 @@ fn is_big_number(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool
 /// One word times all of a number that is too long for a curve.
 fn is_exponentiation(signs: &Signs) -> bool {
     let mut operands = signs.operands_52.values();
-    signs.broadcast > 0 && operands.any(|(first, last)| last - first >= LONG_OPERAND)
+    signs.broadcast > 0 && operands.any(|(first, last)| last.saturating_sub(*first) >= LONG_OPERAND)
 }
 
 #[cfg(test)]

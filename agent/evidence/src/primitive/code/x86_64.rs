@@ -68,7 +68,8 @@ impl Signs {
                 continue;
             }
             signs.note(&one);
-            if one.flow_control() == FlowControl::UnconditionalBranch
+            if signs.leaves.len() < MAX_CALLS
+                && one.flow_control() == FlowControl::UnconditionalBranch
                 && one.op0_kind() == OpKind::NearBranch64
                 && !(address..end).contains(&one.near_branch_target())
             {
@@ -111,13 +112,17 @@ impl Signs {
             38 if matches!(one.mnemonic(), M::Imul | M::Mov) => self.is_38 += 1,
             _ if CURVE25519_FACTORS.contains(&number) => self.curve_factor += 1,
             ML_KEM_PRIME | MINUS_ML_KEM_PRIME => self.ml_kem_prime += 1,
-            _ if ML_KEM_FACTORS.contains(&number) => self.ml_kem_factor += 1,
+            _ if ML_KEM_FACTORS.contains(&number) && one.mnemonic() == M::Imul => {
+                self.ml_kem_factor += 1;
+            }
             _ => {}
         }
     }
 
     fn note_52(&mut self, one: &Instruction) {
-        if one.op2_kind() != OpKind::Memory || one.memory_index() != Register::None {
+        // Constants, and numbers on the stack that registers have no room for, are not words of one number.
+        let is_number = one.memory_base().is_gpr64() && one.memory_base() != Register::RSP;
+        if one.op2_kind() != OpKind::Memory || one.memory_index() != Register::None || !is_number {
             return;
         }
         let at = one.memory_displacement64().cast_signed();
