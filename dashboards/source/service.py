@@ -268,7 +268,7 @@ def _cost() -> Row:
                 size=(6, 8),
             ),
             course(
-                "Handshake CPU by step, from samples",
+                "CPU by step, from samples",
                 Text(
                     "Cores used for handshakes by step, as server and as client: by what sampled code computes,"
                     " for every TLS library, without probes. Steps joined by + run the same code. What is not"

@@ -160,6 +160,9 @@ def _handshakes(service: Service, own: Labels, role: str, rate: float) -> Iterat
     alert = {**own, "direction": "received", "description": "unknown_ca"}
     if role == "server":
         yield _counter("tlsprof_alerts_total", alert, rate * 0.01)
+        for step, share in (("key_exchange", 0.15), ("signing", 0.35), ("other", 0.5)):
+            sampled = rate * service.full * share
+            yield _counter("tlsprof_handshake_step_sampled_cpu_seconds_total", {**own, "step": step}, sampled)
         for reason, share in (("between_calls", 0.01), ("run_queue", 0.0005)):
             yield _counter("tlsprof_handshake_wait_seconds_total", {**own, "reason": reason}, rate * share)
 
