@@ -57,6 +57,14 @@ impl CpuBook {
         since >= PERIOD || self.hastened && since >= LEAST
     }
 
+    /// How long to wait for evidence, at most `timeout`: a scrape may wait for what is due.
+    pub(super) fn patience(&self, timeout: Duration) -> Duration {
+        match self.is_due() {
+            true => Duration::ZERO,
+            false => timeout,
+        }
+    }
+
     /// It is time to book it.
     pub(super) const fn hasten(&mut self) {
         self.hastened = true;

@@ -183,11 +183,7 @@ impl Session {
         timeout: Duration,
         mut see: impl FnMut(&str, &Evidence),
     ) -> Result<()> {
-        // A scrape may wait for what is due.
-        let timeout = match self.cpu.is_due() {
-            true => Duration::ZERO,
-            false => timeout,
-        };
+        let timeout = self.cpu.patience(timeout);
         self.loaded.wait(self.targets.patience(timeout))?;
         let mut active = Vec::new();
         self.take_evidence(&mut |service: &str, evidence: &Evidence| {

@@ -41,14 +41,7 @@ impl ElfView {
     /// # Errors
     /// See [`ElfError`].
     pub fn function_start(&self, address: u64) -> Result<Option<u64>, ElfError> {
-        let Some(index) = self.unwind_index()? else {
-            return Ok(None);
-        };
-        let after = first_from(index.count, |at| Ok(index.start(at)? > address))?;
-        match after.checked_sub(1) {
-            Some(at) => index.start(at).map(Some),
-            None => Ok(None),
-        }
+        Ok(self.function_record(address)?.map(|(start, _)| start))
     }
 
     /// Where the function begins that `address` is in, or in what comes after it, and the address of its
