@@ -175,11 +175,12 @@ bench: build ## Measure what profiling costs nginx and Redis (10 minutes, root, 
 	$(AS_ROOT) env PATH="$$PATH" TLSPROF="$(CURDIR)/target/release/tlsprof" tests/bench/bench.py $(BENCH)
 
 .PHONY: lint
-lint: ## Check formatting, clippy, imports, C style and shell scripts
+lint: ## Check formatting, clippy, imports, sizes, C style and shell scripts
 	@$(SETUP) build lint
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --profile ci --workspace --all-targets --locked -- -D warnings
 	.ci/cycles.py
+	.ci/sizes.py
 	clang-format --dry-run --Werror $(C_SOURCES)
 	shellcheck -x $(SCRIPTS)
 

@@ -4,230 +4,116 @@ from typing import Any
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from . import figures, thresholds
+from . import figures, overhead, thresholds
 from .frame import Row, build
-from .panels import BYTES, NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
-from .queries import HOSTS, Source, ranked, total
+from .overhead import AGENTS, EACH, HOST, NO_AGENT
+from .panels import NUMBER, PER_SECOND, SECONDS, SHARE, Query, course, figure
+from .queries import ranked, total
 from .tables import Column, listing
 from .text import Text
 
 UID = "tlsprof-agent-health"
-AGENTS = Source(HOSTS)
-HOST = ("cluster", "instance")
 LACKING = "degraded|unavailable"
 STATES = {1: ("unavailable", "red"), 2: ("degraded", "orange"), 3: ("available", "green")}
-NO_AGENT = (
-    "Prometheus scrapes no agent for this selection. docs/fleet.md has the scrape job; `tlsprof doctor` on the"
-    " host shows what does not work."
-)
 NO_SAMPLES = (
     "No service used CPU time, or CPU samples are unavailable: run `tlsprof doctor` on the host"
     " (cpu_samples)."
 )
 
 
-def _summary() -> Row:
-    cost = figures.target_cost_share(AGENTS)
-    lost = figures.lost(AGENTS)
+def _state_and_overhead() -> list[Any]:
+    return [
+        figure(
+            "Agents up",
+            Text(
+                "Agents reached by the last scrape, out of all that Prometheus scrapes.",
+                "All are up.",
+                "Click to see which are down; docs/alerts/TlsprofAgentDown.md.",
+                NO_AGENT,
+            ),
+            NUMBER,
+            Query(figures.agents_down(AGENTS), "{{up}} of {{all}}"),
+            decimals=0,
+            named=True,
+            limits=thresholds.NONE_DOWN,
+        ),
+        figure(
+            "Steps measured",
+            Text(
+                "Share of time with step probes attached; the lowest of the selected hosts.",
+                "100%.",
+                "Raise agent.budget: the agent detaches step probes to stay within it.",
+                NO_AGENT,
+            ),
+            SHARE,
+            Query(figures.step_probes_duty(AGENTS), "Steps measured"),
+            limits=thresholds.DUTY,
+        ),
+        figure(
+            "Cost",
+            Text(
+                "Estimated overhead as a share of the profiled services' CPU time, all hosts. Can be far"
+                " higher right after an agent starts.",
+                "Below 1%.",
+                "docs/alerts/TlsprofOverBudget.md.",
+                NO_AGENT,
+            ),
+            SHARE,
+            Query(figures.target_cost_share(AGENTS), "Overhead on the services"),
+            limits=thresholds.TARGET_COST,
+        ),
+    ]
+
+
+def _losses_and_services() -> list[Any]:
     degraded = total(AGENTS.value("tlsprof_agent_capability", f'state=~"{LACKING}"'))
+    return [
+        figure(
+            "Lost",
+            Text(
+                "Records and calls lost per second, all hosts, except losses that do not affect counts.",
+                "0.",
+                "docs/alerts/TlsprofLosesData.md.",
+                NO_AGENT,
+            ),
+            PER_SECOND,
+            Query(figures.lost(AGENTS), "Lost"),
+            limits=thresholds.LOSSES,
+        ),
+        figure(
+            "Missing",
+            Text(
+                "Capabilities that are unavailable or degraded, summed over hosts.",
+                "0, or what older kernels lack.",
+                "Click to see them; `tlsprof doctor` on the host shows the reason.",
+                NO_AGENT,
+            ),
+            NUMBER,
+            Query(degraded, "Missing"),
+            limits=thresholds.ANY,
+            decimals=0,
+        ),
+        figure(
+            "Services",
+            Text(
+                "Running services that the agents know, all hosts.",
+                "As many as you expect.",
+                "`tlsprof list` on the host shows them. Beyond limits.services (200) they count as"
+                " `other`.",
+                NO_AGENT,
+            ),
+            NUMBER,
+            Query(total(AGENTS.value("tlsprof_agent_services")), "Services"),
+            decimals=0,
+        ),
+    ]
+
+
+def _summary() -> Row:
     return Row(
         "At a glance",
-        [
-            figure(
-                "Agents up",
-                Text(
-                    "Agents reached by the last scrape, out of all that Prometheus scrapes.",
-                    "All are up.",
-                    "Click to see which are down; docs/alerts/TlsprofAgentDown.md.",
-                    NO_AGENT,
-                ),
-                NUMBER,
-                Query(figures.agents_down(AGENTS), "{{up}} of {{all}}"),
-                decimals=0,
-                named=True,
-                limits=thresholds.NONE_DOWN,
-            ),
-            figure(
-                "Steps measured",
-                Text(
-                    "Share of time with step probes attached; the lowest of the selected hosts.",
-                    "100%.",
-                    "Raise agent.budget: the agent detaches step probes to stay within it.",
-                    NO_AGENT,
-                ),
-                SHARE,
-                Query(figures.step_probes_duty(AGENTS), "Steps measured"),
-                limits=thresholds.DUTY,
-            ),
-            figure(
-                "Cost",
-                Text(
-                    "Estimated overhead as a share of the profiled services' CPU time, all hosts. Can be far"
-                    " higher right after an agent starts.",
-                    "Below 1%.",
-                    "docs/alerts/TlsprofOverBudget.md.",
-                    NO_AGENT,
-                ),
-                SHARE,
-                Query(cost, "Overhead on the services"),
-                limits=thresholds.TARGET_COST,
-            ),
-            figure(
-                "Lost",
-                Text(
-                    "Records and calls lost per second, all hosts, except losses that do not affect counts.",
-                    "0.",
-                    "docs/alerts/TlsprofLosesData.md.",
-                    NO_AGENT,
-                ),
-                PER_SECOND,
-                Query(lost, "Lost"),
-                limits=thresholds.LOSSES,
-            ),
-            figure(
-                "Missing",
-                Text(
-                    "Capabilities that are unavailable or degraded, summed over hosts.",
-                    "0, or what older kernels lack.",
-                    "Click to see them; `tlsprof doctor` on the host shows the reason.",
-                    NO_AGENT,
-                ),
-                NUMBER,
-                Query(degraded, "Missing"),
-                limits=thresholds.ANY,
-                decimals=0,
-            ),
-            figure(
-                "Services",
-                Text(
-                    "Running services that the agents know, all hosts.",
-                    "As many as you expect.",
-                    "`tlsprof list` on the host shows them. Beyond limits.services (200) they count as"
-                    " `other`.",
-                    NO_AGENT,
-                ),
-                NUMBER,
-                Query(total(AGENTS.value("tlsprof_agent_services")), "Services"),
-                decimals=0,
-            ),
-        ],
+        [*_state_and_overhead(), *_losses_and_services()],
         leads={"Agents up": "Agents by host", "Missing": "Missing capabilities"},
-    )
-
-
-def _cost() -> Row:
-    host = "{{instance}}"
-    return Row(
-        "Overhead",
-        [
-            course(
-                "Estimated overhead on the services",
-                Text(
-                    "Share of the services' CPU time: probe hits x the cost of one hit on this machine,"
-                    " plus the time in BPF programs.",
-                    "Below 1%. The agent detaches step probes to stay within agent.budget.",
-                    'agent.keep = "connections" lets the agent detach more; profile.steps = "off" and'
-                    ' profile.library = "off" do so for good.',
-                    NO_AGENT,
-                ),
-                SHARE,
-                Query(figures.target_cost_share(AGENTS, *HOST), host),
-                limits=thresholds.TARGET_COST,
-                soft_max=0.025,
-            ),
-            course(
-                "CPU of the agent",
-                Text(
-                    "CPU time of the agent's process, as a share of one core.",
-                    "Below 5%.",
-                    "Grows with handshakes and with process starts and exits. A rise without those is a"
-                    " defect: report it.",
-                    NO_AGENT,
-                ),
-                SHARE,
-                Query(total(AGENTS.rate("tlsprof_agent_cpu_seconds_total"), *HOST), host),
-                limits=thresholds.AGENT_CPU,
-            ),
-            course(
-                "Time in BPF programs",
-                Text(
-                    "Time that the profiled services spend in the agent's BPF programs, as a share of one"
-                    " core.",
-                    "Small compared with the CPU time of the services, and proportional to their load.",
-                    "Runs and probe hits shows whether there are more runs, or more expensive ones.",
-                    NO_AGENT,
-                ),
-                SHARE,
-                Query(total(AGENTS.rate("tlsprof_agent_bpf_run_seconds_total"), *HOST), host),
-                size=(8, 8),
-            ),
-            course(
-                "Runs and probe hits",
-                Text(
-                    "BPF program runs and probe hits in services, per second.",
-                    "Follows handshakes and socket calls.",
-                    "Many more runs than socket calls: the agent uses the most expensive hook (raw_syscalls);"
-                    " see All capabilities.",
-                    NO_AGENT,
-                ),
-                PER_SECOND,
-                Query(total(AGENTS.rate("tlsprof_agent_bpf_runs_total"), *HOST), f"runs {host}"),
-                Query(total(AGENTS.rate("tlsprof_agent_probe_hits_total"), *HOST), f"hits {host}"),
-                size=(8, 8),
-            ),
-            course(
-                "Resident memory",
-                Text(
-                    "Resident memory of the agent's process.",
-                    "Flat after the first minutes, a few tens of MB.",
-                    "limits.services and limits.label_sets bound it. Unbounded growth is a bug: report it.",
-                    NO_AGENT,
-                ),
-                BYTES,
-                Query(total(AGENTS.value("tlsprof_agent_resident_memory_bytes"), *HOST), host),
-                limits=thresholds.MEMORY,
-                size=(8, 8),
-            ),
-            course(
-                "Measured",
-                Text(
-                    "Share of time with step probes, probes in TLS libraries and hooks on socket calls attached.",
-                    "100%.",
-                    "Raise agent.budget or change agent.keep: the agent detaches these to stay within its"
-                    " budget. steps below 100%: steps are known for that share of handshakes only. libraries:"
-                    " handshakes are measured on their sockets. socket calls: handshakes are estimates.",
-                    NO_AGENT,
-                ),
-                SHARE,
-                *[
-                    Query(
-                        f"min by (cluster, instance) ({AGENTS.value(f'tlsprof_agent_{group}_duty_ratio')})",
-                        f"{host} {name}",
-                    )
-                    for group, name in (
-                        ("step_probes", "steps"),
-                        ("library_probes", "libraries"),
-                        ("socket_calls", "socket calls"),
-                    )
-                ],
-                limits=thresholds.DUTY,
-                size=(12, 7),
-                soft_max=1,
-            ),
-            course(
-                "Profiled images",
-                Text(
-                    "Executable files (programs and libraries) with probes.",
-                    "At least one if a supported TLS library is in use.",
-                    "0 on a host with TLS servers: figures come from socket calls. `tlsprof list` on the host"
-                    " shows why.",
-                    NO_AGENT,
-                ),
-                NUMBER,
-                Query(total(AGENTS.value("tlsprof_agent_profiled_images"), *HOST), host),
-                size=(12, 7),
-            ),
-        ],
     )
 
 
@@ -285,7 +171,6 @@ def _losses() -> Row:
 
 
 def _samples() -> Row:
-    host = "{{instance}}"
     return Row(
         "CPU samples",
         collapsed=True,
@@ -300,7 +185,7 @@ def _samples() -> Row:
                     NO_SAMPLES,
                 ),
                 SHARE,
-                Query(figures.of_last_minute(AGENTS, "tlsprof_cpu_reconciliation_error_ratio", *HOST), host),
+                Query(figures.of_last_minute(AGENTS, "tlsprof_cpu_reconciliation_error_ratio", *HOST), EACH),
                 limits=thresholds.RECONCILIATION,
                 size=(12, 7),
             ),
@@ -315,7 +200,7 @@ def _samples() -> Row:
                     NO_SAMPLES,
                 ),
                 SHARE,
-                Query(figures.of_last_minute(AGENTS, "tlsprof_cpu_sampled_ratio", *HOST), host),
+                Query(figures.of_last_minute(AGENTS, "tlsprof_cpu_sampled_ratio", *HOST), EACH),
                 size=(12, 7),
             ),
         ],
@@ -389,5 +274,5 @@ def make() -> Dashboard:
         UID,
         "Agent health",
         "Overhead, lost data and capabilities of the agents.",
-        [_summary(), _cost(), _losses(), _hosts(), *_capabilities(), _samples()],
+        [_summary(), overhead.row(), _losses(), _hosts(), *_capabilities(), _samples()],
     )

@@ -1,5 +1,7 @@
 """Connections and TIME_WAIT: how connections are used, and which side closes them."""
 
+from typing import Any
+
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from . import colours, figures, thresholds
@@ -83,104 +85,119 @@ def _turns() -> Row:
     )
 
 
-def _life() -> Row:
+def _opened() -> list[Any]:
     def opened(role: str) -> Query:
         name = "tlsprof_connections_opened_total"
         by_service = lambda source: total(source.rate(name, role), "service_name")
         return Query(figures.largest(by_service, ALL, "service_name"), "{{service_name}}")
 
+    return [
+        course(
+            "Incoming connections",
+            Text(
+                "Connections per second that clients open to a service; top 10.",
+                "Far below the request rate.",
+                "Near the request rate: raise the keep-alive limits.",
+                NO_TRAFFIC,
+            ),
+            PER_SECOND,
+            opened(SERVER),
+            size=(8, 8),
+        ),
+        course(
+            "Outgoing connections",
+            Text(
+                "Connections per second that a service opens as client; top 10.",
+                "Far below the service's own request rate.",
+                "Near its request rate: a proxy opens an upstream connection for each request; enable"
+                " keep-alive there (nginx: keepalive in upstream).",
+                NO_TRAFFIC,
+            ),
+            PER_SECOND,
+            opened(CLIENT),
+            size=(8, 8),
+        ),
+    ]
+
+
+def _closed() -> list[Any]:
     def by_side(name: str) -> Query:
         ended = total(ALL.rate(name), "role", "closed_by")
         sides = reworded(ended, "closed_by", {"local": "service", "remote": "peer"})
         return Query(sides, "{{role}}: {{closed_by}} first")
 
+    return [
+        course(
+            "Closed, by closing side",
+            Text(
+                "Connections closed per second, by the role of the service and the side that closed first,"
+                " which usually keeps the TIME_WAIT socket.",
+                "As server, mostly the peer: clients close when they are done.",
+                "As server, the service: keep-alive limits or timeouts are low. `timeout`: peers"
+                " disappeared.",
+                NO_TRAFFIC,
+            ),
+            PER_SECOND,
+            by_side("tlsprof_connections_closed_total"),
+            colours=colours.SIDES,
+            size=(8, 8),
+        ),
+        course(
+            "Ended by reset",
+            Text(
+                "Connections that ended with an RST per second, by the side that closed first.",
+                "Few. Load generators and clients that close with unread data cause some.",
+                "As server, many from the service: it closes with unread requests, and clients may lose"
+                " responses.",
+                NO_TRAFFIC,
+            ),
+            PER_SECOND,
+            by_side("tlsprof_connections_reset_total"),
+            colours=colours.SIDES,
+            size=(8, 8),
+        ),
+    ]
+
+
+def _lifetime_and_payload() -> list[Any]:
     lasted = "tlsprof_connection_duration_seconds"
     moved = total(ALL.rate("tlsprof_connection_bytes_total"), "role", "direction")
+    return [
+        course(
+            "Lifetime of connections",
+            Text(
+                "Time from the TCP handshake to the end of the socket, for server connections that"
+                " ended.",
+                "Much longer than a request.",
+                "Near the keep-alive timeout: raise it if clients return later than that.",
+                NO_CONNECTION,
+            ),
+            SECONDS,
+            Query(ALL.quantile(0.5, lasted, SERVER), "median"),
+            Query(ALL.quantile(0.95, lasted, SERVER), "95%"),
+            size=(8, 8),
+        ),
+        course(
+            "Payload",
+            Text(
+                "Bytes per second of connections that ended, as carried by TCP. The bytes of a long"
+                " connection appear at its end.",
+                "Follows the request rate.",
+                "Many connections with few bytes each: most of their cost is opening and closing.",
+                NO_CONNECTION,
+            ),
+            BYTES_PER_SECOND,
+            Query(moved, "{{role}} {{direction}}"),
+            size=(8, 8),
+        ),
+    ]
+
+
+def _life() -> Row:
+
     return Row(
         "Opening and closing",
-        [
-            course(
-                "Incoming connections",
-                Text(
-                    "Connections per second that clients open to a service; top 10.",
-                    "Far below the request rate.",
-                    "Near the request rate: raise the keep-alive limits.",
-                    NO_TRAFFIC,
-                ),
-                PER_SECOND,
-                opened(SERVER),
-                size=(8, 8),
-            ),
-            course(
-                "Outgoing connections",
-                Text(
-                    "Connections per second that a service opens as client; top 10.",
-                    "Far below the service's own request rate.",
-                    "Near its request rate: a proxy opens an upstream connection for each request; enable"
-                    " keep-alive there (nginx: keepalive in upstream).",
-                    NO_TRAFFIC,
-                ),
-                PER_SECOND,
-                opened(CLIENT),
-                size=(8, 8),
-            ),
-            course(
-                "Closed, by closing side",
-                Text(
-                    "Connections closed per second, by the role of the service and the side that closed first,"
-                    " which usually keeps the TIME_WAIT socket.",
-                    "As server, mostly the peer: clients close when they are done.",
-                    "As server, the service: keep-alive limits or timeouts are low. `timeout`: peers"
-                    " disappeared.",
-                    NO_TRAFFIC,
-                ),
-                PER_SECOND,
-                by_side("tlsprof_connections_closed_total"),
-                colours=colours.SIDES,
-                size=(8, 8),
-            ),
-            course(
-                "Ended by reset",
-                Text(
-                    "Connections that ended with an RST per second, by the side that closed first.",
-                    "Few. Load generators and clients that close with unread data cause some.",
-                    "As server, many from the service: it closes with unread requests, and clients may lose"
-                    " responses.",
-                    NO_TRAFFIC,
-                ),
-                PER_SECOND,
-                by_side("tlsprof_connections_reset_total"),
-                colours=colours.SIDES,
-                size=(8, 8),
-            ),
-            course(
-                "Lifetime of connections",
-                Text(
-                    "Time from the TCP handshake to the end of the socket, for server connections that"
-                    " ended.",
-                    "Much longer than a request.",
-                    "Near the keep-alive timeout: raise it if clients return later than that.",
-                    NO_CONNECTION,
-                ),
-                SECONDS,
-                Query(ALL.quantile(0.5, lasted, SERVER), "median"),
-                Query(ALL.quantile(0.95, lasted, SERVER), "95%"),
-                size=(8, 8),
-            ),
-            course(
-                "Payload",
-                Text(
-                    "Bytes per second of connections that ended, as carried by TCP. The bytes of a long"
-                    " connection appear at its end.",
-                    "Follows the request rate.",
-                    "Many connections with few bytes each: most of their cost is opening and closing.",
-                    NO_CONNECTION,
-                ),
-                BYTES_PER_SECOND,
-                Query(moved, "{{role}} {{direction}}"),
-                size=(8, 8),
-            ),
-        ],
+        [*_opened(), *_closed(), *_lifetime_and_payload()],
     )
 
 

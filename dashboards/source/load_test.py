@@ -241,7 +241,7 @@ def _courses() -> Row:
     )
 
 
-def _by_service() -> Row:
+def _services() -> Any:
     columns = []
     for name, formula, unit, better in (
         ("CPU/request", figures.cpu_per_request, SECONDS, thresholds.CHANGE),
@@ -255,65 +255,69 @@ def _by_service() -> Row:
             columns.append(Column("before", before, unit))
         change = figures.change(after, before)
         columns.append(Column(f"Δ {name}", change, SHARE, better, decimals=1))
+    return listing(
+        "Services, after and before",
+        Text(
+            "Each service over the whole of both load tests. Δ: change from before to after.",
+            "CPU per request lower than before.",
+            "A load generator on the same host is also a service: its row shows whether it was the"
+            " bottleneck.",
+            NO_LOAD,
+        ),
+        {"service_name": "Service"},
+        *columns,
+        widths={"Service": 150},
+        sort="Δ CPU/request",
+        size=(24, 6),
+    )
 
+
+def _activities() -> Any:
     def by_activity(source: Source) -> str:
         spent = source.rate(figures.ACTIVITY_CPU, figures.OF_PROCESSES)
         return each_of(total(spent, "activity"), figures.requests(source))
 
     after, before = by_activity(AFTER), by_activity(BEFORE)
-    return Row(
-        "By service and activity",
-        [
-            listing(
-                "Services, after and before",
-                Text(
-                    "Each service over the whole of both load tests. Δ: change from before to after.",
-                    "CPU per request lower than before.",
-                    "A load generator on the same host is also a service: its row shows whether it was the"
-                    " bottleneck.",
-                    NO_LOAD,
-                ),
-                {"service_name": "Service"},
-                *columns,
-                widths={"Service": 150},
-                sort="Δ CPU/request",
-                size=(24, 6),
-            ),
-            listing(
-                "CPU per request by activity",
-                Text(
-                    "CPU time per request by activity, without softirq.",
-                    "Lower in the activity that the change concerns, unchanged in the others.",
-                    "If it is lower everywhere, the host or the load differed, too.",
-                    "No request was answered, or the agents do not export tlsprof_cpu_seconds_total.",
-                ),
-                {"activity": "Activity"},
-                Column("after", after, SECONDS),
-                Column("before", before, SECONDS),
-                Column("change", figures.change(after, before), SHARE, thresholds.CHANGE, decimals=1),
-                sort="after",
-                size=(12, 9),
-            ),
-            listing(
-                "Load tests",
-                Text(
-                    "Load tests that `tlsprof report -- COMMAND` ran in the selected time range; times are"
-                    " accurate to 15 s. Click a host to select the time of its load test.",
-                    "Both load tests that you compare are listed, with the expected duration.",
-                    "Choose them as After and Before. If one is missing, extend the time range to include its"
-                    " start.",
-                    NO_TEST,
-                ),
-                {"instance": "Host", "seconds": "Seconds", "ended": "Ended", "began": "Began by its host"},
-                Column("Began", load_tests.listed(), "dateTimeAsIso", width=155),
-                widths={"Seconds": 115},
-                links={"Host": [link_to_time("Select its time", UID, "Began", "Ended")]},
-                sort="Began",
-                hidden=("Ended", "Began by its host"),
-                size=(12, 9),
-            ),
-        ],
+    return listing(
+        "CPU per request by activity",
+        Text(
+            "CPU time per request by activity, without softirq.",
+            "Lower in the activity that the change concerns, unchanged in the others.",
+            "If it is lower everywhere, the host or the load differed, too.",
+            "No request was answered, or the agents do not export tlsprof_cpu_seconds_total.",
+        ),
+        {"activity": "Activity"},
+        Column("after", after, SECONDS),
+        Column("before", before, SECONDS),
+        Column("change", figures.change(after, before), SHARE, thresholds.CHANGE, decimals=1),
+        sort="after",
+        size=(12, 9),
     )
+
+
+def _load_tests() -> Any:
+    return listing(
+        "Load tests",
+        Text(
+            "Load tests that `tlsprof report -- COMMAND` ran in the selected time range; times are"
+            " accurate to 15 s. Click a host to select the time of its load test.",
+            "Both load tests that you compare are listed, with the expected duration.",
+            "Choose them as After and Before. If one is missing, extend the time range to include its"
+            " start.",
+            NO_TEST,
+        ),
+        {"instance": "Host", "seconds": "Seconds", "ended": "Ended", "began": "Began by its host"},
+        Column("Began", load_tests.listed(), "dateTimeAsIso", width=155),
+        widths={"Seconds": 115},
+        links={"Host": [link_to_time("Select its time", UID, "Began", "Ended")]},
+        sort="Began",
+        hidden=("Ended", "Began by its host"),
+        size=(12, 9),
+    )
+
+
+def _by_service() -> Row:
+    return Row("By service and activity", [_services(), _activities(), _load_tests()])
 
 
 def make() -> Dashboard:

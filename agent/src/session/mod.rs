@@ -131,18 +131,12 @@ impl Session {
 
     /// Attaches to what is there. Evidence is from before the window, and is not booked.
     fn attach(&mut self) -> Result<()> {
-        let Self {
-            loaded,
-            targets,
-            ledger,
-            books,
-            ports,
-            ..
-        } = self;
-        let mut news = |_: &str, _: &Evidence| {};
-        targets.attach_all(loaded, |targets, loaded| {
-            take_evidence(loaded, targets, ledger, books, ports, &mut news);
-        })?;
+        let (ledger, books, ports) = (&self.ledger, &mut self.books, &mut self.ports);
+        let mut see = |_: &str, _: &Evidence| {};
+        self.targets
+            .attach_all(&mut self.loaded, |targets, loaded| {
+                take_evidence(loaded, targets, ledger, books, ports, &mut see);
+            })?;
         Ok(())
     }
 
@@ -335,15 +329,15 @@ impl Session {
 
     /// Takes what the kernel side has, or much of it; true if it was all.
     fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) -> bool {
-        let Self {
+        let (loaded, targets) = (&mut self.loaded, &mut self.targets);
+        take_evidence(
             loaded,
             targets,
-            ledger,
-            books,
-            ports,
-            ..
-        } = self;
-        take_evidence(loaded, targets, ledger, books, ports, see)
+            &self.ledger,
+            &mut self.books,
+            &mut self.ports,
+            see,
+        )
     }
 
     /// Puts the hooks on socket calls in or takes them out, where they are seen in windows
