@@ -4,7 +4,7 @@ from typing import Any
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from . import colours, figures, thresholds
+from . import accept_queue, colours, figures, thresholds
 from .figures import CLIENT, SERVER
 from .frame import Row, build, services_variable
 from .panels import (
@@ -30,18 +30,6 @@ NO_CONNECTION = (
 NO_TRAFFIC = "No connection of these services was opened or closed in this time range."
 NO_TIME_WAIT = "None of these services has closed a connection since its agent started."
 NO_PORTS = "None of these services opens connections: only clients and proxies use ephemeral ports."
-NO_QUEUE = (
-    "None of these services listens, or its host does not allow reading queues: run `tlsprof"
-    " doctor`."
-)
-NO_ACCEPT = (
-    "No connection was accepted, or the kernel does not allow observing accept: run `tlsprof doctor`"
-    " (accept_wait)."
-)
-ACCEPT_WAIT = "tlsprof_accept_wait_seconds"
-LENGTH = "tlsprof_accept_queue_length"
-LIMIT = "tlsprof_accept_queue_limit"
-OVERFLOWS = "tlsprof_listen_overflows_total"
 PORTS = "tlsprof_ephemeral_ports_used_ratio"
 TIME_WAIT = "tlsprof_time_wait_sockets"
 
@@ -258,64 +246,6 @@ def _time_wait() -> Row:
     )
 
 
-def _queue() -> Row:
-    host = ("instance", "service_name")
-    overflows = figures.largest(lambda it: total(it.rate(OVERFLOWS), "service_name"), ALL, "service_name")
-    # The kernel queues one connection more than the limit.
-    fullest = lambda it: f"max by ({', '.join(host)}) ({it.average(LENGTH)} / ({it.average(LIMIT)} + 1))"
-    full = figures.largest(fullest, ALL, *host)
-    waits = figures.largest(
-        lambda it: it.quantile(0.99, ACCEPT_WAIT, by=["service_name"]), ALL, "service_name"
-    )
-    return Row(
-        "Accept queue: overflows, utilization and wait",
-        collapsed=True,
-        panels=[
-            course(
-                "Accept-queue overflows",
-                Text(
-                    "Client packets dropped by the kernel per second, because the service did not accept"
-                    " fast enough. A client that retries causes several.",
-                    "Zero.",
-                    "The service lacks CPU, or its workers block. A longer backlog (nginx: listen backlog,"
-                    " net.core.somaxconn) helps only with bursts.",
-                    NO_QUEUE,
-                ),
-                PER_SECOND,
-                Query(overflows, "{{service_name}}"),
-                limits=thresholds.OVERFLOWS,
-                size=(8, 8),
-            ),
-            course(
-                "Accept queue utilization",
-                Text(
-                    "Length of a service's fullest accept queue, as a share of its limit.",
-                    "Near zero: the service accepts connections at once.",
-                    "Above 50%, bursts overflow the queue: add workers, or raise the backlog.",
-                    NO_QUEUE,
-                ),
-                SHARE,
-                Query(full, "{{service_name}} on {{instance}}"),
-                limits=thresholds.QUEUE,
-                soft_max=0.6,
-                size=(8, 8),
-            ),
-            course(
-                "Accept wait",
-                Text(
-                    "Time from opening to accept, p99 by service. It adds to the latency of clients.",
-                    "Below a millisecond.",
-                    "Add CPU or workers first, then raise the backlog.",
-                    NO_ACCEPT,
-                ),
-                SECONDS,
-                Query(waits, "{{service_name}}"),
-                size=(8, 8),
-            ),
-        ],
-    )
-
-
 def _summary() -> Row:
     by_server = total(ALL.rate("tlsprof_connections_closed_total", SERVER, 'closed_by="local"'))
     closed = total(ALL.rate("tlsprof_connections_closed_total", SERVER))
@@ -380,7 +310,7 @@ def _summary() -> Row:
 
 def make() -> Dashboard:
     """How connections are opened, used and closed."""
-    rows = [_summary(), _turns(), _life(), _time_wait(), _queue()]
+    rows = [_summary(), _turns(), _life(), _time_wait(), accept_queue.row()]
     return build(
         UID,
         "Connections and TIME_WAIT",
