@@ -36,65 +36,17 @@ impl From<State> for Found {
     }
 }
 
-/// What the programs can do, part by part.
-struct Parts {
-    handshakes: Found,
-    multi: Found,
-    trap: Found,
-    life_cycle: Found,
-    calls: Found,
-    accepts: Found,
-    /// The way to see socket calls that is in use.
-    tier: Option<Tier>,
-    samples: Found,
-}
-
-impl Parts {
-    fn of(mut loaded: Loaded) -> Self {
-        loaded.start_samples();
-        let trap = trap(&mut loaded);
-        let connections = &loaded.connections;
-        Self {
-            handshakes: found(loaded.library.as_ref().err().map(Arc::as_ref)),
-            multi: multi(&loaded).into(),
-            trap: trap.into(),
-            life_cycle: found(connections.life_cycle().err()),
-            calls: found(connections.calls().err()),
-            accepts: found(connections.accepts().err()),
-            tier: connections.calls().ok(),
-            samples: samples(&loaded),
-        }
-    }
-
-    /// Nothing was loaded.
-    fn without(reason: &Found) -> Self {
-        Self {
-            handshakes: reason.clone(),
-            multi: reason.clone(),
-            trap: reason.clone(),
-            life_cycle: reason.clone(),
-            calls: reason.clone(),
-            accepts: reason.clone(),
-            tier: None,
-            samples: reason.clone(),
-        }
-    }
-}
-
 /// Loads everything once, attaches to nothing but this process itself, and lets
 /// go again.
 pub(crate) fn diagnose(options: &Options) -> Diagnosis {
     let btf = options.btf.as_deref();
-    let parts = match load(options, || ()) {
-        Ok(loaded) => Parts::of(loaded),
-        Err(error) => Parts::without(&Found {
-            state: State::Unavailable(one_line(&error)),
-            summary: error.in_short().map(str::to_owned),
-        }),
-    };
-    let capabilities = of_programs(parts, btf).chain(of_system()).collect();
+    let loaded = load(options, || ()).map_err(|error| Found {
+        state: State::Unavailable(one_line(&error)),
+        summary: error.in_short().map(str::to_owned),
+    });
+    let capabilities = of_programs(loaded, btf).into_iter().chain(of_system());
     let obstacle = missing_privileges().or_else(|| other_pid_namespace().map(str::to_owned));
-    Diagnosis::new(host(btf), capabilities, obstacle)
+    Diagnosis::new(host(btf), capabilities.collect(), obstacle)
 }
 
 /// What to do about privileges without which nothing works.
@@ -123,73 +75,79 @@ fn capability(
     }
 }
 
-/// What needs the BPF programs.
-fn of_programs(parts: Parts, btf: Option<&Path>) -> impl Iterator<Item = Capability> {
-    use Group::{Alternative, Needed};
-    let used = parts.tier;
-    let first = [
-        capability(
-            Needed,
-            "connections",
-            parts.life_cycle.clone(),
-            "TCP connections of every service: opened, closed by whom, resets, TIME_WAIT",
-        ),
-        capability(
-            Needed,
-            "connection_turns",
-            parts.calls.clone(),
-            "TLS handshakes of any library, from TLS records; turns per connection; owners of \
-             connections that the peer resets",
-        ),
-    ];
-    let recommended = recommended(parts);
-    let tiers = Tier::ALL.into_iter().map(move |tier| {
+/// Tells whether a part of what was loaded works.
+type Check = fn(&mut Loaded) -> Found;
+
+/// What needs the BPF programs, apart from the ways to see socket calls: group, name, whether it
+/// works, and what it gives.
+const PROGRAMS: &[(Group, &str, Check, &str)] = &[
+    (
+        Group::Needed,
+        "connections",
+        |it| found(it.connections.life_cycle().err()),
+        "TCP connections of every service: opened, closed by whom, resets, TIME_WAIT",
+    ),
+    (
+        Group::Needed,
+        "connection_turns",
+        |it| found(it.connections.calls().err()),
+        "TLS handshakes of any library, from TLS records; turns per connection; owners of \
+         connections that the peer resets",
+    ),
+    (
+        Group::Recommended,
+        "openssl_handshakes",
+        |it| found(it.library.as_ref().err().map(Arc::as_ref)),
+        "handshakes in OpenSSL 1.1.1 and 3.x and in GnuTLS 3: counts and CPU time; with OpenSSL also steps",
+    ),
+    (
+        Group::Recommended,
+        "uprobes",
+        trap,
+        "probes in running processes",
+    ),
+    (
+        Group::Recommended,
+        "uprobe_multi",
+        multi,
+        "attaching and releasing all probes of a library at once",
+    ),
+    (
+        Group::Recommended,
+        "cpu_samples",
+        samples,
+        "CPU time of services by activity: TLS, TCP, the application",
+    ),
+    (
+        Group::Recommended,
+        "accept_wait",
+        |it| found(it.connections.accepts().err()),
+        "how long connections wait to be accepted",
+    ),
+];
+
+/// What needs the BPF programs; `loaded` is why there are none.
+fn of_programs(mut loaded: Result<Loaded, Found>, btf: Option<&Path>) -> Vec<Capability> {
+    let each = PROGRAMS.iter().map(|&(group, name, works, gives)| {
+        let works = loaded.as_mut().map_or_else(|reason| reason.clone(), works);
+        capability(group, name, works, gives)
+    });
+    let mut all: Vec<_> = each.collect();
+    let used = loaded.ok().and_then(|it| it.connections.calls().ok());
+    let tiers = Tier::ALL.into_iter().map(|tier| {
         let in_use = used == Some(tier);
         let (group, works) = if in_use {
-            (Needed, State::Available.into())
+            (Group::Needed, State::Available.into())
         } else {
-            (Alternative, found(try_tier(tier, btf).as_ref().err()))
+            (
+                Group::Alternative,
+                found(try_tier(tier, btf).as_ref().err()),
+            )
         };
         capability(group, tier_name(tier), works, sees(tier, in_use))
     });
-    first.into_iter().chain(tiers).chain(recommended)
-}
-
-/// What profiles are better with.
-fn recommended(parts: Parts) -> [Capability; 5] {
-    use Group::Recommended;
-    [
-        capability(
-            Recommended,
-            "openssl_handshakes",
-            parts.handshakes,
-            "handshakes in OpenSSL 1.1.1 and 3.x and in GnuTLS 3: counts and CPU time; with OpenSSL also steps",
-        ),
-        capability(
-            Recommended,
-            "uprobes",
-            parts.trap,
-            "probes in running processes",
-        ),
-        capability(
-            Recommended,
-            "uprobe_multi",
-            parts.multi,
-            "attaching and releasing all probes of a library at once",
-        ),
-        capability(
-            Recommended,
-            "cpu_samples",
-            parts.samples,
-            "CPU time of services by activity: TLS, TCP, the application",
-        ),
-        capability(
-            Recommended,
-            "accept_wait",
-            parts.accepts,
-            "how long connections wait to be accepted",
-        ),
-    ]
+    all.extend(tiers);
+    all
 }
 
 /// What needs only the system's permission.
@@ -246,13 +204,14 @@ fn processes() -> State {
     ))
 }
 
-fn multi(loaded: &Loaded) -> State {
-    match loaded.mode {
+fn multi(loaded: &mut Loaded) -> Found {
+    let state = match loaded.mode {
         UprobeMode::Multi => State::Available,
         UprobeMode::Single => State::Degraded(
             "the kernel has no uprobe_multi links (Linux 6.6): each probe needs a perf event, which is slower to attach and release".to_owned(),
         ),
-    }
+    };
+    state.into()
 }
 
 fn found(missing: Option<&Unavailable>) -> Found {
@@ -263,7 +222,8 @@ fn found(missing: Option<&Unavailable>) -> Found {
 }
 
 /// Samples need the kernel's symbols to say what it was at work on.
-fn samples(loaded: &Loaded) -> Found {
+fn samples(loaded: &mut Loaded) -> Found {
+    loaded.start_samples();
     if let Err(reason) = &loaded.samples {
         return found(Some(reason));
     }
@@ -312,11 +272,12 @@ const fn sees(tier: Tier, in_use: bool) -> &'static str {
     }
 }
 
-fn trap(loaded: &mut Loaded) -> State {
-    match calibrate(loaded) {
-        Some(_) => State::Available,
-        None => State::Unavailable("a probe in tlsprof itself could not be attached".to_owned()),
-    }
+fn trap(loaded: &mut Loaded) -> Found {
+    let missing =
+        || State::Unavailable("a probe in tlsprof itself could not be attached".to_owned());
+    calibrate(loaded)
+        .map_or_else(missing, |_| State::Available)
+        .into()
 }
 
 fn host(btf: Option<&Path>) -> Vec<HostFact> {
