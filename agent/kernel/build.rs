@@ -1,11 +1,14 @@
 //! Compiles the BPF programs with clang. The running kernel is not asked: CO-RE relocates the
 //! programs when they are loaded.
 
-use std::env;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, io};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 
 #[path = "../common/clang.rs"]
 mod clang;
@@ -22,7 +25,17 @@ fn main() -> Result<()> {
     for (name, extra) in objects {
         let object = out.join(format!("tlsprof.{name}.bpf.o"));
         compile(&clang, &bpf, &object, extra)?;
+        compress(&object)?;
     }
+    Ok(())
+}
+
+/// Writes the object beside itself, compressed: a fourth of its size in the program.
+fn compress(object: &Path) -> Result<()> {
+    let packed = File::create(object.with_extension("o.z"))?;
+    let mut encoder = ZlibEncoder::new(packed, Compression::best());
+    io::copy(&mut File::open(object)?, &mut encoder)?;
+    encoder.finish()?;
     Ok(())
 }
 

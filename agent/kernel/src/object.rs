@@ -1,17 +1,20 @@
 //! The embedded BPF object, and its programs on uprobes.
 
 use std::collections::BTreeSet;
+use std::io::Read as _;
 
 use aya::maps::Map;
 use aya::programs::{Program, ProgramError, UProbe};
 use aya::sys::{UProbeMultiFeature, is_uprobe_multi_supported};
-use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use aya::{Btf, Ebpf, EbpfLoader};
+use flate2::read::ZlibDecoder;
 
 use super::cookies::{is_substitute, substitutes};
 use super::error::{LoadError, Unavailable, denied, refused};
 
-static SINGLE: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.single.bpf.o"));
-static MULTI: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tlsprof.multi.bpf.o"));
+// Compressed by the build script.
+static SINGLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tlsprof.single.bpf.o.z"));
+static MULTI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tlsprof.multi.bpf.o.z"));
 
 /// How uprobes are attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,11 +77,15 @@ pub(super) fn open(
             .override_global("connections_by_address", &1_u8, true)
             .map_max_entries("addresses", CONNECTIONS_BY_ADDRESS);
     }
-    let object = match mode {
+    let packed = match mode {
         UprobeMode::Multi => MULTI,
         UprobeMode::Single => SINGLE,
     };
-    loader.load(object).map_err(|error| {
+    let mut object = Vec::new();
+    ZlibDecoder::new(packed)
+        .read_to_end(&mut object)
+        .map_err(|error| LoadError::Maps(error.into()))?;
+    loader.load(&object).map_err(|error| {
         if denied(&error) {
             LoadError::Permission
         } else {
