@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::Handshake;
 use tlsprof_common::{
-    Carries, Closer, Connection, Opening, Outcome, Owner, Resumption, Role, Source, Steps, Whole,
+    Carries, Closer, Connection, Opening, Outcome, Owner, Resumption, Role, Source, Steps,
+    WaitReason, Whole,
 };
 
 /// A completed full server handshake with RSA-2048 and X25519.
@@ -35,7 +36,7 @@ pub fn handshake() -> Handshake {
         finish_and_answer: Duration::ZERO,
         offloaded: false,
         unseen: Duration::ZERO,
-        waits: [120, 0, 0, 300, 0, 0, 10, 2420].map(Duration::from_micros),
+        waits: WaitReason::ALL.map(waited),
         calls: 2,
         probe_hits: 20,
         client_authenticates: false,
@@ -43,6 +44,16 @@ pub fn handshake() -> Handshake {
         hello: None,
         estimate: None,
     }
+}
+
+fn waited(reason: WaitReason) -> Duration {
+    Duration::from_micros(match reason {
+        WaitReason::RunQueue => 120,
+        WaitReason::Network => 300,
+        WaitReason::Other => 10,
+        WaitReason::BetweenCalls => 2420,
+        _ => 0,
+    })
 }
 
 /// A connection that the server closed after five turns.

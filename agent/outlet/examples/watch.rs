@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use tlsprof_common::{Outcome, Resumption, Role, Source};
+use tlsprof_common::{Outcome, Resumption, Role, Source, Waits};
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_ledger::{Ledger, Limits, Sampling};
@@ -50,7 +50,7 @@ fn handshake(number: usize) -> Handshake {
         finish_and_answer: Duration::ZERO,
         offloaded: false,
         unseen: Duration::ZERO,
-        waits: [Duration::ZERO; 8],
+        waits: Waits::default(),
         calls: 2,
         probe_hits: 20,
         client_authenticates: false,
