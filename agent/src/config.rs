@@ -39,7 +39,8 @@ pub(crate) struct Config {
     /// `[limits]`
     pub limits: Limits,
     /// `[findings]`
-    pub findings: Findings,
+    #[serde(with = "Findings")]
+    pub findings: Thresholds,
 }
 
 /// `[agent]`: the daemon.
@@ -180,38 +181,20 @@ impl Default for Limits {
     }
 }
 
-/// `[findings]`: when a report has findings.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Findings {
+/// `[findings]`: when a report has findings, with the checks of their values.
+#[derive(Deserialize, Serialize)]
+#[serde(
+    remote = "Thresholds",
+    default = "Thresholds::default",
+    deny_unknown_fields
+)]
+struct Findings {
     /// Handshakes or connections on which a finding must rest.
     #[serde(deserialize_with = "at_least_one")]
-    pub min_handshakes: u64,
+    min_handshakes: u64,
     /// Share of the service's CPU time that a change must save, over 0 up to 1.
     #[serde(deserialize_with = "share")]
-    pub min_saving: f64,
-}
-
-impl Default for Findings {
-    fn default() -> Self {
-        let Thresholds {
-            min_handshakes,
-            min_saving,
-        } = Thresholds::default();
-        Self {
-            min_handshakes,
-            min_saving,
-        }
-    }
-}
-
-impl From<&Findings> for Thresholds {
-    fn from(findings: &Findings) -> Self {
-        Self {
-            min_handshakes: findings.min_handshakes,
-            min_saving: findings.min_saving,
-        }
-    }
+    min_saving: f64,
 }
 
 impl From<&Limits> for LedgerLimits {

@@ -38,7 +38,7 @@ impl Monitor {
         Self {
             session,
             watch,
-            thresholds: Thresholds::from(&config.findings),
+            thresholds: config.findings,
             judge_interval,
             judged: None,
             shown: Duration::ZERO,
@@ -48,7 +48,7 @@ impl Monitor {
 
     /// Takes over what can change while it runs: thresholds of findings, and the budget.
     pub(crate) fn reconfigure(&mut self, config: &Config) {
-        self.thresholds = Thresholds::from(&config.findings);
+        self.thresholds = config.findings;
         self.judged = None;
         self.session.set_budget(config.agent.budget);
     }

@@ -22,7 +22,7 @@ use super::tee::Tee;
 use crate::cli::{ReportFormat, ReportOptions, Until};
 use crate::config::Config;
 use crate::session::Session;
-use tlsprof_advise::{Setting, Thresholds};
+use tlsprof_advise::Setting;
 use tlsprof_common::privilege::{self, Kept};
 use tlsprof_discover::host::aes_in_hardware;
 use tlsprof_ledger::Sampling;
@@ -64,7 +64,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
         aes_in_hardware: aes_in_hardware(),
         client_closes: load.client_closes,
     };
-    let findings = session.findings(&services, setting, Thresholds::from(&config.findings));
+    let findings = session.findings(&services, setting, config.findings);
     let facts = Facts {
         host: session.host(),
         started_at,

@@ -8,14 +8,6 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn the_defaults_of_findings_are_those_of_the_rules() {
-    assert_eq!(
-        Thresholds::from(&Findings::default()),
-        Thresholds::default()
-    );
-}
-
-#[test]
 fn the_documented_example_is_the_default() {
     let page = include_str!("../../../docs/configuration.md");
     let example = page.split("```toml\n").nth(1).unwrap();
