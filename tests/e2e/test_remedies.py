@@ -1,23 +1,23 @@
 """The directives of remedies, as the pages in docs/findings have them, pass the servers' own checks.
 
-Those with ML-KEM are checked by servers with OpenSSL 3.5, others by those of the host. Envoy and
-HCL Domino cannot be had here; Caddy's names of groups are those of its source
-(modules/caddytls/values.go of 2.11).
+Those with ML-KEM are checked by servers with OpenSSL 3.5, others by those of the host. Envoy and Caddy have
+a file of their own; HCL Domino cannot be had here.
 """
 
 import re
 from base64 import b64encode
+from http.client import HTTPConnection
 from pathlib import Path
-from typing import Iterator
 
 import pytest
 
+from harness import plain_nginx
 from harness.certificates import Certificate
 from harness.newer_servers import Servers, servers
 from harness.processes import Process, run
+from harness.remedies import PAGES, named
+from harness.servers import Server, on_free_port
 from harness.suites import Unobtainable
-
-PAGES = Path(__file__).parents[2] / "docs" / "findings"
 
 NGINX = """
 pid {folder}/nginx.pid;
@@ -85,21 +85,34 @@ cert = {both}
 
 NODE = "require('tls').createSecureContext({{ {directive} }})"
 
+UPSTREAM = """
+daemon off;
+master_process off;
+pid {folder}/proxy.pid;
+error_log stderr warn;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    upstream backend {{ server 127.0.0.1:{upstream}; {pool} }}
+    server {{
+        listen 127.0.0.1:{port};
+        location / {{ proxy_pass http://{to}; {own} }}
+    }}
+}}
+"""
+
 POST_QUANTUM = "MLKEM"
 """In directives that OpenSSL has been able to follow since 3.5."""
 
+REQUESTS = 20
+
 GLOBALS = ("tune.", "ssl-default-")
 IN_FRONTEND = ("backlog",)
-
-
-def directives(server: str) -> Iterator[tuple[str, str]]:
-    """Page and directive of each remedy for that server."""
-    for page in sorted(PAGES.glob("*.md")):
-        for block in page.read_text().split("\n**")[1:]:
-            name, _, rest = block.partition(".**")
-            advice = rest.split("\n**")[0]
-            for code in re.findall(r"\n```\n(.*?)\n```", advice, re.S) if name == server else ():
-                yield page.stem, code
 
 
 def on_this_machine(directive: str, certificate: Certificate) -> str:
@@ -113,12 +126,6 @@ def on_this_machine(directive: str, certificate: Certificate) -> str:
     directive = re.sub(r"/etc/\S*?\.key(?=[;\s]|$)", str(certificate.key), directive)
     directive = re.sub(r"/etc/\S*?\.pem(?=[;\s]|$)", str(certificate.both), directive)
     return directive.replace("/run/apache2/ssl_scache", "/tmp/tlsprof-remedies-scache")
-
-
-def named(server: str, least: int = 8, word: str = "") -> list:
-    found = [(page, directive) for page, directive in directives(server) if word in directive]
-    assert len(found) >= least, f"{server}: the pages have changed their form"
-    return [pytest.param(directive, id=page) for page, directive in found]
 
 
 @pytest.fixture(scope="module")
@@ -226,3 +233,38 @@ def test_node(directive):
     node = newer_servers("trixie").inside("/usr/bin/node") if newer else ["node"]
     done = run([*node, "-e", NODE.format(directive=directive)])
     assert done.child.returncode == 0, done.describe()
+
+
+@pytest.mark.harness
+def test_newer_nginx_keeps_upstream_connections_as_the_page_says(tmp_path):
+    """Open by default where there is an upstream block; not for an address, nor with what is to be removed."""
+    page = (PAGES / "upstream-keep-alive-off.md").read_text()
+    removed = re.search(r"1\.29\.7 and later .*?: remove (.*)\.", page).group(1)
+    own = dict.fromkeys(re.findall("`(.*?)`", removed), REQUESTS)
+    assert len(own) == 3
+    command = newer_servers("sid").command("usr/sbin/nginx")
+    with plain_nginx.nginx(tmp_path, "upstream", extra='location / { return 200 "$connection\n"; }') as upstream:
+        address = f"127.0.0.1:{upstream.port}"
+        for directive, connections in {"": 1, **own}.items():
+            values = dict(pool="", own="") | {"pool" if directive.startswith("keepalive") else "own": f"{directive};"}
+            values = values if directive else dict(pool="", own="")
+            assert upstream_connections(command, tmp_path, upstream, "backend", **values) == connections, directive
+        assert upstream_connections(command, tmp_path, upstream, address, pool="", own="") == REQUESTS
+
+
+def upstream_connections(command: list, folder: Path, upstream: Server, to: str, pool: str, own: str) -> int:
+    """How many connections a proxy makes for its requests: the answers are their numbers."""
+    config = folder / "proxy.conf"
+
+    def start(port: int) -> Process:
+        config.write_text(UPSTREAM.format(folder=folder, upstream=upstream.port, port=port, to=to, pool=pool, own=own))
+        return Process([*command, "-e", "stderr", "-c", config])
+
+    numbers = set()
+    with on_free_port(start) as proxy:
+        client = HTTPConnection("127.0.0.1", proxy.port, timeout=10.0)
+        for _ in range(REQUESTS):
+            client.request("GET", "/")
+            numbers.add(client.getresponse().read())
+        client.close()
+    return len(numbers)

@@ -4,7 +4,9 @@
 With --late it imports the ssl module, which loads OpenSSL by dlopen, only when
 a line comes on its standard input.
 
-usage: threaded_server.py CERT KEY [--late]
+With --udp it also binds a UDP socket to its port, as servers of HTTP/3 do.
+
+usage: threaded_server.py CERT KEY [--late] [--udp]
 """
 
 import socket
@@ -31,6 +33,9 @@ def serve(context, connection: socket.socket) -> None:
 def main() -> None:
     cert, key = sys.argv[1:3]
     listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    if "--udp" in sys.argv:
+        beside = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        beside.bind(listener.getsockname())
     print(f"port {listener.getsockname()[1]}", flush=True)
     if "--late" in sys.argv:
         sys.stdin.readline()

@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use crate::{Pid, Resumption, Role, labelled};
 
+/// Bytes of the shortest request in HTTP/2: the header of a HEADERS frame (RFC 9113, 4.1), and in
+/// it the two fields of CONNECT, a byte each (RFC 9113, 8.5; RFC 7541, 6.1).
+const SHORTEST_HTTP2_REQUEST: u64 = 9 + 2;
+
 /// Tells TCP connections apart; never reused while the agent runs.
 pub type ConnectionId = u64;
 
@@ -98,6 +102,9 @@ pub struct Connection {
     pub cipher: &'static str,
     /// Whether its TLS handshake took up an earlier session.
     pub resumption: Resumption,
+    /// Whether its TLS hellos allow HTTP/2: it was chosen, or offered to a TLS 1.3 server, whose
+    /// choice is encrypted. None where they were not read.
+    pub may_be_http2: Option<bool>,
     /// Payload of a full segment on the way to the peer, in bytes.
     pub segment: u32,
     /// Least round trip that TCP has measured.
@@ -111,6 +118,20 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Requests that its turns may hide, at most: HTTP/2 multiplexes, and each request is at
+    /// least as long as [`SHORTEST_HTTP2_REQUEST`].
+    pub fn hidden_requests(&self, whole: &Whole) -> u64 {
+        let asked = match whole.role {
+            Role::Server => self.application_received,
+            Role::Client => self.application_sent,
+        };
+        let may_be_http2 = self.may_be_http2.unwrap_or(self.carries == Carries::Tls);
+        match (may_be_http2, whole.turns) {
+            (true, Some(turns)) => (asked / SHORTEST_HTTP2_REQUEST).saturating_sub(turns.into()),
+            _ => 0,
+        }
+    }
+
     /// Payload that was sent up to the end of its TLS handshake, in bytes: all of the
     /// handshake but session tickets, and what came before TLS. 0 without TLS, or where
     /// the handshake did not complete.

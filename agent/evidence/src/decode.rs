@@ -112,6 +112,7 @@ fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
         application_sent: event.application_sent,
         cipher: "unknown",
         resumption: Resumption::Unknown,
+        may_be_http2: None,
         segment: event.segment,
         round_trip: (event.round_trip != 0).then(|| Duration::from_nanos(event.round_trip)),
         closed_by: match u32::from(event.closed_by) {

@@ -76,6 +76,7 @@ pub fn connection() -> Connection {
         application_sent: 0,
         cipher: "unknown",
         resumption: Resumption::Unknown,
+        may_be_http2: Some(false),
         segment: 1448,
         round_trip: Some(Duration::from_millis(20)),
         closed_by: Closer::Local,

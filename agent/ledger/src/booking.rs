@@ -42,7 +42,10 @@ impl Ledger {
                     role.flights.record(connection);
                 }
             }
-            None => account.connections_from_before += 1,
+            None => {
+                account.connections_from_before += 1;
+                account.http2_from_before += u64::from(connection.may_be_http2 == Some(true));
+            }
         }
         if let Some(remote) = connection.remote {
             let Connection {

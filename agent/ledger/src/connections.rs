@@ -32,6 +32,10 @@ pub struct ConnectionAccount {
     pub opened: u64,
     /// Those of them that ended, by who ended them.
     pub closed: BTreeMap<Closer, Closed>,
+    /// Those of them that speak HTTP/2, or may.
+    pub(crate) http2: u64,
+    /// Requests that their turns may hide, at most.
+    pub hidden_requests: u64,
     /// From the end of the TCP handshake to the end of the socket.
     pub duration: Distribution,
     /// Payload received by those that ended, in bytes.
@@ -49,6 +53,11 @@ impl ConnectionAccount {
     /// How many ended.
     pub fn closed_count(&self) -> u64 {
         self.closed.values().map(|closed| closed.count).sum()
+    }
+
+    /// Turns of those that ended.
+    pub(crate) fn turns(&self) -> u64 {
+        self.closed.values().map(|closed| closed.turns.sum()).sum()
     }
 
     /// TIME_WAIT buckets standing at a time of the monotonic clock, to a second:
@@ -78,6 +87,10 @@ impl ConnectionAccount {
         if let Some(turns) = whole.turns {
             closed.turns.record(turns);
         }
+        self.http2 += u64::from(connection.may_be_http2 == Some(true));
+        self.hidden_requests = self
+            .hidden_requests
+            .saturating_add(connection.hidden_requests(whole));
         self.duration.record(whole.duration);
         self.bytes_received = self
             .bytes_received

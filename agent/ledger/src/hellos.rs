@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use tlsprof_common::{Outcome, Role};
+use tlsprof_common::Role;
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::hello::{Attempt, Direction, Facts, Upgrade};
 
@@ -30,8 +30,7 @@ pub struct HelloAccount {
     pub features: Counts,
     /// Application protocols (ALPN) that servers chose in clear, up to TLS 1.2.
     pub protocols: Counts,
-    /// Completed handshakes of connections that speak HTTP/2, or may: one turn of theirs may
-    /// carry several requests.
+    /// Handshakes of connections that speak HTTP/2, or may.
     pub(crate) http2: u64,
     /// Protocols that switched to TLS (STARTTLS).
     pub upgrades: Counts,
@@ -61,8 +60,7 @@ impl HelloAccount {
         };
         self.consequences.record(handshake, facts);
         self.chains.record(handshake, facts);
-        let completed = handshake.outcome == Outcome::Completed;
-        self.http2 += u64::from(completed && facts.may_be_http2());
+        self.http2 += u64::from(facts.may_be_http2());
         let server = handshake.role == Role::Server;
         for (direction, _, alert) in &facts.alerts {
             let sent = (*direction == Direction::FromServer) == server;

@@ -54,4 +54,4 @@ pub use sampled_steps::{SampledStep, StepSet};
 pub use service::ServiceAccount;
 pub use sources::{Agreement, Application, ApplicationBytes, Estimated, SocketAccount};
 pub use steps::{Class, Pending, StepAccount};
-pub use unit_costs::{Unit, UnitCost};
+pub use unit_costs::{Unit, UnitCost, are_requests};

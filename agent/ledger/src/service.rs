@@ -33,6 +33,8 @@ pub struct ServiceAccount {
     pub connections: BTreeMap<Role, ConnectionAccount>,
     /// TCP connections that ended, but had been open before the watch began.
     pub connections_from_before: u64,
+    /// Those of them that speak HTTP/2, or may, and began TLS after that.
+    pub(crate) http2_from_before: u64,
     /// What waited, and waits, to be accepted.
     pub accept_queue: AcceptQueueAccount,
     /// Processes that began while the service was known.

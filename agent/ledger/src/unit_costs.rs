@@ -45,6 +45,11 @@ const DOMINANT: f64 = 0.95;
 /// than this share of those that were seen at all, costs by them are not reported.
 const ENOUGH_SEEN: f64 = 0.9;
 
+/// Whether turns are as good as requests: HTTP/2 hides at most one request in a hundred turns.
+pub const fn are_requests(turns: u64, hidden_requests: u64) -> bool {
+    hidden_requests <= turns / 100
+}
+
 /// CPU time of one unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UnitCost {
@@ -80,11 +85,15 @@ impl ServiceAccount {
         costs.collect()
     }
 
-    /// Whether each turn in a role is one request: no client offered HTTP/2 to a server that
-    /// may have chosen it.
+    /// Whether the turns of a role are its requests: no connection is open that may speak HTTP/2,
+    /// and those that have ended can hide next to no request.
     pub fn turns_are_requests(&self, role: Role) -> bool {
-        let role = self.roles.get(&role);
-        role.is_none_or(|account| account.hellos.http2 == 0)
+        let begun = self.roles.get(&role).map_or(0, |kept| kept.hellos.http2);
+        let open = begun.saturating_sub(self.http2_from_before);
+        let Some(kept) = self.connections.get(&role) else {
+            return open == 0;
+        };
+        open <= kept.http2 && are_requests(kept.turns(), kept.hidden_requests)
     }
 
     /// Whether turns and bytes of nearly all connections are known: not of those that
@@ -138,9 +147,8 @@ impl ServiceAccount {
     #[allow(clippy::cast_precision_loss, reason = "statistics")]
     fn turns(&self) -> f64 {
         let of = |role: Role| -> u64 {
-            let closed = self.connections.get(&role).map(|kept| &kept.closed);
-            let closed = closed.into_iter().flat_map(BTreeMap::values);
-            closed.map(|closed| closed.turns.sum()).sum()
+            let kept = self.connections.get(&role);
+            kept.map_or(0, super::ConnectionAccount::turns)
         };
         let server = of(Role::Server);
         if server > 0 {

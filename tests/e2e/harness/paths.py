@@ -8,6 +8,8 @@ ROOT = TESTS.parent
 PROGRAMS = Path(os.environ.get("TLSPROF_TEST_PROGRAMS", ROOT / "target" / "tests"))
 TLSPROF = Path(os.environ.get("TLSPROF", ROOT / "target" / "ci" / "tlsprof"))
 SERVERS = TESTS / "servers"
+TOOLS = ROOT / "target" / "tools" / "bin"
+"""What deploy/packages/tools.sh brings."""
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 """The process of this test, if several run tests side by side."""

@@ -46,8 +46,9 @@ pub(super) fn remedy(target: Target) -> Advice {
     match target.server {
         Server::Nginx => (
             "Keep connections to the upstream open: a pool in the upstream block, HTTP/1.1, and no \
-             Connection header. nginx 1.29.7 and later do so by default: remove `keepalive 0`, \
-             `proxy_http_version 1.0` and `proxy_set_header Connection close` there.",
+             Connection header. nginx 1.29.7 and later do so by default, but only with an upstream \
+             block, not for an address in proxy_pass: remove `keepalive 0`, \
+             `proxy_http_version 1.0` and `proxy_set_header Connection close`.",
             "upstream backend { server 10.0.0.2:443; keepalive 32; }\n\
              proxy_http_version 1.1;\n\
              proxy_set_header Connection \"\";",

@@ -125,14 +125,14 @@ impl Facts {
             .map_or("unknown", |choice| choice.cipher.name())
     }
 
-    /// Whether the connection speaks HTTP/2, or may: the client offered it, and in TLS 1.3 the
-    /// server's choice is encrypted.
+    /// Whether the connection speaks HTTP/2, or may: the client offered it, or its hello was not
+    /// read, and in TLS 1.3 the server's choice is encrypted.
     pub fn may_be_http2(&self) -> bool {
         match &self.choice {
             Some(choice) if !choice.version.is_13() => choice.protocol == Some(HTTP2),
             _ => {
                 let offer = self.offer.as_ref();
-                offer.is_some_and(|offer| offer.protocols.contains(&HTTP2))
+                offer.is_none_or(|offer| offer.protocols.contains(&HTTP2))
             }
         }
     }

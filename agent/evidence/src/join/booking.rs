@@ -24,6 +24,7 @@ impl Joiner {
                 cipher: facts_known.map_or("unknown", Facts::cipher),
                 version: facts_known.map_or("unknown", Facts::version),
                 resumption: facts_known.map_or(Resumption::Unknown, Facts::resumption),
+                may_be_http2: facts_known.map(Facts::may_be_http2),
                 named: handshake.source == Source::Library,
                 unpaired,
             };

@@ -65,9 +65,11 @@ impl Joiner {
         if let Some(settled) = settled {
             connection.cipher = settled.cipher;
             connection.resumption = settled.resumption;
+            connection.may_be_http2 = settled.may_be_http2;
         } else if let Some(facts) = self.dialogues.get(id).and_then(Dialogue::facts) {
             connection.cipher = facts.cipher();
             connection.resumption = facts.resumption();
+            connection.may_be_http2 = Some(facts.may_be_http2());
         }
         let waiting = self.sockets.get(&id).and_then(|it| self.held.get_mut(it));
         match waiting {

@@ -12,6 +12,8 @@ pub(super) struct Settled {
     pub cipher: &'static str,
     pub version: &'static str,
     pub resumption: Resumption,
+    /// None where its hellos were not read.
+    pub may_be_http2: Option<bool>,
     /// A library handshake has named it.
     pub named: bool,
     /// CPU time of that library handshake, while the socket's is still to come.

@@ -69,6 +69,7 @@ fn closed(id: ConnectionId) -> Connection {
     Connection {
         id,
         carries: Carries::Tls,
+        may_be_http2: None,
         application_received: 100,
         ..sample::connection()
     }

@@ -4,6 +4,7 @@
 use super::*;
 use crate::{Ledger, Sampling};
 use tlsprof_common::{Carries, Connection, Source};
+use tlsprof_evidence::hello::{Facts, Offer};
 use tlsprof_evidence::{Handshake, sample};
 
 const SERVICE: &str = "nginx.service";
@@ -157,4 +158,80 @@ fn without_samples_nothing_has_a_cost() {
     ledger.record(SERVICE, &sample::handshake());
     ledger.add_cpu(SERVICE, Duration::from_secs(1), Duration::ZERO);
     assert_eq!(units(&ledger), []);
+}
+
+/// A handshake of a client that offers HTTP/2 in TLS 1.3.
+fn offering_http2() -> Handshake {
+    let mut facts = Facts::default();
+    facts.offer = Some(Offer {
+        protocols: vec!["h2", "http/1.1"],
+        ..Offer::default()
+    });
+    Handshake {
+        hello: Some(Box::new(facts)),
+        ..sample::handshake()
+    }
+}
+
+/// The end of its connection, on which the server received so many bytes in five turns.
+fn multiplexed(received: u64) -> Connection {
+    Connection {
+        carries: Carries::Tls,
+        may_be_http2: Some(true),
+        application_received: received,
+        ..sample::connection()
+    }
+}
+
+#[test]
+fn turns_are_requests_again_once_what_http2_may_hide_is_bounded() {
+    let mut ledger = profiled("unknown");
+    let known = |ledger: &Ledger| {
+        let account = ledger.service(SERVICE).unwrap();
+        account.turns_are_requests(Role::Server)
+    };
+    assert!(known(&ledger));
+    ledger.record(SERVICE, &offering_http2());
+    assert!(!known(&ledger), "what an open one carries is not known");
+    // 2,505 turns, and 25 requests more at most.
+    ledger.record_connection(SERVICE, &multiplexed(30 * 11));
+    assert!(known(&ledger));
+    ledger.record(SERVICE, &offering_http2());
+    ledger.record_connection(SERVICE, &multiplexed(6 * 11));
+    assert!(!known(&ledger));
+    assert!(
+        ledger
+            .service(SERVICE)
+            .unwrap()
+            .turns_are_requests(Role::Client)
+    );
+}
+
+#[test]
+fn hellos_that_were_not_read_may_have_offered_http2() {
+    for (carries, known) in [(Carries::Plain, true), (Carries::Tls, false)] {
+        let mut ledger = Ledger::default();
+        let connection = Connection {
+            carries,
+            may_be_http2: None,
+            application_received: 6 * 11,
+            ..sample::connection()
+        };
+        ledger.record_connection(SERVICE, &connection);
+        let account = ledger.service(SERVICE).unwrap();
+        assert_eq!(account.turns_are_requests(Role::Server), known);
+    }
+}
+
+#[test]
+fn a_connection_from_before_is_not_open_for_ever() {
+    let mut ledger = profiled("unknown");
+    ledger.record(SERVICE, &offering_http2());
+    let from_before = Connection {
+        whole: None,
+        ..multiplexed(1_000)
+    };
+    ledger.record_connection(SERVICE, &from_before);
+    let account = ledger.service(SERVICE).unwrap();
+    assert!(account.turns_are_requests(Role::Server));
 }

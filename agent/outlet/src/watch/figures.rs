@@ -74,6 +74,8 @@ pub enum Figure {
     Turned(Role),
     /// Their turns.
     Turns(Role),
+    /// Requests that these may hide, at most.
+    HiddenRequests(Role),
     /// TIME_WAIT sockets left on this side.
     TimeWaitCreated(Role),
     /// Bytes of application data received on TLS connections, booked when they end.
@@ -127,6 +129,7 @@ impl Figure {
             Self::Closed(role, closer) => format!("closed/{}/{}", role.label(), closer.label()),
             Self::Turned(role) => format!("turned/{}", role.label()),
             Self::Turns(role) => format!("turns/{}", role.label()),
+            Self::HiddenRequests(role) => format!("hidden_requests/{}", role.label()),
             Self::TimeWaitCreated(role) => format!("time_wait_created/{}", role.label()),
             Self::Received(role) => format!("received/{}", role.label()),
             Self::Sent(role) => format!("sent/{}", role.label()),
@@ -276,6 +279,7 @@ impl Sums {
             self.plus(Figure::Turned(role), closed.turns.count());
             self.plus(Figure::Turns(role), closed.turns.sum());
         }
+        self.plus(Figure::HiddenRequests(role), kept.hidden_requests);
         self.plus(Figure::TimeWaitCreated(role), kept.time_wait_created);
     }
 }

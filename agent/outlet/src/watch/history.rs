@@ -6,10 +6,9 @@
 //! [`OTHER`]. A service that loses its series loses nothing: its points are added to that of
 //! the others.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use tlsprof_common::Role;
 use tlsprof_ledger::{Ledger, OTHER};
 
 use super::figures::Sums;
@@ -27,7 +26,7 @@ pub struct Bounds {
 }
 
 impl Default for Bounds {
-    /// An hour. A series takes 8 bytes for a point and figure, and has at most 74 figures:
+    /// An hour. A series takes 8 bytes for a point and figure, and has at most 76 figures:
     /// 11 MB for 25 services and the others, if each has them all. A web server has about 30.
     fn default() -> Self {
         Self {
@@ -74,12 +73,9 @@ impl Reading {
         let services = ledger.services().map(|(name, account)| {
             let kept = account.connections.iter();
             let time_wait = kept.map(|(role, kept)| (*role, kept.time_wait_standing(ledger.now())));
-            let mut multiplexed = BTreeSet::from(Role::ALL);
-            multiplexed.retain(|role| !account.turns_are_requests(*role));
             let slice = Slice {
                 sums: Sums::of(account),
                 time_wait: time_wait.collect(),
-                multiplexed,
             };
             (name.to_owned(), slice)
         });

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use tlsprof_common::{Closer, Resumption, Role};
 use tlsprof_evidence::activity::{Activity, Mode};
-use tlsprof_ledger::is_lower_bound;
+use tlsprof_ledger::{are_requests, is_lower_bound};
 
 use super::figures::{Ending, Figure, Kind, Sums};
 use super::series::Slice;
@@ -82,7 +82,8 @@ pub(crate) struct RoleRates {
     /// Turns, booked when their connection ends; null where they were counted on fewer than 9 in 10
     /// of the connections that ended.
     pub(crate) turns_per_second: Option<f64>,
-    /// Whether each turn is one request: no client has offered HTTP/2.
+    /// Whether turns are requests, to 1%: false where connections that ended may have spoken HTTP/2
+    /// and received enough to hide more.
     pub turns_are_requests: bool,
     /// Turns of a connection that ended.
     pub(crate) turns_per_connection: Option<f64>,
@@ -241,7 +242,10 @@ fn role_rates(over: &Over<'_>, role: Role, slice: &Slice) -> Option<RoleRates> {
         closed_local_per_second,
         closed_remote_per_second,
         turns_per_second: counted.then(|| over.each_second(Figure::Turns(role))),
-        turns_are_requests: !slice.multiplexed.contains(&role),
+        turns_are_requests: are_requests(
+            over.sums.get(Figure::Turns(role)),
+            over.sums.get(Figure::HiddenRequests(role)),
+        ),
         turns_per_connection: over.ratio(Figure::Turns(role), Figure::Turned(role)),
         time_wait_created_per_second: over.each_second(Figure::TimeWaitCreated(role)),
         time_wait_standing: standing,

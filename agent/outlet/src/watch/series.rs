@@ -1,6 +1,6 @@
 //! One service over time: a column for each figure.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use tlsprof_common::Role;
 
@@ -13,8 +13,6 @@ pub struct Slice {
     pub(crate) sums: Sums,
     /// TIME_WAIT sockets at the end, by role; none where there never were any.
     pub time_wait: BTreeMap<Role, u64>,
-    /// Roles in which a turn may carry several requests.
-    pub(crate) multiplexed: BTreeSet<Role>,
 }
 
 impl Slice {
@@ -27,7 +25,6 @@ impl Slice {
         for (role, count) in &other.time_wait {
             *self.time_wait.entry(*role).or_default() += count;
         }
-        self.multiplexed.extend(&other.multiplexed);
     }
 }
 

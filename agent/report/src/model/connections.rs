@@ -26,8 +26,9 @@ pub struct Connections {
     /// TIME_WAIT sockets that stood at the end: those created in the last 60 s,
     /// but no more than the kernel counts in the service's network namespace.
     pub time_wait_standing: u64,
-    /// Whether each turn is one request: false where clients offered HTTP/2 and the server chose
-    /// it, or may have (TLS 1.3 encrypts the choice). Null in reports of versions without this field.
+    /// Whether turns are requests, to 1%: false where clients offered HTTP/2 and the server chose
+    /// it, or may have (TLS 1.3 encrypts the choice), on a connection that is open, or that received
+    /// enough to hide more requests. Null in reports of versions without this field.
     #[serde(default)]
     pub turns_are_requests: Option<bool>,
 }

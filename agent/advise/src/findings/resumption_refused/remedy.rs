@@ -183,10 +183,10 @@ pub(super) const fn refused(server: Server) -> Advice {
             "server.setTicketKeys(sharedKeys)  // 48 bytes, the same everywhere",
         ),
         Server::Envoy => (
-            "Give all hosts the same ticket keys, and do not disable resumption.",
+            "Give all hosts the same ticket keys, in place of `disable_stateless_session_resumption`: \
+             Envoy accepts only one of the two.",
             "session_ticket_keys:\n\
-             \x20 keys: [{ filename: /etc/envoy/ticket.key }]\n\
-             disable_stateless_session_resumption: false",
+             \x20 keys: [{ filename: /etc/envoy/ticket.key }]",
         ),
         Server::Domino => (
             "The cache holds 50 sessions by default. Enlarge it in notes.ini, then restart the HTTP \

@@ -82,6 +82,7 @@ fn without_probes_the_socket_is_booked_at_once() {
     };
     assert_eq!(connection.cipher, "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384");
     assert_eq!(connection.resumption, Resumption::None);
+    assert_eq!(connection.may_be_http2, Some(false));
 }
 
 #[test]
