@@ -1,4 +1,4 @@
-//! What the functions of programs and libraries compute, by their code alone: for each file the number
+//! What the functions of programs and libraries compute, by their code and by which calls which: for each file the number
 //! of its functions, and each that is identified with what its name says, if it has one.
 //!
 //! For looking for false positives among ordinary programs: `functions /usr/bin/* /usr/lib/*/*.so*`.
@@ -8,7 +8,7 @@ use std::env;
 use std::fs::File;
 
 use tlsprof_discover::elf::ElfView;
-use tlsprof_evidence::primitive::{MAX_FUNCTION, Primitive, by_code, by_name};
+use tlsprof_evidence::primitive::{MAX_FUNCTION, Primitive, by_code, by_name, identify_all};
 
 fn main() {
     let mut functions = 0;
@@ -22,14 +22,18 @@ fn main() {
 fn look_at(path: &str) -> Option<usize> {
     let image = ElfView::open(File::open(path).ok()?).ok()?;
     let all = image.all_function_bounds().ok()?;
-    let mut found: BTreeMap<u64, Primitive> = BTreeMap::new();
-    for (first, end) in &all {
-        let size = (end - first).min(MAX_FUNCTION as u64);
-        let Ok(code) = image.code(*first, size) else {
-            continue;
-        };
-        let primitive = by_code(&code, *first, |at, size| image.memory(at, size));
-        found.extend(primitive.map(|primitive| (*first, primitive)));
+    let memory = |at, size| image.memory(at, size);
+    let mut found: BTreeMap<u64, Primitive> = identify_all(&all, memory)
+        .into_iter()
+        .map(|((first, _), primitive)| (first, primitive))
+        .collect();
+    if found.is_empty() {
+        // It may be too large for that.
+        found.extend(all.iter().filter_map(|(first, end)| {
+            let size = (end - first).min(MAX_FUNCTION as u64);
+            let code = image.code(*first, size).ok()?;
+            Some((*first, by_code(&code, *first, memory)?))
+        }));
     }
     let addresses: Vec<u64> = found.keys().copied().collect();
     let names = image.names_at(&addresses).unwrap_or_default();

@@ -107,6 +107,12 @@ static inline bool is_finished_13(__u16 length)
 	return length == 4 + 32 + 1 + 16 || length == 4 + 48 + 1 + 16 || length == 4 + 32 + 1 + 8;
 }
 
+/*
+ * The longest record that says the client has no certificate: an empty Certificate and a Finished
+ * in one (RFC 8446, 4.4.2). A CertificateVerify is longer alone: 89 bytes with Ed25519.
+ */
+#define EMPTY_CERTIFICATE_13 (8 + 4 + 48 + 1 + 16)
+
 static inline bool is_alert_13(__u16 length)
 {
 	return length == 2 + 1 + 16 || length == 2 + 1 + 8;
@@ -124,7 +130,8 @@ static inline void client_encrypted(struct exchange *exchange, __u16 length)
 		exchange->event.outcome = TLSPROF_OUTCOME_FAILED;
 	else if (!has_seen(exchange, SEEN_EARLY_DATA)) {
 		exchange->seen |= SEEN_CLIENT_ENCRYPTED;
-		exchange->event.client_authenticates = 1;
+		if (length > EMPTY_CERTIFICATE_13)
+			exchange->event.client_authenticates = 1;
 	}
 }
 

@@ -86,6 +86,26 @@ static void a_refused_client_certificate_is_a_failure(void)
 	CHECK_EQUAL(used.event.client_authenticates, 0);
 }
 
+static void an_empty_certificate_is_no_authentication(void)
+{
+	struct exchange alone = fresh(TLSPROF_ROLE_SERVER), one = fresh(TLSPROF_ROLE_SERVER);
+	struct exchange signs = fresh(TLSPROF_ROLE_SERVER);
+
+	/* Certificate and Finished in a record each; in one, with SHA-384. */
+	CHECK_EQUAL(FEED(&alone, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
+			 C(APPLICATION_DATA, 25), C(APPLICATION_DATA, 69)),
+		    5);
+	CHECK_EQUAL(alone.event.client_authenticates, 0);
+	CHECK_EQUAL(alone.event.outcome, TLSPROF_OUTCOME_COMPLETED);
+	FEED(&one, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
+	     C(APPLICATION_DATA, 77));
+	CHECK_EQUAL(one.event.client_authenticates, 0);
+	/* The shortest CertificateVerify, after a Certificate as short: a raw key (RFC 7250). */
+	FEED(&signs, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
+	     C(APPLICATION_DATA, 74), C(APPLICATION_DATA, 89));
+	CHECK_EQUAL(signs.event.client_authenticates, 1);
+}
+
 static void between_two_threads_nobody_saw_the_work(void)
 {
 	struct exchange exchange = { .left = 5000 };
@@ -195,6 +215,7 @@ int main(void)
 	RUN(tickets_are_told_from_an_answer);
 	RUN(an_answer_in_two_writes_is_no_ticket);
 	RUN(a_refused_client_certificate_is_a_failure);
+	RUN(an_empty_certificate_is_no_authentication);
 	RUN(between_two_threads_nobody_saw_the_work);
 	RUN(work_on_the_request_is_not_handshake);
 	RUN(in_tls13_only_alerts_are_copied_after_the_hellos);

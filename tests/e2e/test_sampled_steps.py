@@ -1,7 +1,6 @@
 """Steps of handshakes by CPU samples, against those that library probes measure exactly on the same load;
 the same program stripped, which nothing can probe; and what findings make of them on a closed server."""
 
-import math
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Iterator
@@ -14,6 +13,7 @@ from harness.load import Load, run_load
 from harness.paths import PROGRAMS
 from harness.processes import private_copy
 from harness.profiler import Profiling, Service
+from harness.sampled_steps import agree, steps
 from harness.scenarios import ab, predicted_saving, sampled_often, spend
 from harness.sequential import Rounds, assert_agrees
 from harness.servers import Server, announcing
@@ -28,17 +28,6 @@ PUBLIC_KEY = ("key_exchange", "signing", "verification", "rsa_decryption")
 
 POINTS = 0.05
 """Of the CPU time of handshakes, and two standard errors of a half by so many samples."""
-
-def steps(service: Service) -> dict[str, float]:
-    """Shares of handshakes by step; those that samples cannot separate have both names."""
-    rows = service.data["sampled_steps"]
-    assert sum(row["share"] for row in rows) == pytest.approx(1.0, abs=1e-6), service
-    handshake = sum(row["handshake_seconds"] for row in service.data["primitives"])
-    assert sum(row["cpu_seconds"] for row in rows) == pytest.approx(handshake, abs=1e-6), service
-    for row in rows:
-        assert row["share_low"] <= row["share"] <= row["share_high"], row
-    return {"+".join(row["steps"]): row["share"] for row in rows}
-
 
 def measured(service: Service) -> dict[str, float]:
     """Shares by probes."""
@@ -63,16 +52,6 @@ def with_symbols(certificate: Certificate, folder: Path) -> Iterator[Server]:
         yield server
 
 
-def assert_agree(found: dict[str, float], exact: dict[str, float], service: Service) -> None:
-    """Each step within the points of the exact one, or between these and what it shares with others."""
-    samples = sum(row["samples"] for row in service.data["sampled_steps"])
-    points = POINTS + 1 / math.sqrt(samples)
-    for step, share in exact.items():
-        alone = found.get(step, 0.0)
-        shared = sum(part for name, part in found.items() if step in name.split("+") and name != step)
-        assert alone - points <= share <= alone + shared + points, (step, found, exact, service)
-
-
 # In every run one with a step each, and one in which both are arithmetic on big numbers.
 OFTEN = [("X25519", "rsa2048"), ("P-384", "rsa2048")]
 RARELY = [("P-256", "rsa2048"), ("P-256", "ecdsa"), ("P-384", "ecdsa"), ("P-521", "rsa4096")]
@@ -91,7 +70,7 @@ def test_steps_by_samples_are_those_of_library_probes(group, kind, certificates,
         service = profiled(tmp_path, server, group, number(group, kind))
     exact, found = measured(service), steps(service)
     assert exact["signing"] > 0 and exact["key_exchange"] > 0, service
-    assert_agree(found, exact, service)
+    agree(found, exact, service, POINTS)
     if (group, kind) in OFTEN:
         # Each step has code of its own.
         assert sum(share for name, share in found.items() if "+" in name) < 0.1, found
@@ -120,7 +99,7 @@ def test_the_stripped_program_has_the_same_steps(group, kind, certificates, tmp_
     with other_stacks.static_http(tmp_path, certificates[kind], "1.3", name="bare") as server:
         bare = profiled(tmp_path, server, group, number(group, kind))
     assert not any(row["measured_handshakes"] for row in bare.data["steps"]), bare
-    assert_agree(steps(bare), exact, bare)
+    agree(steps(bare), exact, bare, POINTS)
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use tlsprof_common::units::time;
 use tlsprof_common::{Resumption, Role, Step, labelled};
 use tlsprof_ledger::{HandshakeKey, Ledger, Moments, ServiceAccount};
 
@@ -239,6 +240,18 @@ impl<'a> Costs<'a> {
 /// a step, by probes or else by samples.
 pub(crate) fn in_steps(account: &ServiceAccount, operation: Operation) -> Option<Range> {
     range(moments(account, operation)).or_else(|| sampled::cost(account, operation))
+}
+
+/// The same for a sentence; where it is from samples, that says so: they show a lower bound.
+pub(crate) fn in_words(account: &ServiceAccount, operation: Operation) -> Option<String> {
+    if let Some(measured) = range(moments(account, operation)) {
+        return Some(format!("{} of CPU per handshake", time(measured.likely)));
+    }
+    let sampled = sampled::cost(account, operation)?;
+    Some(format!(
+        "at least {} of CPU per handshake (from samples)",
+        time(sampled.likely)
+    ))
 }
 
 fn samples(account: &ServiceAccount, operation: Operation) -> u64 {

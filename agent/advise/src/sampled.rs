@@ -77,6 +77,7 @@ mod tests {
     use tlsprof_ledger::{Ledger, Sampling};
 
     use super::*;
+    use crate::costs::in_words;
 
     const EXCHANGE: Operation = Operation::KeyExchange("x25519");
 
@@ -112,6 +113,14 @@ mod tests {
         let found = cost_in(&ledger, Operation::Signing("rsa_2048")).unwrap();
         assert!((found.likely - 0.15).abs() < 1e-9);
         assert!(cost_in(&ledger, Operation::KeyExchange("secp256r1")).is_none());
+    }
+
+    #[test]
+    fn a_cost_from_samples_says_so() {
+        let ledger = ledger(&[], &[(Primitive::Curve25519, 50), (Primitive::RsaDh, 150)]);
+        let words = in_words(ledger.service("closed").unwrap(), EXCHANGE);
+        let expected = "at least 50.0 ms of CPU per handshake (from samples)";
+        assert_eq!(words.as_deref(), Some(expected));
     }
 
     #[test]

@@ -24,6 +24,7 @@ use object::LittleEndian as LE;
 use object::elf::{self as format, FileHeader64, SectionHeader64};
 use object::pod::{self, Pod};
 
+pub use bounds::{Around, Bounds};
 pub use error::ElfError;
 pub use functions::Function;
 pub use imports::ImportError;

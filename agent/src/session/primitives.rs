@@ -147,10 +147,10 @@ impl Primitives {
         self.count_answered();
     }
 
-    fn take(&mut self, question: u64, answers: Vec<(ImageId, Vec<lookup::Extent>)>) {
+    fn take(&mut self, question: u64, answers: Vec<(ImageId, lookup::Found)>) {
         self.answered = self.answered.max(question);
-        for (image, extents) in answers {
-            self.images.learn(image, extents);
+        for (image, found) in answers {
+            self.images.learn(image, found);
         }
     }
 

@@ -1,6 +1,6 @@
 //! An RSA certificate where clients accept ECDSA.
 
-use crate::costs::in_steps;
+use crate::costs::{self, in_steps};
 use crate::finding::{Advice, Kind, Target};
 use crate::subject::{Subject, clients, whole};
 use crate::{
@@ -135,11 +135,8 @@ fn statement(subject: &Subject<'_>, kind: &Signed) -> String {
         in_words(kind.key),
         clients(kind.offers.ecdsa, kind.offers.hellos),
     );
-    match in_steps(subject.account, Operation::Signing(kind.key)) {
-        Some(step) => text.push_str(&format!(
-            " Cost of the signature: {} of CPU per handshake.",
-            time(step.likely)
-        )),
+    match costs::in_words(subject.account, Operation::Signing(kind.key)) {
+        Some(cost) => text.push_str(&format!(" Cost of the signature: {cost}.")),
         None if kind.each > 0.0 => text.push_str(&format!(
             " Cost of such a handshake: {} of CPU.",
             time(kind.each)

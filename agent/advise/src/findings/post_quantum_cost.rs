@@ -1,13 +1,13 @@
 //! What post-quantum key exchange costs.
 
-use crate::costs::in_steps;
+use crate::costs::{self, in_steps};
 use crate::finding::{Advice, Kind, Target};
 use crate::groups::{P256, SLOW_HYBRID, X25519, fast_first, in_words, with_group};
 use crate::hybrid::X25519MLKEM768;
 use crate::subject::Subject;
 use crate::{Evidence, Finding, Hybrid, Observed, Operation, Prediction, Server, Severity, Work};
 use tlsprof_common::Role;
-use tlsprof_common::units::{count, time};
+use tlsprof_common::units::count;
 
 pub(crate) static KIND: Kind = Kind {
     label: "post-quantum-cost",
@@ -43,14 +43,18 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
         "{} handshakes used {group}, which resists quantum computers.",
         count(tally.count)
     )];
-    if let Some(present) = present {
+    let cost = costs::in_words(subject.account, from);
+    if let (Some(present), Some(cost)) = (present, cost) {
         statements.push(format!(
-            "Cost of its key exchange: {} of CPU per handshake, {} of the service's CPU in total.",
-            time(present.likely),
+            "Cost of its key exchange: {cost}, {} of the service's CPU in total.",
             subject.share_in_words(present.likely * tally.count as f64)
         ));
     }
     let prediction = match subject.costs.saved(subject.name, from, to) {
+        Some((each, _)) if each.likely <= 0.0 => Prediction::Unknown(format!(
+            "what was measured of this key exchange costs no more than {} alone: samples show a part of it",
+            in_words(plain)
+        )),
         Some((each, source)) => {
             let method = format!(
                 "This is the cost of the protection compared with {} alone, measured in {}. It is \

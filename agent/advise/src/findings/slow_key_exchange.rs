@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::costs::in_steps;
+use crate::costs::{self, in_steps};
 use crate::finding::Kind;
 use crate::groups::{P256, SLOW_HYBRID, X25519, fast_first, in_words, with_group};
 use crate::hybrid::X25519MLKEM768;
@@ -216,11 +216,9 @@ fn statement(subject: &Subject<'_>, slow: &Slow) -> String {
         in_words(slow.group),
         faster.join(" or "),
     );
-    match in_steps(subject.account, Operation::KeyExchange(slow.group)) {
-        Some(step) => text.push_str(&format!(
-            " Cost of the key exchange: {} of CPU per handshake.",
-            time(step.likely)
-        )),
+    let exchange = Operation::KeyExchange(slow.group);
+    match costs::in_words(subject.account, exchange) {
+        Some(cost) => text.push_str(&format!(" Cost of the key exchange: {cost}.")),
         None if slow.all.count > 0 => text.push_str(&format!(
             " Cost of such a handshake: {} of CPU.",
             time(slow.all.each())

@@ -9,8 +9,10 @@ use super::{
 use crate::{Calibration, CostSource, Operation, Prediction, Range, Severity};
 use tlsprof_common::{Outcome, Resumption, Role, Source};
 use tlsprof_evidence::Handshake;
+use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::hello::{Facts, fixture};
-use tlsprof_ledger::Ledger;
+use tlsprof_evidence::primitive::{Evidence, Primitive};
+use tlsprof_ledger::{Ledger, Sampling};
 
 const X25519: u16 = 29;
 const P256: u16 = 23;
@@ -321,6 +323,35 @@ fn post_quantum_cost_is_told_at_any_share_but_not_of_few() {
     let finding = find(of(ENOUGH), 1000.0, "post-quantum-cost").unwrap();
     assert_eq!(finding.severity, Severity::Info);
     assert!((likely_seconds(&finding) - 100.0 * 80e-6).abs() < 1e-9);
+}
+
+/// Samples of the hybrid group miss so much that X25519 alone costs more elsewhere.
+#[test]
+fn post_quantum_cost_of_a_part_of_the_exchange_is_unknown() {
+    let of = |alone: u64| {
+        let mut kept = ledger(0, |_| {});
+        kept.set_sampling(Sampling::Every(Duration::from_micros(100)));
+        let closed = Handshake {
+            steps: None,
+            ..handshake("X25519MLKEM768", "rsa_2048", [180, 900])
+        };
+        (0..ENOUGH).for_each(|_| kept.record(SERVICE, &closed));
+        for _ in 0..20 {
+            kept.record("other", &handshake("x25519", "rsa_2048", [alone, 900]));
+        }
+        kept.add_samples(SERVICE, Activity::Handshake, Mode::User, 1000);
+        kept.add_cpu(SERVICE, Duration::from_millis(100), Duration::ZERO);
+        let computed = [(Primitive::MlKem, 100), (Primitive::RsaDh, 900)];
+        let counts =
+            computed.map(|(one, count)| ((Activity::Handshake, one, Evidence::Name), count));
+        kept.note_primitives(SERVICE, &counts.into());
+        find(kept, 1.0, "post-quantum-cost").unwrap()
+    };
+    // 0.1 ms in each handshake.
+    let finding = of(60);
+    assert!(!is_unknown(&finding), "{finding:?}");
+    assert!((likely_seconds(&finding) - 100.0 * 40e-6).abs() < 1e-9);
+    assert!(is_unknown(&of(110)));
 }
 
 #[test]

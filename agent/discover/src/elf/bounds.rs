@@ -2,6 +2,7 @@
 //! says about functions that it does not export.
 
 use object::LittleEndian as LE;
+use object::elf::{self as format, Sym64};
 use object::endian::U32;
 
 use super::{ElfError, ElfView};
@@ -19,29 +20,74 @@ const HEAD: usize = 8;
 /// A part of the image's code that is one function: first address, and that after the last.
 pub type Bounds = (u64, u64);
 
+/// What surrounds an address in an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Around {
+    /// A function.
+    Function(Bounds),
+    /// Code that is in no function, as far as that is known: the address alone at least.
+    Gap(Bounds),
+}
+
 impl ElfView {
-    /// The functions that these addresses are in; some may be missing. In the order of the addresses.
+    /// The functions that these addresses are in, in the order of the addresses.
     ///
     /// # Errors
     /// See [`ElfError`].
-    pub fn function_bounds(&self, addresses: &[u64]) -> Result<Vec<Option<Bounds>>, ElfError> {
-        if self.unwind_index()?.is_none() {
+    pub fn functions_around(&self, addresses: &[u64]) -> Result<Vec<Around>, ElfError> {
+        let indexed = self.unwind_index()?.is_some();
+        if !indexed && !addresses.is_empty() {
             let all = self.all_function_bounds()?;
-            return Ok(addresses.iter().map(|at| within(&all, *at)).collect());
+            let named = self.has_names()?;
+            let around = addresses.iter().map(|&at| match around(&all, at) {
+                // Functions with names may lie there.
+                Around::Gap(_) if named => alone(at),
+                Around::Gap(gap) => Around::Gap(self.within_segment(at, gap)),
+                found @ Around::Function(_) => found,
+            });
+            return Ok(around.collect());
         }
-        let bounds = addresses.iter().map(|&at| {
-            let Some((start, record)) = self.function_record(at)? else {
-                return Ok(None);
-            };
-            // One bad record says nothing of the others.
-            let read = |offset| self.record::<[U32<LE>; 4]>(WHAT, offset);
-            let Ok([_, _, begins, size]) = self.mapped(WHAT, record).and_then(read) else {
-                return Ok(None);
-            };
-            let bounds = bounds(record.wrapping_add(HEAD as u64), begins, size);
-            Ok(bounds.filter(|(first, end)| *first == start && at < *end))
+        let indexed = addresses.iter().map(|&at| {
+            let found = self.indexed_function(at)?;
+            Ok(found.map_or_else(|| alone(at), Around::Function))
         });
-        bounds.collect()
+        indexed.collect()
+    }
+
+    fn indexed_function(&self, at: u64) -> Result<Option<Bounds>, ElfError> {
+        let Some((start, record)) = self.function_record(at)? else {
+            return Ok(None);
+        };
+        // One bad record says nothing of the others.
+        let read = |offset| self.record::<[U32<LE>; 4]>(WHAT, offset);
+        let Ok([_, _, begins, size]) = self.mapped(WHAT, record).and_then(read) else {
+            return Ok(None);
+        };
+        let bounds = bounds(record.wrapping_add(HEAD as u64), begins, size);
+        Ok(bounds.filter(|(first, end)| *first == start && at < *end))
+    }
+
+    /// Whether it may have names of functions: any symbol, or the table of Go's runtime.
+    ///
+    /// # Errors
+    /// See [`ElfError`].
+    pub fn has_names(&self) -> Result<bool, ElfError> {
+        let mut tables = self.sections.iter().filter(|section| {
+            let kind = section.sh_type.get(LE);
+            kind == format::SHT_SYMTAB || kind == format::SHT_DYNSYM
+        });
+        // The first symbol is none.
+        let first = size_of::<Sym64<LE>>() as u64;
+        let has_symbols = tables.any(|table| table.sh_size.get(LE) > first);
+        Ok(has_symbols || self.go_functions()?.is_some())
+    }
+
+    /// Of these bounds, what lies in the segment of an address within them.
+    fn within_segment(&self, at: u64, (first, end): Bounds) -> Bounds {
+        self.segment(at)
+            .map_or((at, at.saturating_add(1)), |(segment, left)| {
+                (first.max(segment.address), end.min(at.saturating_add(left)))
+            })
     }
 
     /// What the image has in memory at an address, before relocation: so many bytes, or fewer at the end
@@ -107,10 +153,22 @@ fn words(bytes: &[u8; 16]) -> [U32<LE>; 4] {
     [word(0), word(1), word(2), word(3)]
 }
 
-fn within(all: &[Bounds], address: u64) -> Option<Bounds> {
+/// What surrounds an address, by all functions in their order.
+fn around(all: &[Bounds], address: u64) -> Around {
     let after = all.partition_point(|(first, _)| *first <= address);
-    let bounds = *all.get(after.checked_sub(1)?)?;
-    (address < bounds.1).then_some(bounds)
+    let before = after.checked_sub(1).and_then(|at| all.get(at)).copied();
+    match before {
+        Some(bounds) if address < bounds.1 => Around::Function(bounds),
+        _ => {
+            let first = before.map_or(0, |(_, end)| end);
+            let end = all.get(after).map_or(u64::MAX, |(first, _)| *first);
+            Around::Gap((first, end))
+        }
+    }
+}
+
+fn alone(address: u64) -> Around {
+    Around::Gap((address, address.saturating_add(1)))
 }
 
 #[cfg(test)]
@@ -119,6 +177,7 @@ mod tests {
 
     use std::fs::File;
 
+    use super::super::fixture::{BASE, CODE, Fixture};
     use super::*;
     use crate::sample::installed;
 
@@ -133,22 +192,37 @@ mod tests {
             let symbol = symbols.get(name).unwrap();
             let expected = (symbol.address, symbol.address + symbol.size);
             let inside = [symbol.address, symbol.address + symbol.size - 1];
-            let found = image.function_bounds(&inside).unwrap();
-            assert_eq!(found, [Some(expected); 2], "{name}");
-            assert_eq!(
-                inside.map(|at| within(&all, at)),
-                [Some(expected); 2],
-                "{name}"
-            );
+            let expected = [Around::Function(expected); 2];
+            assert_eq!(image.functions_around(&inside).unwrap(), expected, "{name}");
+            assert_eq!(inside.map(|at| around(&all, at)), expected, "{name}");
         }
     }
 
     #[test]
-    fn between_functions_there_is_none() {
+    fn between_functions_there_is_a_gap() {
         let all = [(10, 20), (30, 40)];
-        assert_eq!(within(&all, 9), None);
-        assert_eq!(within(&all, 19), Some((10, 20)));
-        assert_eq!(within(&all, 20), None);
-        assert_eq!(within(&all, 40), None);
+        assert_eq!(around(&all, 9), Around::Gap((0, 10)));
+        assert_eq!(around(&all, 19), Around::Function((10, 20)));
+        assert_eq!(around(&all, 20), Around::Gap((20, 30)));
+        assert_eq!(around(&all, 40), Around::Gap((40, u64::MAX)));
+        assert_eq!(around(&[], 40), Around::Gap((0, u64::MAX)));
+    }
+
+    /// Without a table, all code of a stripped program is one gap; with names, functions may be in it.
+    #[test]
+    fn a_gap_is_all_of_the_code_unless_that_has_names() {
+        let at = BASE + CODE + 0x10;
+        let gap = |fixture: &Fixture| {
+            let mut image = ElfView::new(Box::new(fixture.build())).unwrap();
+            image.unwind_index = None;
+            image.functions_around(&[at]).unwrap()
+        };
+        let whole = (BASE + CODE, BASE + CODE + 0x1000);
+        assert_eq!(gap(&Fixture::default()), [Around::Gap(whole)]);
+        let named = Fixture {
+            symbols: vec![(("one", at, 8), 0)],
+            ..Fixture::default()
+        };
+        assert_eq!(gap(&named), [alone(at)]);
     }
 }

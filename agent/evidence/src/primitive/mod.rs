@@ -5,11 +5,14 @@
 //! big-number arithmetic is RSA's, finite-field Diffie-Hellman's and some curves', a hash is a
 //! signature's and a key derivation's.
 
+mod calls;
 mod code;
 mod names;
+mod survey;
 
 pub use code::{MAX_FUNCTION, by_code, by_code_for};
 pub use names::by_name;
+pub use survey::identify_all;
 
 use crate::fingerprint::Kind;
 

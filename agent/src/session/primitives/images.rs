@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 
-use super::lookup::{Extent, Unknown};
+use super::lookup::{Extent, Found, Unknown};
 use tlsprof_common::ImageId;
 use tlsprof_common::causes::one_line;
 use tlsprof_discover::image::OpenError;
@@ -34,6 +34,8 @@ struct Image {
     hit: u64,
     /// By their beginning.
     functions: BTreeMap<u64, Extent>,
+    /// They hold what a look at all functions found.
+    surveyed: bool,
 }
 
 /// Images that were hit.
@@ -63,6 +65,7 @@ impl Images {
                     file,
                     hit: self.now,
                     functions: BTreeMap::new(),
+                    surveyed: false,
                 };
                 self.images.insert(id, image);
                 true
@@ -83,24 +86,34 @@ impl Images {
         let unknown = offsets.into_iter().filter_map(|(image, mut offsets)| {
             offsets.sort_unstable();
             offsets.dedup();
+            let known = self.images.get(&image)?;
             Some(Unknown {
                 image,
-                file: self.images.get(&image)?.file.try_clone().ok()?,
+                file: known.file.try_clone().ok()?,
                 offsets,
+                surveyed: known.surveyed,
             })
         });
         unknown.collect()
     }
 
-    pub(super) fn learn(&mut self, id: ImageId, extents: Vec<Extent>) {
+    pub(super) fn learn(&mut self, id: ImageId, found: Found) {
         let Some(image) = self.images.get_mut(&id) else {
             return;
         };
+        let Found { extents, surveyed } = found;
         if image.functions.len() + extents.len() > MAX_FUNCTIONS {
             image.functions.clear();
+            image.surveyed = false;
         }
-        let by_start = extents.into_iter().map(|extent| (extent.start, extent));
-        image.functions.extend(by_start);
+        image.surveyed |= surveyed;
+        for extent in extents {
+            let known = image.functions.entry(extent.start).or_insert(extent);
+            // A look at all functions finds more than one at this function alone.
+            if extent.primitive.is_some() {
+                *known = extent;
+            }
+        }
     }
 
     /// What the function computes that a place is in, and how that is known.

@@ -11,8 +11,10 @@ use std::time::Duration;
 use crate::session::spots::readable::readable;
 use tlsprof_common::causes::one_line;
 use tlsprof_common::{ImageId, privilege};
-use tlsprof_discover::elf::{ElfError, ElfView};
-use tlsprof_evidence::primitive::{Evidence, MAX_FUNCTION, Primitive, by_code, by_name};
+use tlsprof_discover::elf::{Around, Bounds, ElfError, ElfView};
+use tlsprof_evidence::primitive::{
+    Evidence, MAX_FUNCTION, Primitive, by_code, by_name, identify_all,
+};
 
 /// Questions that wait; more are not asked, and their code is not identified by name.
 const MAX_QUESTIONS: usize = 16;
@@ -33,11 +35,21 @@ pub(super) struct Unknown {
     pub(super) image: ImageId,
     pub(super) file: File,
     pub(super) offsets: Vec<u64>,
+    /// Whether all of its functions were looked at once.
+    pub(super) surveyed: bool,
+}
+
+/// What is found of an image.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) extents: Vec<Extent>,
+    /// Those of all its functions are among them that are identified.
+    pub(super) surveyed: bool,
 }
 
 /// By its number.
 type Question = (u64, Vec<Unknown>);
-pub(super) type Answer = (u64, Vec<(ImageId, Vec<Extent>)>);
+pub(super) type Answer = (u64, Vec<(ImageId, Found)>);
 
 /// The thread, from outside.
 #[derive(Debug)]
@@ -89,37 +101,40 @@ impl Lookup {
 }
 
 /// A panic over foreign bytes must not end the thread.
-fn look_up(unknown: Unknown) -> (ImageId, Vec<Extent>) {
+fn look_up(unknown: Unknown) -> (ImageId, Found) {
     let Unknown {
         image,
         file,
         offsets,
+        surveyed,
     } = unknown;
-    let found = catch_unwind(AssertUnwindSafe(|| functions(file, &offsets)));
-    let named = match found {
-        Ok(Ok(named)) => named,
+    let found = catch_unwind(AssertUnwindSafe(|| functions(file, &offsets, surveyed)));
+    let mut found = match found {
+        Ok(Ok(found)) => found,
         Ok(Err(error)) => {
             tracing::debug!(error = one_line(&error), "an image has no names");
-            Vec::new()
+            Found::default()
         }
-        Err(_) => Vec::new(),
+        Err(_) => Found::default(),
     };
-    let is_named = |offset: &u64| {
-        let mut named = named.iter();
-        named.any(|extent| (extent.start..extent.end).contains(offset))
+    let is_found = |offset: &u64| {
+        let mut extents = found.extents.iter();
+        extents.any(|extent| (extent.start..extent.end).contains(offset))
     };
-    let nameless = offsets.iter().filter(|offset| !is_named(offset));
+    let nameless = offsets.iter().filter(|offset| !is_found(offset));
     let nameless = nameless.map(|offset| Extent {
         start: *offset,
         end: offset.saturating_add(1),
         primitive: None,
     });
     let nameless: Vec<Extent> = nameless.collect();
-    (image, [named, nameless].concat())
+    found.extents.extend(nameless);
+    (image, found)
 }
 
-/// The functions that these offsets are in, as far as they have names, or bounds.
-pub(super) fn functions(file: File, offsets: &[u64]) -> Result<Vec<Extent>, ElfError> {
+/// The functions that these offsets are in, as far as they have names, or bounds. If arithmetic on big numbers
+/// is among them, also the functions around it: these have no sign of their own.
+pub(super) fn functions(file: File, offsets: &[u64], surveyed: bool) -> Result<Found, ElfError> {
     let view = ElfView::open(file)?;
     let addresses = offsets
         .iter()
@@ -132,46 +147,72 @@ pub(super) fn functions(file: File, offsets: &[u64]) -> Result<Vec<Extent>, ElfE
         .filter(|address| !functions.contains_key(address))
         .collect();
     let extents = functions.into_values().filter_map(|function| {
-        let start = view.file_offset(function.start)?;
-        let end = start.saturating_add(function.size);
+        let bounds = (function.start, function.start.saturating_add(function.size));
         let primitive = by_name(&readable(&function.name));
-        let primitive = Some((primitive, Evidence::Name));
-        Some((
-            start,
-            Extent {
-                start,
-                end,
-                primitive,
-            },
-        ))
+        extent(&view, bounds, Some((primitive, Evidence::Name)))
     });
-    let extents = extents.chain(without_names(&view, &nameless));
-    let unique: BTreeMap<u64, Extent> = extents.collect();
-    Ok(unique.into_values().collect())
+    let mut unique: BTreeMap<u64, Extent> = extents.map(|one| (one.start, one)).collect();
+    unique.extend(without_names(&view, &nameless));
+    let big_number = Some((Primitive::BigNumber, Evidence::Instructions));
+    let has_big_numbers = unique.values().any(|one| one.primitive == big_number);
+    let survey_now = !surveyed && has_big_numbers && !view.has_names()?;
+    if survey_now {
+        unique.extend(surveyed_functions(&view)?);
+    }
+    Ok(Found {
+        extents: unique.into_values().collect(),
+        surveyed: survey_now,
+    })
 }
 
-/// Functions that only the unwind table knows, by their code.
+fn extent(
+    view: &ElfView,
+    (first, end): Bounds,
+    primitive: Option<(Primitive, Evidence)>,
+) -> Option<Extent> {
+    let start = view.file_offset(first)?;
+    Some(Extent {
+        start,
+        end: start.saturating_add(end - first),
+        primitive,
+    })
+}
+
+fn surveyed_functions(view: &ElfView) -> Result<BTreeMap<u64, Extent>, ElfError> {
+    let all = view.all_function_bounds()?;
+    let found = identify_all(&all, |at, size| view.memory(at, size)).into_iter();
+    let extents = found.filter_map(|(bounds, primitive)| {
+        let extent = extent(view, bounds, Some((primitive, Evidence::Instructions)))?;
+        Some((extent.start, extent))
+    });
+    Ok(extents.collect())
+}
+
+/// Functions that only the unwind table knows, by their code; and gaps between them, so that these are not
+/// looked up for each address in them.
 fn without_names(view: &ElfView, addresses: &[u64]) -> BTreeMap<u64, Extent> {
-    let bounds = view.function_bounds(addresses).unwrap_or_else(|error| {
+    let mut around = view.functions_around(addresses).unwrap_or_else(|error| {
         tracing::debug!(
             error = one_line(&error),
             "an image has no bounds of functions"
         );
         Vec::new()
     });
-    let mut bounds: Vec<(u64, u64)> = bounds.into_iter().flatten().collect();
-    bounds.dedup();
-    let extents = bounds.into_iter().filter_map(|(first, end)| {
-        let start = view.file_offset(first)?;
-        let size = usize::try_from(end - first).ok()?.min(MAX_FUNCTION);
-        let code = view.code(first, size as u64).ok()?;
-        let primitive = by_code(&code, first, |at, size| view.memory(at, size));
-        let extent = Extent {
-            start,
-            end: start.saturating_add(end - first),
-            primitive: primitive.map(|primitive| (primitive, Evidence::Instructions)),
+    around.dedup();
+    let extents = around.into_iter().filter_map(|around| {
+        let (bounds, primitive) = match around {
+            Around::Function(bounds) => (bounds, by_its_code(view, bounds)),
+            Around::Gap(bounds) => (bounds, None),
         };
-        Some((start, extent))
+        let primitive = primitive.map(|primitive| (primitive, Evidence::Instructions));
+        let extent = extent(view, bounds, primitive)?;
+        Some((extent.start, extent))
     });
     extents.collect()
+}
+
+fn by_its_code(view: &ElfView, (first, end): Bounds) -> Option<Primitive> {
+    let size = end.saturating_sub(first).min(MAX_FUNCTION as u64);
+    let code = view.code(first, size).ok()?;
+    by_code(&code, first, |at, size| view.memory(at, size))
 }

@@ -121,13 +121,15 @@ fn functions_of_a_stripped_library_are_named_where_it_exports_them() {
     let symbols = view.symbols(&["BN_mod_exp_mont_consttime"]).unwrap();
     let function = symbols.get("BN_mod_exp_mont_consttime").unwrap();
     let start = view.file_offset(function.address).unwrap();
-    let found = lookup::functions(File::open(&path).unwrap(), &[start + 5, 0]).unwrap();
+    let found = lookup::functions(File::open(&path).unwrap(), &[start + 5, 0], false).unwrap();
     let extent = lookup::Extent {
         start,
         end: start + function.size,
         primitive: Some((Primitive::BigNumber, Evidence::Name)),
     };
-    assert_eq!(found, [extent]);
+    assert_eq!(found.extents, [extent]);
+    // With names, no other is needed.
+    assert!(!found.surveyed);
 }
 
 fn extent(start: u64, end: u64, primitive: Primitive) -> lookup::Extent {
@@ -146,7 +148,9 @@ fn the_innermost_function_around_a_place_is_its_own() {
     let mut images = Images::default();
     assert!(images.touch(image, || Ok(File::open("/proc/self/exe").unwrap())));
     let inner = extent(0x20, 0x30, Primitive::P256);
-    images.learn(image, vec![extent(0x10, 0x80, Primitive::Sha), inner]);
+    let learned = |extents, surveyed| lookup::Found { extents, surveyed };
+    let outer = extent(0x10, 0x80, Primitive::Sha);
+    images.learn(image, learned(vec![outer, inner], false));
     assert_eq!(
         images.known(at(0x2f)),
         Some((Primitive::P256, Evidence::Name))
@@ -160,7 +164,24 @@ fn the_innermost_function_around_a_place_is_its_own() {
     let [unknown] = unknown.as_slice() else {
         unreachable!("one image")
     };
-    assert_eq!(unknown.offsets, [0x90]);
+    assert_eq!(
+        (unknown.offsets.as_slice(), unknown.surveyed),
+        ([0x90].as_slice(), false)
+    );
+    // An answer to an older question knows less.
+    let less = lookup::Extent {
+        primitive: None,
+        ..inner
+    };
+    images.learn(image, learned(vec![], true));
+    images.learn(image, learned(vec![less], false));
+    assert!(images.known(at(0x2f)).is_some());
+    assert!(
+        images
+            .unknown([at(0x90)].into_iter())
+            .iter()
+            .all(|one| one.surveyed)
+    );
     (0..UNUSED_LONG).for_each(|_| images.forget_unused());
     assert_eq!(images.known(at(0x2f)), None);
 }

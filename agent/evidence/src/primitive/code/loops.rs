@@ -1,7 +1,7 @@
 //! Loops over numbers of any length: each time round they multiply the next words of a number in
 //! memory, or add them with a carry. Arithmetic on numbers of one length is unrolled, or takes its operands from fixed places.
 
-use iced_x86::{FlowControl, Instruction, MemorySize, Mnemonic as M, OpKind, Register};
+use iced_x86::{FlowControl, Instruction, MemorySize, Mnemonic as M, OpKind, Register, RflagsBits};
 
 use super::x86_64::is_wide;
 
@@ -54,16 +54,24 @@ fn is_through_numbers(body: &[Instruction]) -> bool {
         }
         note_loads(one, &moving, &mut loaded);
     }
-    (of_moving >= LEAST && of_moving * 3 >= all * 2) || body.iter().any(|one| carries(one, &moving))
+    (of_moving >= LEAST && of_moving * 3 >= all * 2) || carries_on(body, &moving)
 }
 
-/// Adds or subtracts words of a number in memory with the carry of those before.
-fn carries(one: &Instruction, moving: &Set) -> bool {
-    let is_memory = one.op0_kind() == OpKind::Memory || one.op1_kind() == OpKind::Memory;
-    matches!(one.mnemonic(), M::Adc | M::Sbb)
-        && is_memory
-        && one.memory_size() == MemorySize::UInt64
-        && is_through(one, moving)
+/// Whether a loop adds or subtracts words of numbers in memory, with the carry of the words before: that
+/// of the last round, if it is the first instruction to change the carry. It stores the result as it goes.
+fn carries_on(body: &[Instruction], moving: &Set) -> bool {
+    let is_memory =
+        |one: &Instruction| one.memory_size() == MemorySize::UInt64 && is_through(one, moving);
+    let carries = |one: &Instruction| matches!(one.mnemonic(), M::Adc | M::Sbb);
+    let mut changing = body
+        .iter()
+        .filter(|one| one.rflags_modified() & RflagsBits::CF != 0);
+    changing.next().is_some_and(carries)
+        && body.iter().any(|one| carries(one) && is_memory(one))
+        && body.iter().any(|one| {
+            let stores = matches!(one.mnemonic(), M::Mov | M::Adc | M::Sbb);
+            stores && one.op0_kind() == OpKind::Memory && is_memory(one)
+        })
 }
 
 /// The register that an instruction moves on by a constant.

@@ -165,6 +165,34 @@ fn loops_over_numbers_of_fixed_length_are_not() {
     assert_eq!(verdict(&[&table[..], RET].concat(), &[]), None);
 }
 
+/// OpenSSL's bn_add_words, without its beginning and end.
+const ADDS: [&[u8]; 6] = [
+    &[0x48, 0x8b, 0x04, 0xd6], // mov (%rsi,%rdx,8),%rax
+    &[0x48, 0x13, 0x04, 0xd1], // adc (%rcx,%rdx,8),%rax
+    &[0x48, 0x89, 0x04, 0xd7], // mov %rax,(%rdi,%rdx,8)
+    &[0x48, 0x8d, 0x52, 0x01], // lea 1(%rdx),%rdx
+    &[0x49, 0xff, 0xc8],       // dec %r8
+    &[0x75, 0xeb],             // jne to its beginning
+];
+
+#[test]
+fn loops_that_add_words_with_the_last_carry_are_big_number_arithmetic() {
+    let code = [&ADDS.concat()[..], RET].concat();
+    assert_eq!(verdict(&code, &[]), Some(Primitive::BigNumber));
+    // add in place of adc; a compare before it; a sum that is not stored, but another word is loaded.
+    let changed = [
+        (1, &[0x48, 0x03, 0x04, 0xd1][..]),
+        (0, &[0x48, 0x3b, 0x04, 0xd6][..]),
+        (2, &[0x48, 0x8b, 0x04, 0xd7][..]),
+    ];
+    for (at, instead) in changed {
+        let mut other = ADDS;
+        other[at] = instead;
+        let code = [&other.concat()[..], RET].concat();
+        assert_eq!(verdict(&code, &[]), None, "{at}");
+    }
+}
+
 #[test]
 fn the_least_number_is_no_constant() {
     // mov $0x8000000000000000,%rax

@@ -1,0 +1,203 @@
+//! Functions around arithmetic on big numbers, by which functions call which: compiled code that compares,
+//! copies and shifts such numbers has nothing of its own that proves it.
+//!
+//! A function belongs to it if half of what it calls does, or if a quarter of its callers do, two at
+//! least. Code that everything calls, such as allocators, has no share in this.
+
+/// Of what a function calls, this part.
+const CALLED: (usize, usize) = (1, 2);
+/// Of its callers, this part, and so many.
+const CALLING: (usize, usize) = (1, 4);
+const LEAST_CALLERS: usize = 2;
+/// What has more callers serves everything.
+const MOST_CALLERS: usize = 100;
+/// In each round, what was found in the last one counts: so far from what is proved, chains of calls lead.
+/// Farther, they lead out of arithmetic (docs/journal/2026-11-25-steps-on-other-stacks.md).
+const ROUNDS: usize = 6;
+
+/// The functions that code calls or jumps to: their places in `starts`, which is sorted. Calls are found
+/// by their bytes; what only looks like one hardly ever leads to the beginning of a function.
+pub(super) fn called_by(code: &[u8], address: u64, starts: &[u64]) -> Vec<usize> {
+    let own = starts.binary_search(&address).ok();
+    let calls = code.windows(5).enumerate().filter_map(|(at, bytes)| {
+        let &[0xe8 | 0xe9, a, b, c, d] = bytes else {
+            return None;
+        };
+        let distance = i64::from(i32::from_le_bytes([a, b, c, d]));
+        let next = address.wrapping_add(at as u64).wrapping_add(5);
+        let target = next.wrapping_add_signed(distance);
+        starts.binary_search(&target).ok()
+    });
+    let mut found: Vec<usize> = calls.filter(|one| Some(*one) != own).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// What is known of a function by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// It is arithmetic on big numbers.
+    BigNumber,
+    /// It is something else.
+    Other,
+    /// Nothing.
+    None,
+}
+
+/// Functions without a proof of their own that belong to arithmetic on big numbers, in order. `called`: what
+/// each of them calls, by place.
+pub(super) fn around_big_numbers(proofs: &[Proof], called: &[Vec<usize>]) -> Vec<usize> {
+    let calls = Calls {
+        called,
+        callers: &reversed(called, proofs.len()),
+    };
+    let mut belongs: Vec<bool> = proofs.iter().map(|one| *one == Proof::BigNumber).collect();
+    let mut found = Vec::new();
+    for _ in 0..ROUNDS {
+        let unproved = proofs.iter().zip(&belongs).enumerate();
+        let unproved =
+            unproved.filter(|(_, (proof, belongs))| **proof == Proof::None && !**belongs);
+        let joining: Vec<usize> = unproved
+            .map(|(one, _)| one)
+            .filter(|one| calls.joins(*one, &belongs))
+            .collect();
+        if joining.is_empty() {
+            break;
+        }
+        for one in &joining {
+            if let Some(belongs) = belongs.get_mut(*one) {
+                *belongs = true;
+            }
+        }
+        found.extend(joining);
+    }
+    found.sort_unstable();
+    found
+}
+
+/// Which functions call which.
+struct Calls<'a> {
+    called: &'a [Vec<usize>],
+    callers: &'a [Vec<usize>],
+}
+
+impl Calls<'_> {
+    fn joins(&self, one: usize, belongs: &[bool]) -> bool {
+        let among = |those: &[usize]| those.iter().filter(|one| has(belongs, **one)).count();
+        let called = of(self.called, one).iter().copied();
+        let called: Vec<usize> = called.filter(|one| !self.is_common(*one)).collect();
+        let callers = of(self.callers, one);
+        let (below, above) = (among(&called), among(callers));
+        let calls = below > 0 && below * CALLED.1 >= called.len() * CALLED.0;
+        let is_called = above >= LEAST_CALLERS && above * CALLING.1 >= callers.len() * CALLING.0;
+        calls || (is_called && !self.is_common(one))
+    }
+
+    fn is_common(&self, one: usize) -> bool {
+        of(self.callers, one).len() > MOST_CALLERS
+    }
+}
+
+fn has(belongs: &[bool], one: usize) -> bool {
+    belongs.get(one) == Some(&true)
+}
+
+fn of(all: &[Vec<usize>], one: usize) -> &[usize] {
+    all.get(one).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// By whom each is called.
+fn reversed(called: &[Vec<usize>], number: usize) -> Vec<Vec<usize>> {
+    let mut callers = vec![Vec::new(); number];
+    for (caller, called) in called.iter().enumerate() {
+        for one in called {
+            if let Some(callers) = callers.get_mut(*one) {
+                callers.push(caller);
+            }
+        }
+    }
+    callers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const BIG: Proof = Proof::BigNumber;
+    const NONE: Proof = Proof::None;
+
+    #[test]
+    fn calls_and_jumps_to_the_beginning_of_functions_count() {
+        let starts = [0x1000, 0x1100, 0x1200];
+        // call 0x1100; jmp 0x1201; jmp 0x1200; call 0x1100; call 0x1000, itself
+        let mut code = vec![0xe8, 0xfb, 0, 0, 0];
+        code.extend([0xe9, 0xf7, 1, 0, 0]);
+        code.extend([0xe9, 0xf1, 1, 0, 0]);
+        code.extend([0xe8, 0xec, 0, 0, 0]);
+        code.extend([0xe8, 0xe7, 0xff, 0xff, 0xff]);
+        assert_eq!(called_by(&code, 0x1000, &starts), [1, 2]);
+    }
+
+    #[test]
+    fn what_calls_mostly_arithmetic_belongs_to_it() {
+        // 0 is proved; 1 calls it and 3; 2 calls it, 3 and 4.
+        let called = [vec![], vec![0, 3], vec![0, 3, 4], vec![], vec![]];
+        let proofs = [BIG, NONE, NONE, NONE, NONE];
+        assert_eq!(around_big_numbers(&proofs, &called), [1]);
+    }
+
+    #[test]
+    fn what_arithmetic_calls_belongs_to_it_unless_others_do_more() {
+        // 0 and 1 are proved, and call 2 and 3; 4 to 10 call 3, and 4 calls 2.
+        let mut called = vec![vec![2, 3], vec![2, 3], vec![], vec![], vec![2, 3, 5, 6]];
+        called.extend(vec![vec![3, 11]; 6]);
+        called.push(vec![]);
+        let mut proofs = vec![BIG, BIG];
+        proofs.extend([NONE; 10]);
+        assert_eq!(around_big_numbers(&proofs, &called), [2]);
+    }
+
+    #[test]
+    fn what_everything_calls_does_not() {
+        let callers = |number: usize| {
+            let mut called = vec![vec![number]; number];
+            called.push(vec![]);
+            let mut proofs = vec![BIG; number];
+            proofs.push(NONE);
+            around_big_numbers(&proofs, &called)
+        };
+        assert_eq!(callers(MOST_CALLERS), [MOST_CALLERS]);
+        assert_eq!(callers(MOST_CALLERS + 1), [0; 0]);
+    }
+
+    #[test]
+    fn proved_functions_stay_what_they_are() {
+        let called = [vec![], vec![0]];
+        assert_eq!(around_big_numbers(&[BIG, Proof::Other], &called), [0; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_calls_have_an_answer(
+            proofs in prop::collection::vec(prop::sample::select(vec![BIG, NONE, Proof::Other]), 0..40),
+            called in prop::collection::vec(prop::collection::vec(0_usize..50, 0..6), 0..50),
+        ) {
+            for one in around_big_numbers(&proofs, &called) {
+                prop_assert_eq!(proofs.get(one), Some(&NONE));
+            }
+        }
+
+        #[test]
+        fn any_bytes_call_nothing_but_functions(
+            code in prop::collection::vec(any::<u8>(), 0..400),
+            address in any::<u64>(),
+        ) {
+            let starts = [0, address, u64::MAX];
+            for one in called_by(&code, address, &starts) {
+                prop_assert!(one < starts.len());
+            }
+        }
+    }
+}
