@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
  * TCP connections: their owners, lifetimes and turns, the side that closes them, and
- * whether they leave a TIME_WAIT bucket. The state of each is stored with its socket
- * and freed with it. No address is kept, see remote.h.
+ * whether they leave a TIME_WAIT bucket. Where the state of each is kept: see
+ * include/connections.h. No address is kept, see remote.h.
  *
  * The owner is the process that connects, or the first that reads or writes;
  * state changes mostly run in softirq, where the current task is anybody. Only
@@ -18,7 +18,7 @@
 static __always_inline void begin_connection(struct sock *sk)
 {
 	if (connections_by_address)
-		forget_connection(sk);
+		forget_connection(sk, NULL);
 }
 
 static __always_inline void handle_connect(struct sock *sk)
@@ -35,7 +35,8 @@ static __always_inline void handle_connect(struct sock *sk)
 }
 
 /* The socket of a new connection to a server; its TCP handshake has come to its end. It has no
- * id yet: up to 6.12 at least the kernel's number of it is still the listening socket's. */
+ * id yet: up to 6.12 at least the kernel's number of it is still the listening socket's. Made
+ * here, before any other CPU has the socket: of two that make its storage at once, one fails. */
 static __always_inline void handle_request(struct sock *sk, int old)
 {
 	struct connection *connection;
@@ -65,20 +66,21 @@ static __always_inline void send_closed(struct sock *sk, struct connection *conn
 {
 	struct tlsprof_connection_event event = {};
 	struct tlsprof_control value = current_control();
-	struct tcp_sock *tcp = (void *)sk;
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 	__u64 now = bpf_ktime_get_ns();
 
+	if (!tcp)
+		return;
 	connection_describe(connection, &event);
 	event.header.kind = TLSPROF_EVENT_CONNECTION_CLOSED;
 	event.header.time = now;
 	event.seen_open = connection->opened != 0;
 	event.followed = connection_is_followed(connection, &value);
 	event.duration = connection->opened ? now - connection->opened : 0;
-	event.bytes_received =
-		payload_received(BPF_CORE_READ(tcp, bytes_received), sk->__sk_common.skc_flags);
-	event.bytes_sent = BPF_CORE_READ(tcp, bytes_sent) - BPF_CORE_READ(tcp, bytes_retrans);
-	event.segment = BPF_CORE_READ(tcp, mss_cache);
-	event.round_trip = round_trip(BPF_CORE_READ(tcp, rtt_min.s[0].v));
+	event.bytes_received = payload_received(tcp->bytes_received, sk->__sk_common.skc_flags);
+	event.bytes_sent = tcp->bytes_sent - tcp->bytes_retrans;
+	event.segment = tcp->mss_cache;
+	event.round_trip = round_trip(tcp->rtt_min.s[0].v);
 	if (connection->tls == TLSPROF_TLS_ESTABLISHED) {
 		event.application_received =
 			bytes_after(event.bytes_received, connection->handshake_received);
@@ -94,7 +96,7 @@ static __always_inline void end_handshake(struct connection *connection)
 	bool was_open = connection->watch == WATCH_OPEN;
 	struct exchange *exchange;
 
-	if (connection->watch == WATCH_NEW)
+	if (connection->watch == WATCH_NEW || connection->watch == WATCH_OVER)
 		return;
 	connection->watch = WATCH_OVER;
 	if (current_phase_connection() == id)
@@ -111,27 +113,37 @@ static __always_inline void end_connection(struct sock *sk, struct connection *c
 	end_handshake(connection);
 	send_closed(sk, connection);
 	/* The socket may connect again. */
-	forget_connection(sk);
+	forget_connection(sk, connection);
 }
 
-/* Ends a connection that was kept after its reset: the current task closes it or its
- * listening socket, or connects it again. */
-static __always_inline void end_outlived(struct sock *sk)
+/* Ends a connection if it was kept after its reset: the current task closes it or its listening
+ * socket, or connects it again. */
+static __always_inline bool end_outlived(struct sock *sk, struct connection *connection)
 {
-	struct connection *connection = find_connection(sk);
-
 	if (!connection || connection->state != BPF_TCP_CLOSE)
-		return;
+		return false;
 	if (!connection->pid)
 		claim(connection);
 	end_connection(sk, connection);
+	return true;
+}
+
+/* A socket that leaves the state `old`. */
+static __always_inline struct socket_end end_of(struct sock *sk, int old)
+{
+	struct socket_end end = { .error = sk->sk_err, .flags = sk->__sk_common.skc_flags };
+	struct tcp_sock *tcp;
+
+	if (old == BPF_TCP_FIN_WAIT2) {
+		tcp = bpf_skc_to_tcp_sock(sk);
+		end.linger2 = tcp ? tcp->linger2 : 0;
+	}
+	return end;
 }
 
 static __always_inline void handle_closing(struct sock *sk, int old, int new)
 {
-	struct socket_end end = { .error = sk->sk_err,
-				  .linger2 = BPF_CORE_READ((struct tcp_sock *)sk, linger2),
-				  .flags = sk->__sk_common.skc_flags };
+	struct socket_end end = end_of(sk, old);
 	struct connection *connection = find_connection(sk);
 
 	/* A connection from before the attach is first seen here at the latest. */
@@ -140,7 +152,7 @@ static __always_inline void handle_closing(struct sock *sk, int old, int new)
 	if (!connection)
 		return;
 	if (in_states(old, 1U << BPF_TCP_SYN_SENT | 1U << BPF_TCP_SYN_RECV)) {
-		forget_connection(sk); /* it never was open */
+		forget_connection(sk, connection); /* it never was open */
 		return;
 	}
 	connection->state = new;
@@ -167,7 +179,7 @@ static __always_inline void handle_state(struct sock *sk, int old, int new)
 {
 	switch (new) {
 	case BPF_TCP_SYN_SENT:
-		end_outlived(sk);
+		end_outlived(sk, find_connection(sk));
 		begin_connection(sk);
 		handle_connect(sk);
 		break;
@@ -214,10 +226,14 @@ int BPF_PROG(tcp_state_left_out, struct sock *sk, int old, int new)
 	return 0;
 }
 
-/* The last event of a socket; its storage is freed afterwards. */
+/* The last event of a socket; its storage is freed afterwards, and nothing else may keep what is
+ * known of a connection whose end was skipped. */
 SEC("tp_btf/tcp_destroy_sock")
 int BPF_PROG(tcp_destroyed, struct sock *sk)
 {
-	end_outlived(sk);
+	struct connection *connection = find_connection(sk);
+
+	if (connection && !end_outlived(sk, connection))
+		forget_connection(sk, connection);
 	return 0;
 }

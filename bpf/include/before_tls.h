@@ -107,25 +107,9 @@ static __always_inline __u8 follow_server(struct transfer *transfer, struct exch
 	return records->moved > SERVER_PRELUDE ? FOLLOWED_NOT_TLS : FOLLOWED_ON;
 }
 
-/* Most clients begin with TLS at once: seen by one byte, without all that is above. */
-static __always_inline bool begins_at_once(struct transfer *transfer,
-					   const struct exchange *exchange)
-{
-	__u8 byte = 0;
-
-	return exchange->prelude.part == PRELUDE_BEGIN &&
-	       is_from_client(exchange, transfer->direction) && next_piece(&transfer->payload) &&
-	       !bpf_probe_read_user(&byte, sizeof(byte), (void *)transfer->payload.base) &&
-	       byte == CONTENT_HANDSHAKE;
-}
-
 /* Skips what comes before TLS, up to its beginning if that is in this call. */
 static __always_inline __u8 follow_prelude(struct transfer *transfer, struct exchange *exchange)
 {
-	if (begins_at_once(transfer, exchange)) {
-		exchange_tls_begins(exchange);
-		return FOLLOWED_ON;
-	}
 	return is_from_client(exchange, transfer->direction) ? follow_client(transfer, exchange)
 							     : follow_server(transfer, exchange);
 }

@@ -23,11 +23,18 @@
 enum watch {
 	WATCH_NEW = 0,  /* nothing has moved */
 	WATCH_OPEN = 1, /* its TLS handshake is under way, or may begin: see `exchanges` */
-	WATCH_OVER = 2,
+	/* Its TLS handshake is complete; the thread that read its end may still be at work on it. */
+	WATCH_ENDING = 2,
+	WATCH_OVER = 3,
 };
 
+static inline bool is_watched(__u8 watch)
+{
+	return watch < WATCH_ENDING;
+}
+
 struct connection {
-	__u64 id;       /* 0: it is not open yet, see handle_request() */
+	__u64 id;       /* 0: there is none, or it is not open yet, see handle_request() */
 	__u64 opened;   /* 0: it was open before the watch began, or is not open yet */
 	__u64 accepted; /* 0: it was not accepted, or that was not seen, see accept.bpf.c */
 	__u32 pid;      /* the owner, 0 until it is known */
@@ -59,6 +66,12 @@ struct connection {
 	__u64 remote;           /* its remote endpoint, see remote.h */
 	__u32 calls_generation; /* of tlsprof_control, when it was opened */
 };
+
+/* Whether there is one in a socket's storage, which is cleared at its end and not taken away. */
+static inline bool is_kept(const struct connection *connection)
+{
+	return connection->id || connection->state;
+}
 
 /*
  * Whether a state change was already handled, judged by the stored connection (NULL: none). No
@@ -306,7 +319,7 @@ static inline void connection_established(struct connection *connection, __u8 al
 					  __u8 alert_length)
 {
 	connection->tls = TLSPROF_TLS_ESTABLISHED;
-	connection->watch = WATCH_OVER;
+	connection->watch = WATCH_ENDING;
 	connection->turns = 0;
 	connection->last = TLSPROF_DIRECTION_NONE;
 	connection->alert_type = alert_type;

@@ -10,7 +10,8 @@
 
 #define IPPROTO_TCP 6 /* include/uapi/linux/in.h */
 
-/* Socket-local storage: freed with its socket, and bounded by nothing else. */
+/* Socket-local storage: freed with its socket, and bounded by nothing else. What is kept in it is
+ * there if is_kept(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -31,11 +32,13 @@ static const struct connection new_connection = {};
 
 static __always_inline struct connection *find_connection(struct sock *sk)
 {
+	struct connection *connection;
 	__u64 address = (__u64)sk;
 
 	if (connections_by_address)
 		return bpf_map_lookup_elem(&addresses, &address);
-	return bpf_sk_storage_get(&connections, sk, NULL, 0);
+	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
+	return connection && is_kept(connection) ? connection : NULL;
 }
 
 static __always_inline struct connection *find_or_add_connection(struct sock *sk)
@@ -48,14 +51,16 @@ static __always_inline struct connection *find_or_add_connection(struct sock *sk
 	return bpf_map_lookup_elem(&addresses, &address);
 }
 
-static __always_inline void forget_connection(struct sock *sk)
+/* A socket's storage goes with it: to take it away before that costs more than all else at the
+ * end of a connection. */
+static __always_inline void forget_connection(struct sock *sk, struct connection *connection)
 {
 	__u64 address = (__u64)sk;
 
 	if (connections_by_address)
 		bpf_map_delete_elem(&addresses, &address);
-	else
-		bpf_sk_storage_delete(&connections, sk);
+	else if (connection)
+		__builtin_memset(connection, 0, sizeof(*connection));
 }
 
 /* Random where the kernel's own number cannot be asked for: a counter would have to be
@@ -88,12 +93,23 @@ static __always_inline void send_opened(struct connection *connection)
 	send_event(&event, sizeof(event));
 }
 
+static __always_inline bool is_kernel_thread(void)
+{
+	struct task_struct *task;
+
+	/* 5.11 (kernel commit 3ca1032ab7ab): a call of a helper less. */
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf)) {
+		task = (void *)bpf_get_current_task_btf();
+		return task->flags & PF_KTHREAD;
+	}
+	task = (void *)bpf_get_current_task();
+	return BPF_CORE_READ(task, flags) & PF_KTHREAD;
+}
+
 /* The current task is the owner. Sockets of the kernel itself have none. */
 static __noinline void claim(struct connection *connection)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
-
-	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+	if (is_kernel_thread())
 		return;
 	connection->pid = bpf_get_current_pid_tgid() >> 32;
 	bpf_get_current_comm(connection->comm, sizeof(connection->comm));

@@ -283,6 +283,16 @@ static inline __u8 prelude_first_part(const struct prelude *prelude, __u8 byte)
 	}
 }
 
+/* What prelude_client_byte() says of the very first byte, without anything to keep its state. */
+static inline __u8 prelude_first_byte(__u8 byte)
+{
+	const struct prelude none = {};
+
+	if (byte == 22)
+		return PRELUDE_TLS;
+	return prelude_first_part(&none, byte) == PRELUDE_BEGIN ? PRELUDE_OTHER : PRELUDE_GOES_ON;
+}
+
 /* The next byte of the client. */
 static inline __u8 prelude_client_byte(struct prelude *prelude, __u8 byte)
 {

@@ -23,37 +23,39 @@ static __always_inline __u64 mix(__u64 hash, __u64 value)
 	return hash ^ hash >> 31;
 }
 
+/* A program that the kernel gave the socket reads what hangs on it without a helper. */
 static __always_inline __u64 remote_endpoint(struct sock *sk)
 {
-	__u64 hash = mix(remote_key, BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum));
+	__u64 hash = mix(remote_key, sk->__sk_common.skc_net.net->ns.inum);
 	__u64 address[2] = {};
 
-	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET6)
+	if (sk->__sk_common.skc_family == AF_INET6)
 		bpf_probe_read_kernel(address, sizeof(address), &sk->__sk_common.skc_v6_daddr);
 	else
-		address[0] = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+		address[0] = sk->__sk_common.skc_daddr;
 	hash = mix(hash, address[0]);
 	hash = mix(hash, address[1]);
-	return mix(hash, BPF_CORE_READ(sk, __sk_common.skc_dport));
+	return mix(hash, sk->__sk_common.skc_dport);
 }
 
 /* Size of ip_local_port_range in the socket's network namespace. */
 static __always_inline __u32 count_local_ports(struct sock *sk)
 {
-	struct net *net = BPF_CORE_READ(sk, __sk_common.skc_net.net);
+	struct net *net = sk->__sk_common.skc_net.net;
 	struct local_ports *ports = &net->ipv4.ip_local_ports;
 	struct local_ports___before_6_7 *old = (void *)ports;
-	int bounds[2] = {};
+	int first, last;
 
 	if (bpf_core_field_exists(ports->range)) {
-		__u32 range = BPF_CORE_READ(ports, range);
+		__u32 range = ports->range;
 
-		bounds[0] = range & 0xffff;
-		bounds[1] = range >> 16;
+		first = range & 0xffff;
+		last = range >> 16;
 	} else {
-		BPF_CORE_READ_INTO(&bounds, old, range);
+		first = old->range[0];
+		last = old->range[1];
 	}
-	return bounds[1] >= bounds[0] ? bounds[1] - bounds[0] + 1 : 0;
+	return last >= first ? last - first + 1 : 0;
 }
 
 #endif

@@ -84,52 +84,95 @@ static __always_inline bool is_open(struct sock *sk)
 	return !in_states(state & 15, not_open);
 }
 
-/* The current thread comes from a socket call, of whatever family. Runs at every one
- * of the host: leaves at once what is no TCP data. */
-static __always_inline void handle_call(struct socket_call *call)
+/* The connection of a call that moved data; NULL if it is not to be counted. */
+static __always_inline struct connection *moved_on(const struct socket_call *call,
+						   struct connection *connection)
 {
-	struct timed *timed = timed_here();
-	bool is_data = call->tcp && call->length >= 0;
-	struct connection *connection;
-	struct exchange *worked_on = NULL;
-	__u32 length = call->length;
-	bool at_work;
+	if ((!connection || !connection->id) && is_open(call->sock))
+		connection = create_connection(call->sock);
+	if (!connection || !connection->id)
+		return NULL;
+	if (!connection->pid)
+		claim(connection);
+	if (!connection->pid)
+		connection->watch =
+			WATCH_OVER; /* the kernel's own: it has no buffers of a process */
+	return connection;
+}
 
-	if (!timed)
-		return;
-	at_work = timed->phase && current_phase(timed);
-	if (!at_work && (call->length <= 0 || call->direction == TLSPROF_DIRECTION_OUT))
-		keep_up(timed);
-	if (!at_work && !is_data)
-		return;
-	connection = call->tcp ? find_connection(call->sock) : NULL;
+/* Data of a connection that is not watched is a part of a turn. */
+static __always_inline void count_data(struct connection *connection,
+				       const struct socket_call *call)
+{
+	__u32 length = call->length;
+
+	if (may_begin_alert(connection, length))
+		length = data_length(connection, call);
+	connection_data(connection, call->direction, length);
+}
+
+/*
+ * A call on a connection that is new, or whose handshake is under way, or of a thread that is
+ * at work on one. Apart from handle_call(), so that the code of all other calls is in a few
+ * lines of the CPU's cache: where programs run far apart in time, that is most of their cost.
+ */
+static __noinline void handle_rare_call(struct socket_call *call, struct timed *timed,
+					struct connection *connection, bool at_work)
+{
+	struct exchange *worked_on = NULL;
+
 	if (at_work) {
 		call->time = bpf_ktime_get_ns();
 		worked_on = leave_work(call, timed, connection);
 	}
-	if (!is_data)
+	if (!call->tcp || call->length < 0)
 		return;
 	if (!call->length) {
 		if (connection && call->direction == TLSPROF_DIRECTION_IN)
 			connection->peer_closed = 1;
 		return;
 	}
-	if ((!connection || !connection->id) && is_open(call->sock))
-		connection = create_connection(call->sock);
-	if (!connection || !connection->id)
+	connection = moved_on(call, connection);
+	if (!connection)
 		return;
-	if (!connection->pid)
-		claim(connection);
-	if (!connection->pid)
-		connection->watch =
-			WATCH_OVER; /* the kernel's own: it has no buffers of a process */
 	if (timed->call)
 		join_call(connection->id);
-	if (connection->watch != WATCH_OVER && watch(connection, call, worked_on))
+	if (is_watched(connection->watch) && watch(connection, call, worked_on))
 		return;
-	if (may_begin_alert(connection, length))
-		length = data_length(connection, call);
-	connection_data(connection, call->direction, length);
+	count_data(connection, call);
+}
+
+/* Whether data moved on a connection whose handshake is over, or that has none, by a thread that
+ * is not inside a call of a library. */
+static __always_inline bool is_settled(const struct connection *connection,
+				       const struct socket_call *call, const struct timed *timed)
+{
+	return connection && call->length && connection->pid && !is_watched(connection->watch) &&
+	       !timed->call;
+}
+
+/* The current thread comes from a socket call, of whatever family. Runs at every one
+ * of the host: leaves at once what is no TCP data. */
+static __always_inline void handle_call(struct socket_call *call)
+{
+	struct timed *timed = timed_here();
+	struct connection *connection;
+	bool at_work;
+
+	if (!timed)
+		return;
+	at_work = timed->phase && current_phase(timed);
+	if (!at_work) {
+		if (call->length <= 0 || call->direction == TLSPROF_DIRECTION_OUT)
+			keep_up(timed);
+		if (!call->tcp || call->length < 0)
+			return;
+	}
+	connection = call->tcp ? find_connection(call->sock) : NULL;
+	if (!at_work && is_settled(connection, call, timed))
+		count_data(connection, call);
+	else
+		handle_rare_call(call, timed, connection, at_work);
 }
 
 /* A look at data that stays where it is. */

@@ -47,21 +47,47 @@ static __always_inline bool is_one_record(const struct socket_call *call, __u8 t
 	       begins_with_record(call, type, call->length - RECORD_HEADER);
 }
 
+/* What the first byte of a new connection shows, if the client has spoken first: most clients
+ * begin with TLS at once, or with what never leads there. */
+static __always_inline __u8 first_verdict(const struct connection *connection,
+					  const struct socket_call *call)
+{
+	struct payload payload = {};
+	__u8 byte = 0;
+
+	if (call->direction == answers(connection) || !find_payload(&payload, call) ||
+	    !next_piece(&payload) || bpf_probe_read_user(&byte, sizeof(byte), (void *)payload.base))
+		return PRELUDE_GOES_ON;
+	return prelude_first_byte(byte);
+}
+
+/* The exchange of a connection on which nothing has moved yet. */
+static __always_inline struct exchange *begin_exchange(struct connection *connection,
+						       const struct socket_call *call)
+{
+	/* Else its first bytes were not seen. */
+	__u8 verdict = connection->opened ? first_verdict(connection, call) : PRELUDE_OTHER;
+	struct exchange *exchange = NULL;
+
+	if (verdict != PRELUDE_OTHER)
+		exchange = open_exchange(connection);
+	if (!exchange)
+		connection->watch = WATCH_OVER;
+	else if (verdict == PRELUDE_TLS)
+		exchange_tls_begins(exchange);
+	return exchange;
+}
+
 /* The exchange of a connection that is watched; `known`: what the thread was at work
  * on, if that is the same. */
-static __always_inline struct exchange *find_exchange(struct connection *connection,
-						      struct exchange *known)
+static __always_inline struct exchange *
+find_exchange(struct connection *connection, const struct socket_call *call, struct exchange *known)
 {
 	__u64 id = connection->id;
 	struct exchange *exchange;
 
-	if (connection->watch == WATCH_NEW) {
-		/* Its first bytes were not seen. */
-		exchange = connection->opened ? open_exchange(connection) : NULL;
-		if (!exchange)
-			connection->watch = WATCH_OVER;
-		return exchange;
-	}
+	if (connection->watch == WATCH_NEW)
+		return begin_exchange(connection, call);
 	exchange = known ?: bpf_map_lookup_elem(&exchanges, &id);
 	if (!exchange && was_given_up(id)) {
 		connection->watch = WATCH_OVER;
@@ -100,6 +126,7 @@ static __noinline void finish(struct connection *connection, struct exchange *ex
 	if (more)
 		connection_data(connection, call->direction, more);
 	if (!in) {
+		connection->watch = WATCH_OVER;
 		close_exchange(connection->id, exchange, now);
 		return;
 	}
@@ -175,7 +202,7 @@ static __always_inline bool is_refused(const struct connection *connection,
 static __always_inline bool watch(struct connection *connection, struct socket_call *call,
 				  struct exchange *worked_on)
 {
-	struct exchange *exchange = find_exchange(connection, worked_on);
+	struct exchange *exchange = find_exchange(connection, call, worked_on);
 	struct transfer *transfer;
 	__u8 followed = FOLLOWED_LOST;
 	__u32 more = 0;

@@ -78,6 +78,30 @@ static void a_state_is_handled_once(void)
 	CHECK_EQUAL(state_was_handled(&connection, BPF_TCP_LAST_ACK, BPF_TCP_CLOSE), false);
 }
 
+/* It has no id before it is open, and a state from then on. */
+static void storage_that_was_cleared_keeps_nothing(void)
+{
+	struct connection requested = { .state = BPF_TCP_SYN_RECV }, from_before = { .id = 1 };
+	struct connection cleared = {};
+
+	CHECK_EQUAL(is_kept(&requested), true);
+	CHECK_EQUAL(is_kept(&from_before), true);
+	CHECK_EQUAL(is_kept(&cleared), false);
+}
+
+/* A complete handshake may still have a thread at work on it, which its end must not miss. */
+static void nothing_is_watched_once_the_handshake_is_complete(void)
+{
+	struct connection connection = { .watch = WATCH_OPEN };
+
+	CHECK_EQUAL(is_watched(WATCH_NEW), true);
+	CHECK_EQUAL(is_watched(WATCH_OPEN), true);
+	connection_established(&connection, CONTENT_APPLICATION_DATA, ALERT);
+	CHECK_EQUAL(connection.watch, WATCH_ENDING);
+	CHECK_EQUAL(is_watched(connection.watch), false);
+	CHECK_EQUAL(is_watched(WATCH_OVER), false);
+}
+
 static void what_begins_a_connection_was_not_handled_if_nothing_is_kept(void)
 {
 	CHECK_EQUAL(state_was_handled(NULL, BPF_TCP_LISTEN, BPF_TCP_SYN_RECV), false);
@@ -363,6 +387,8 @@ int main(void)
 	RUN(the_wait_in_the_accept_queue_is_told_if_both_ends_were_seen);
 	RUN(a_connection_is_followed_while_calls_are_seen);
 	RUN(a_state_is_handled_once);
+	RUN(storage_that_was_cleared_keeps_nothing);
+	RUN(nothing_is_watched_once_the_handshake_is_complete);
 	RUN(what_begins_a_connection_was_not_handled_if_nothing_is_kept);
 	RUN(of_a_connection_from_before_the_first_change_is_handled);
 	RUN(after_a_close_nothing_is_kept);

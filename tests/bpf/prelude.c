@@ -221,6 +221,21 @@ static void of_ldap_only_the_request_for_tls_is_gone_through(void)
 	CHECK_EQUAL(CLIENT(&again, "\x30"), PRELUDE_OTHER);
 }
 
+/* What it rules out never gets further. */
+static void a_first_byte_is_judged_as_all_are(void)
+{
+	int others = 0;
+
+	for (int byte = 0; byte < 256; byte++) {
+		struct prelude prelude = {};
+
+		CHECK_EQUAL(prelude_first_byte(byte), prelude_client_byte(&prelude, byte));
+		others += prelude_first_byte(byte) == PRELUDE_OTHER;
+	}
+	/* All but TLS, PostgreSQL, LDAP, and the two headers of proxies. */
+	CHECK_EQUAL(others, 256 - 5);
+}
+
 static void any_bytes_are_survived(void)
 {
 	unsigned int seed = 1;
@@ -250,6 +265,7 @@ int main(void)
 	RUN(proxy_headers_come_before_tls_or_a_protocol);
 	RUN(databases_ask_for_tls_before_they_name_a_user);
 	RUN(of_ldap_only_the_request_for_tls_is_gone_through);
+	RUN(a_first_byte_is_judged_as_all_are);
 	RUN(any_bytes_are_survived);
 	return summary();
 }
