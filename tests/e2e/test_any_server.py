@@ -30,11 +30,6 @@ PROBED = [name for name, target in TARGETS.items() if target.openssl]
 MORE = 5
 """So many times the usual load."""
 
-ATTEMPTS = 3
-SKIPPED = "program_skipped"
-"""The kernel left out a program, because a thread had been preempted inside it: rare, counted, and
-no fault of what is tested here. It is measured again then."""
-
 MLKEM_SINCE = (1, 24)
 """The version of Go that brought X25519MLKEM768."""
 
@@ -135,16 +130,11 @@ def profiled_by_sockets(base: Path, rsa: Certificate, times: int = 1) -> Profile
     loads[SEEN_AS_CLIENT] = [replace(load, program=client) for load in loads[SEEN_AS_CLIENT]]
     hybrid = hybrid_loads()
     loads |= {f"hybrid-{name}": hybrid for name in HYBRID if hybrid}
-    for attempt in range(ATTEMPTS):
-        folder = own_folder(base, attempt)
-        starts = {name: target.start(own_folder(folder, name), rsa) for name, target in INSTALLED.items()}
-        for name, start in HYBRID.items():
-            if hybrid:
-                starts[f"hybrid-{name}"] = start(own_folder(folder, "hybrid", name), rsa)
-        found = profiled(folder, starts, loads, LIBRARY_OFF)
-        if SKIPPED not in found.report.losses_of_events():
-            break
-    return found
+    starts = {name: target.start(own_folder(base, name), rsa) for name, target in INSTALLED.items()}
+    for name, start in HYBRID.items():
+        if hybrid:
+            starts[f"hybrid-{name}"] = start(own_folder(base, "hybrid", name), rsa)
+    return profiled(base, starts, loads, LIBRARY_OFF)
 
 
 @pytest.fixture(scope="module")
