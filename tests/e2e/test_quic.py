@@ -11,7 +11,7 @@ from harness.certificates import Certificate
 from harness.load import Load, run_load
 from harness.processes import Process
 from harness.profiler import Profiling
-from harness.servers import Server, on_free_port
+from harness.servers import Server, nginx_folders, on_free_port
 from harness.suites import Unobtainable
 
 NGINX = """
@@ -22,11 +22,7 @@ error_log stderr warn;
 events {{}}
 http {{
     access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
+    {folders}
     server {{
         listen 127.0.0.1:{port} ssl;
         listen 127.0.0.1:{port} quic;
@@ -48,7 +44,8 @@ def http3(folder: Path, certificate: Certificate) -> Iterator[Server]:
     config = folder / "nginx.conf"
 
     def start(port: int) -> Process:
-        config.write_text(NGINX.format(folder=folder, port=port, cert=certificate.cert, key=certificate.key))
+        values = dict(folder=folder, folders=nginx_folders(folder), cert=certificate.cert, key=certificate.key)
+        config.write_text(NGINX.format(port=port, **values))
         return Process([*command, "-e", "stderr", "-c", config])
 
     with on_free_port(start) as server:

@@ -16,7 +16,7 @@ from harness.certificates import Certificate
 from harness.newer_servers import Servers, servers
 from harness.processes import Process, run
 from harness.remedies import PAGES, named
-from harness.servers import Server, on_free_port
+from harness.servers import Server, nginx_folders, on_free_port
 from harness.suites import Unobtainable
 
 NGINX = """
@@ -25,11 +25,7 @@ error_log stderr;
 events {{}}
 http {{
     access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
+    {folders}
     {upstream}
     server {{
         {listen}
@@ -93,11 +89,7 @@ error_log stderr warn;
 events {{}}
 http {{
     access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
+    {folders}
     upstream backend {{ server 127.0.0.1:{upstream}; {pool} }}
     server {{
         listen 127.0.0.1:{port};
@@ -168,7 +160,7 @@ def nginx_config(directive: str, rsa: Certificate, tmp_path: Path) -> Path:
     # A certificate with a key comes beside that of the server, one without in its place.
     replaces = "ssl_certificate " in text and "ssl_certificate_key" not in text
     values["own"] = "" if replaces else f"ssl_certificate {rsa.cert};"
-    config.write_text(NGINX.format(folder=tmp_path, key=rsa.key, directive=text, **values))
+    config.write_text(NGINX.format(folder=tmp_path, folders=nginx_folders(tmp_path), key=rsa.key, directive=text, **values))
     return config
 
 
@@ -257,7 +249,8 @@ def upstream_connections(command: list, folder: Path, upstream: Server, to: str,
     config = folder / "proxy.conf"
 
     def start(port: int) -> Process:
-        config.write_text(UPSTREAM.format(folder=folder, upstream=upstream.port, port=port, to=to, pool=pool, own=own))
+        values = dict(folder=folder, folders=nginx_folders(folder), upstream=upstream.port)
+        config.write_text(UPSTREAM.format(port=port, to=to, pool=pool, own=own, **values))
         return Process([*command, "-e", "stderr", "-c", config])
 
     numbers = set()

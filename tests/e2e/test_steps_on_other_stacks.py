@@ -14,7 +14,6 @@ import pytest
 from harness import other_stacks, symbols
 from harness.certificates import Certificate
 from harness.load import Load
-from harness.paths import PROGRAMS
 from harness.profiler import Profiling
 from harness.sampled_steps import agree, steps
 from harness.servers import Server
@@ -33,21 +32,13 @@ POINTS = 0.07
 NAMED = 0.8
 """Of the samples in handshakes."""
 
-Functions = Callable[[Counter[symbols.Place], Server], Counter[str]]
-
-
-def stripped(program: str) -> Functions:
-    return lambda places, server: symbols.stripped_functions(
-        places, server.pid, PROGRAMS / f"{program}.symbols"
-    )
-
 
 @dataclass(frozen=True)
 class Stack:
     """Where a stack's handshakes compute what, as names of functions in its sources."""
 
     start: Callable[[Path, Certificate], AbstractContextManager[Server]]
-    functions: Functions
+    functions: symbols.Functions
     steps: dict[str, dict[str, str]]
     """By group, for an RSA key: expressions by step."""
 
@@ -58,7 +49,7 @@ AWS_LC_RSA = AWS_LC + r"(rsa|RSA|bn_|BN_|bignum_(?!.*(p256|25519))|\w*amm52)"
 STACKS = {
     "go": Stack(
         other_stacks.go,
-        stripped("go_server"),
+        symbols.stripped("go_server"),
         {
             "X25519": {"key_exchange": r"crypto/.*25519|crypto/ecdh\.", "signing": GO_RSA},
             "P-256": {"key_exchange": r"crypto/.*(nistec|ecdh)\b", "signing": GO_RSA},
@@ -67,7 +58,7 @@ STACKS = {
     ),
     "rustls": Stack(
         other_stacks.rustls,
-        stripped("rustls-server"),
+        symbols.stripped("rustls-server"),
         {
             "X25519": {"key_exchange": AWS_LC + r"\w*25519", "signing": AWS_LC_RSA},
             "P-256": {"key_exchange": AWS_LC + r"(\w*p256|\w*nistz256|ec_|EC_)", "signing": AWS_LC_RSA},

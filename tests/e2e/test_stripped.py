@@ -33,21 +33,13 @@ SHARE_TOLERANCE = 0.03
 FOUND_TOLERANCE = 0.2
 """For one short run: six standard deviations of the difference of two shares of 450 samples."""
 
-Functions = Callable[[Counter[symbols.Place], Server], Counter[str]]
-
-
-def stripped(program: str) -> Functions:
-    return lambda places, server: symbols.stripped_functions(
-        places, server.pid, PROGRAMS / f"{program}.symbols"
-    )
-
 
 @dataclass(frozen=True)
 class Stack:
     """A TLS stack without symbols, and how its cipher is called where it has some."""
 
     start: Callable[[Path, Certificate, str], AbstractContextManager[Server]]
-    functions: Functions
+    functions: symbols.Functions
     cipher: str
     mebibytes: int = 1000
     """Of each download."""
@@ -59,18 +51,18 @@ class Stack:
 STACKS = {
     "static OpenSSL": Stack(
         lambda *where: other_stacks.static_http(*where[:2], name=where[2]),
-        stripped("http"),
+        symbols.stripped("http"),
         r"_?aesni_|gcm_(ghash|gmult|init)_|CRYPTO_gcm128_|ChaCha20_|poly1305_|Poly1305_",
     ),
     "Go": Stack(
         other_stacks.go,
-        stripped("go_server"),
+        symbols.stripped("go_server"),
         # In assembly; what is written in Go around it is no cipher.
         r"crypto/internal/fips140/aes\S*\.abi0$|(\S*/)?chacha20poly1305\.chacha20Poly1305",
     ),
     "rustls": Stack(
         other_stacks.rustls,
-        stripped("rustls-server"),
+        symbols.stripped("rustls-server"),
         r"(aws_lc_\d+_\d+_\d+_)?(aes_(gcm|hw|ctr)|aesni_|vaes|gcm_|CRYPTO_gcm|[cC]ha[cC]ha20_poly1305_seal_"
         r"|ChaCha20_|poly1305_|CRYPTO_poly1305)",
     ),

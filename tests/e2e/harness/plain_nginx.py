@@ -13,7 +13,7 @@ from typing import Iterator, Sequence
 
 from .paths import SERVERS
 from .processes import Argument, Process, run
-from .servers import SYSTEM_PYTHON, Server, on_free_port
+from .servers import SYSTEM_PYTHON, Server, nginx_folders, on_free_port
 
 CONFIG = """
 daemon off;
@@ -24,11 +24,7 @@ events {{ worker_connections 512; }}
 http {{
     access_log off;
     keepalive_requests {limit};
-    client_body_temp_path {folder}/{name}-body;
-    proxy_temp_path {folder}/{name}-proxy;
-    fastcgi_temp_path {folder}/{name}-fastcgi;
-    uwsgi_temp_path {folder}/{name}-uwsgi;
-    scgi_temp_path {folder}/{name}-scgi;
+    {folders}
     server {{
         listen {address}:{port}{parameters};
         {extra}
@@ -60,7 +56,7 @@ def nginx(
     program = folder / name
     shutil.copy(shutil.which("nginx"), program)
     config = folder / f"{name}.conf"
-    values = dict(folder=folder, name=name, limit=limit, extra=extra)
+    values = dict(folder=folder, name=name, folders=nginx_folders(folder, name), limit=limit, extra=extra)
 
     def start(port: int) -> Process:
         config.write_text(CONFIG.format(address=address, parameters=parameters, port=port, **values))

@@ -36,6 +36,12 @@ class Server:
         return self.process.pid
 
 
+def nginx_folders(folder: Path, name: str = "nginx") -> str:
+    """Of a configuration of nginx: where it puts what it cannot keep in memory. Else that belongs to the system."""
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    return "\n    ".join(f"{kind}_temp_path {folder}/{name}-{kind};" for kind in kinds)
+
+
 @contextmanager
 def on_free_port(start: Callable[[int], Process]) -> Iterator[Server]:
     """Starts a server that must be told its port, and waits until it listens."""

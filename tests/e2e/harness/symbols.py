@@ -10,9 +10,11 @@ import subprocess
 from bisect import bisect_right
 from collections import Counter
 from pathlib import Path
-from typing import Iterable, NamedTuple
+from typing import Callable, Iterable, NamedTuple
 
+from .paths import PROGRAMS
 from .processes import Argument, Process, run
+from .servers import Server
 
 ET_EXEC = 2
 
@@ -82,6 +84,15 @@ def stripped_functions(places: Counter[Place], pid: int, symbols: Path) -> Count
         address = place.address if fixed else place.address - base
         found[names.name(address) if place.module == image else place.module] += count
     return found
+
+
+Functions = Callable[[Counter[Place], Server], Counter[str]]
+"""Samples by function, of a server that is alive."""
+
+
+def stripped(program: str) -> Functions:
+    """Of a program of ours that was stripped."""
+    return lambda places, server: stripped_functions(places, server.pid, PROGRAMS / f"{program}.symbols")
 
 
 def _symbols(image: Path) -> Names:

@@ -7,7 +7,7 @@ from typing import Any, Iterator, Optional
 
 from .certificates import Certificate
 from .processes import Process, children, private_copy
-from .servers import Server, on_free_port, plain_http
+from .servers import Server, nginx_folders, on_free_port, plain_http
 from .waiting import wait_until
 
 NGINX_CONFIG = """
@@ -20,11 +20,7 @@ events {{ worker_connections {connections}; }}
 http {{
     access_log off;
     keepalive_requests 1000000;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
+    {folders}
     ssl_session_cache {sessions};
     server {{
         listen 127.0.0.1:{port} ssl{parameters};
@@ -150,7 +146,7 @@ def nginx(
     def start(port: int) -> Process:
         values = {"port": port, "workers": workers, "extra": extra}
         values |= {"parameters": parameters, "connections": connections, "protocols": protocols}
-        values |= {"sessions": sessions}
+        values |= {"sessions": sessions, "folders": nginx_folders(folder)}
         config = _write(folder / "nginx.conf", NGINX_CONFIG, certificate, **values)
         return Process([program or private_copy("nginx", folder), "-e", "stderr", "-c", config], cpu=cpu, env=env)
 

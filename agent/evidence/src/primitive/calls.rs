@@ -34,7 +34,7 @@ pub(super) fn called_by(code: &[u8], address: u64, starts: &[u64]) -> Vec<usize>
     found
 }
 
-/// What is known of a function by itself.
+/// What a function's own code proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
     /// It is arithmetic on big numbers.
