@@ -147,7 +147,8 @@ impl Session {
         self.queues.turn(&self.targets, &self.ledger, true);
         self.loaded.take_samples(|_, _| {});
         let calls_in = self.calls.with_hooks(monotonic_now());
-        self.overhead.begin_window(&self.loaded, calls_in);
+        self.overhead
+            .begin_window(&self.loaded, calls_in, &read(&self.ledger));
         self.cpu.begin(&mut self.targets);
         self.books.window().begin(monotonic_now());
     }

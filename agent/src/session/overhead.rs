@@ -167,10 +167,16 @@ impl Overhead {
         }
     }
 
-    /// The window of the profile begins: what attaching has cost is not its.
-    pub(super) fn begin_window(&mut self, loaded: &Loaded, calls_in: Duration) {
+    /// The window of the profile begins: what attaching has cost is not its. The first judgement
+    /// compares what profiling and the services use from now on.
+    pub(super) fn begin_window(&mut self, loaded: &Loaded, calls_in: Duration, ledger: &Ledger) {
         self.hits_before = loaded.hits();
         self.meter.begin(loaded, calls_in);
+        let sums = self.sums(loaded, ledger);
+        if let Some(budget) = &mut self.budget {
+            budget.judged = Instant::now();
+            budget.before = sums;
+        }
     }
 
     /// The window has ended: what the probes still cost is not its.
