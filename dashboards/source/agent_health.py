@@ -42,7 +42,7 @@ def _state_and_overhead() -> list[Any]:
             Text(
                 "Share of time with step probes attached; the lowest of the selected hosts.",
                 "100%.",
-                "Raise agent.budget: the agent detaches step probes to stay within it.",
+                "Raise agent.budget: the agent detaches probes to stay within it.",
                 NO_AGENT,
             ),
             SHARE,

@@ -1,12 +1,15 @@
 """The agent keeps what profiling costs within the budget, and says so."""
 
+import time
+
 import pytest
 
-from harness import estimate, metrics, servers
+from harness import estimate, metrics, other_stacks, servers
 from harness.load import Load, Seen, run_load
 from harness.outlets import live_state
 from harness.paths import SELFTIMED
 from harness.profiler import start_agent
+from harness.scenarios import http_client
 from harness.waiting import wait_until
 
 pytestmark = pytest.mark.alone
@@ -22,6 +25,8 @@ ALIKE = Load(tls="1.3", full=150)
 """Windows are few: what differs from one to the next is in the stated range, see the unit tests."""
 TICKS = 0.05
 """CPU seconds: the kernel shows user and system time in whole ticks of 10 ms; and a reading takes a moment."""
+TWO_WINDOWS = 68
+"""Seconds: on the lowest rung a window begins every 32."""
 ROUNDS = 60
 """At most so many loads, each of a second or so; the budget is judged every two seconds."""
 
@@ -68,8 +73,8 @@ def until(server, load, condition):
 def test_probes_are_dropped_and_every_handshake_counts(tight, rsa):
     """As long as socket calls are seen all the time."""
     said = Figures(tight)
+    assert [said.total(name) for name in (STEPS, LIBRARY, CALLS)] == [1, 1, 1]
     with servers.selftimed("epoll", rsa) as server:
-        assert [said.total(name) for name in (STEPS, LIBRARY, CALLS)] == [1, 1, 1]
         seen = Seen.nothing()
         while said.total(CALLS) == 1 and seen.completed < ROUNDS * 400:
             counted = seen.completed
@@ -101,10 +106,43 @@ def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tig
         (role,) = live_service(tight)["roles"]
         measured = server.finish()
     assert measured.completed == seen.completed
-    # Turns are those of connections that were followed: a rate of all would be too low.
-    assert role["opened_per_second"] > 0 and role["turns_per_second"] is None
+    # The client makes one request on each connection.
+    assert role["turns_per_connection"] == pytest.approx(1, rel=0.1)
+    assert role["opened_per_second"] > 0 and role["turns_per_second"] > 0
     assert full == counted and 0 < estimated < counted
     # Their mean is off by a percent or two, and a core runs at another speed than a second before.
     assert cpu_seconds == pytest.approx(measured.cpu_seconds, rel=0.2)
     # Each connection had one; those under way when the hooks came and went are at an edge.
     assert abs(counted - seen.completed) <= 0.01 * seen.completed
+
+
+@pytest.mark.long
+def test_turns_of_long_connections_are_estimated_on_the_lowest_rung(tight, rsa, tmp_path):
+    """Connections with 20 requests, that last for two seconds."""
+    said, name, each = Figures(tight), "twenty", 20
+    ours = dict(service_name=name, role="server")
+    load = http_client(100, rsa.cert, "--pause", 0.1)
+    requests, lowest_since = 0, None
+    with other_stacks.static_http(tmp_path, rsa, options=["--requests", each], name=name) as server:
+        while lowest_since is None or time.monotonic() < lowest_since + TWO_WINDOWS:
+            requests += load(server.port)
+            if lowest_since is None and said.total(CALLS) < 0.02:
+                lowest_since = time.monotonic()
+        ended = requests // each
+        wait_until(
+            lambda: said.total("tlsprof_connections_closed_total", **ours) == ended,
+            "the end of every connection",
+        )
+        state = live_state(tight, name)
+    assert said.total("tlsprof_connections_opened_total", **ours) == ended
+    # Up to the end of the first window nothing is known of long ones.
+    unknown = ended - said.total("tlsprof_connection_turns_count", **ours)
+    assert unknown <= 0.5 * ended
+    requests -= unknown * each
+    service = state["selected"]["details"]["service"]
+    (estimated,) = [one for one in service["estimated_turns"] if one["role"] == "server"]
+    turns = said.total("tlsprof_connection_turns_sum", **ours)
+    assert estimated["count"] == said.total("tlsprof_connection_turns_estimated_total", **ours)
+    assert estimated["count"] > 0.5 * requests
+    # A range that holds because it says nothing would be of no use.
+    assert abs(turns - requests) <= estimated["count_margin"] < requests

@@ -1,10 +1,10 @@
 """Makes HTTP requests one after another, on as few connections as the server allows.
 
 usage: http_client.py PORT REQUESTS [CERTIFICATE] [--threads N] [--resume] [--tls TLSv1_2]
-                      [--no-keep-alive]
+                      [--no-keep-alive] [--pause SECONDS]
 
 With a certificate it speaks TLS. Each of the threads makes so many requests, and with --resume
-takes up the TLS session of its last connection. Prints what it took, as JSON.
+takes up the TLS session of its last connection. It pauses before each request. Prints what it took, as JSON.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import re
 import select
 import socket
 import ssl
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Optional
@@ -95,6 +96,7 @@ class Client:
         """Makes requests on one connection until enough or the server wants no more."""
         request = REQUEST if self._options.keep_alive else LAST_REQUEST
         while self.made.requests < self._options.requests:
+            time.sleep(self._options.pause)
             connection.sendall(request)
             head = read_answer(connection)
             self.made.requests += 1
@@ -123,6 +125,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--tls", choices=["TLSv1_2", "TLSv1_3"])
     parser.add_argument("--no-keep-alive", dest="keep_alive", action="store_false")
+    parser.add_argument("--pause", type=float, default=0.0)
     return parser.parse_args()
 
 

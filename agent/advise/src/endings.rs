@@ -5,7 +5,7 @@ use crate::upkeep::{PerConnection, own_code, per_connection};
 use crate::{CostSource, Evidence, Observed, Prediction, Range, Saving, Severity, Variant};
 use tlsprof_common::units::{count, percent, rate, time};
 use tlsprof_common::{Closer, Role};
-use tlsprof_ledger::{ConnectionAccount, Turns};
+use tlsprof_ledger::{Closed, ConnectionAccount};
 
 /// Share of all connections that must have ended alike.
 const ALIKE: f64 = 0.5;
@@ -29,9 +29,10 @@ pub(crate) struct Spike {
 
 pub(crate) fn spike<'a>(
     account: &ConnectionAccount,
-    of: impl Iterator<Item = &'a Turns>,
+    of: impl Iterator<Item = &'a Closed> + Clone,
 ) -> Option<(Spike, f64)> {
-    let mut classes: Vec<(u32, u32, u64)> = of.flat_map(Turns::classes).collect();
+    let turns = of.clone().flat_map(|closed| closed.turns.classes());
+    let mut classes: Vec<(u32, u32, u64)> = turns.collect();
     classes.sort_unstable();
     let (turns, _, _) = *classes
         .iter()
@@ -42,7 +43,9 @@ pub(crate) fn spike<'a>(
         those.map(|(.., connections)| connections).sum()
     };
     let connections = sum(&|from| from == turns);
-    let beyond = sum(&|from| from > turns) as f64 / sum(&|_| true) as f64;
+    // Those that nobody counted may have more.
+    let unknown: u64 = of.map(Closed::turns_unknown).sum();
+    let beyond = (sum(&|from| from > turns) + unknown) as f64 / (sum(&|_| true) + unknown) as f64;
     let share = connections as f64 / account.closed_count() as f64;
     let spike = Spike {
         turns,
@@ -63,7 +66,7 @@ pub(crate) struct ClosedByServer {
 pub(crate) fn closed_by_server(subject: &Subject<'_>) -> Option<ClosedByServer> {
     let account = subject.connections(Role::Server)?;
     let local = account.closed.get(&Closer::Local)?;
-    let (spike, beyond) = spike(account, std::iter::once(&local.turns))?;
+    let (spike, beyond) = spike(account, std::iter::once(local))?;
     if !subject.enough(spike.connections) || spike.share < ALIKE || beyond > BEYOND {
         return None;
     }

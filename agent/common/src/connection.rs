@@ -74,7 +74,7 @@ pub struct Opening {
 }
 
 /// A connection that has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
     /// Tells it apart.
     pub id: ConnectionId,
@@ -144,7 +144,7 @@ impl Connection {
 }
 
 /// What is known of a connection whose whole life was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Whole {
     /// Whether the owner was connected to, or connected.
     pub role: Role,
@@ -152,6 +152,20 @@ pub struct Whole {
     pub port: u16,
     /// From the end of the TCP handshake to the end of the socket.
     pub duration: Duration,
-    /// Requests with their answers; None where not all of its socket calls were seen.
+    /// Requests with their answers; None where not all of its socket calls were seen, and they
+    /// are not estimated either.
     pub turns: Option<u32>,
+    /// Those of them that were seen; some of them may be messages of TLS where `turns` is None.
+    pub turns_seen: u32,
+    /// Set where `turns` is an estimate.
+    pub estimate: Option<TurnEstimate>,
+}
+
+/// What a connection with an estimated number of turns adds to sums.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TurnEstimate {
+    /// To the variance of a sum of turns.
+    pub variance: f64,
+    /// Its number is right in the mean of many only: it is that of no connection.
+    pub is_mean: bool,
 }

@@ -19,7 +19,9 @@ pub mod units;
 mod wait;
 
 pub use config_error::ConfigError;
-pub use connection::{Carries, Closer, Connection, ConnectionId, Opening, Owner, Remote, Whole};
+pub use connection::{
+    Carries, Closer, Connection, ConnectionId, Opening, Owner, Remote, TurnEstimate, Whole,
+};
 pub use handshake::{Outcome, Reason, Resumption, Role, Source, Step, Steps};
 pub use image::{Device, ImageId};
 pub use interrupts::InterruptTime;

@@ -99,6 +99,8 @@ fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
             port: event.port,
             duration: Duration::from_nanos(event.duration),
             turns: (event.followed != 0).then_some(event.turns),
+            turns_seen: event.turns,
+            estimate: None,
         }),
         ended: Duration::from_nanos(event.header.time),
         bytes_received: event.bytes_received,

@@ -67,6 +67,8 @@ pub fn connection() -> Connection {
             port: 443,
             duration: Duration::from_millis(38),
             turns: Some(5),
+            turns_seen: 5,
+            estimate: None,
         }),
         ended: Duration::from_secs(100),
         bytes_received: 900,

@@ -7,6 +7,10 @@ use tlsprof_common::{Closer, Connection, Whole};
 
 use super::Distribution;
 
+/// Turns and bytes are known of connections that were seen whole. If they are fewer
+/// than this share of those that were seen at all, costs by them are not reported.
+pub(super) const ENOUGH_SEEN: f64 = 0.9;
+
 /// Numbers of turns up to this one are kept exactly.
 const EXACT: u32 = 128;
 
@@ -21,8 +25,38 @@ pub struct Closed {
     pub count: u64,
     /// Those of them that ended by a reset.
     pub reset: u64,
-    /// Turns per connection.
+    /// Turns per connection, of those where they are known or estimated.
     pub turns: Turns,
+}
+
+/// Turns of connections that were not followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EstimatedTurns {
+    /// How many such connections.
+    pub connections: u64,
+    /// Their turns.
+    pub turns: u64,
+    variance: f64,
+}
+
+impl Closed {
+    /// How many there are of which it is not known how many turns each of them had.
+    pub fn turns_unknown(&self) -> u64 {
+        self.count + self.turns.unclassified - self.turns.count()
+    }
+}
+
+impl EstimatedTurns {
+    fn record(&mut self, turns: u32, variance: f64) {
+        self.connections += 1;
+        self.turns = self.turns.saturating_add(u64::from(turns));
+        self.variance += variance;
+    }
+
+    /// Standard error of their turns.
+    pub fn error(&self) -> f64 {
+        self.variance.sqrt()
+    }
 }
 
 /// The connections of one service in one role.
@@ -44,6 +78,8 @@ pub struct ConnectionAccount {
     pub bytes_sent: u64,
     /// TIME_WAIT buckets that were left on this side.
     pub time_wait_created: u64,
+    /// Those of the turns that are estimated.
+    pub estimated_turns: EstimatedTurns,
     time_wait: Standing,
     /// What the kernel counts at most, where it was asked.
     time_wait_bound: Option<u64>,
@@ -55,9 +91,12 @@ impl ConnectionAccount {
         self.closed.values().map(|closed| closed.count).sum()
     }
 
-    /// Turns of those that ended.
-    pub(crate) fn turns(&self) -> u64 {
-        self.closed.values().map(|closed| closed.turns.sum()).sum()
+    /// Turns of those that ended; None where they are known of too few, and not estimated either.
+    #[allow(clippy::cast_precision_loss, reason = "a share")]
+    pub fn turns(&self) -> Option<u64> {
+        let known: u64 = self.closed.values().map(|one| one.turns.count()).sum();
+        let are_known = known as f64 >= ENOUGH_SEEN * self.closed_count() as f64;
+        are_known.then(|| self.closed.values().map(|one| one.turns.sum()).sum())
     }
 
     /// TIME_WAIT buckets standing at a time of the monotonic clock, to a second:
@@ -85,7 +124,13 @@ impl ConnectionAccount {
         closed.count += 1;
         closed.reset += u64::from(connection.reset);
         if let Some(turns) = whole.turns {
-            closed.turns.record(turns);
+            match whole.estimate {
+                Some(estimate) if estimate.is_mean => closed.turns.add_mean(turns),
+                _ => closed.turns.record(turns),
+            }
+            if let Some(estimate) = whole.estimate {
+                self.estimated_turns.record(turns, estimate.variance);
+            }
         }
         self.http2 += u64::from(connection.may_be_http2 == Some(true));
         self.hidden_requests = self
@@ -109,6 +154,8 @@ impl ConnectionAccount {
 pub struct Turns {
     /// Least number of the class -> connections.
     classes: BTreeMap<u32, u64>,
+    /// Connections that are in no class: how many turns each of them had is not known.
+    unclassified: u64,
     sum: u64,
 }
 
@@ -124,6 +171,12 @@ impl Turns {
         self.sum = self.sum.saturating_add(u64::from(turns));
     }
 
+    /// Adds a connection of which the turns are right in the mean of many only.
+    fn add_mean(&mut self, turns: u32) {
+        self.unclassified += 1;
+        self.sum = self.sum.saturating_add(u64::from(turns));
+    }
+
     /// Turns of all connections together.
     pub const fn sum(&self) -> u64 {
         self.sum
@@ -131,7 +184,7 @@ impl Turns {
 
     /// How many connections.
     pub fn count(&self) -> u64 {
-        self.classes.values().sum()
+        self.classes.values().sum::<u64>() + self.unclassified
     }
 
     /// Classes that occurred, ascending: least and greatest number of turns, and

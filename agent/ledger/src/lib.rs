@@ -35,7 +35,7 @@ pub use accept_queue::AcceptQueueAccount;
 pub use alternatives::{
     Alternatives, Chosen, CipherOffers, Consequences, Counts, RSA_TRANSPORT, TurnedAway,
 };
-pub use connections::{Closed, ConnectionAccount, Turns};
+pub use connections::{Closed, ConnectionAccount, EstimatedTurns, Turns};
 pub use cpu::{Accounted, Check, CpuAccount, Part, PrimitiveAccount, Primitives, Sampling};
 pub use distribution::Distribution;
 pub use flights::{Chains, Flights, INITIAL_WINDOW};

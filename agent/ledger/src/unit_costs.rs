@@ -7,8 +7,9 @@ use std::time::Duration;
 use tlsprof_common::{Role, labelled};
 use tlsprof_evidence::activity::{Activity, Mode};
 
+use super::connections::ENOUGH_SEEN;
 use super::interval::{Interval, of_share};
-use super::{OTHER, ServiceAccount};
+use super::{ConnectionAccount, OTHER, ServiceAccount};
 
 labelled! {
     /// What is divided by.
@@ -41,9 +42,6 @@ impl Unit {
 
 /// A cipher suite that carries this share of the bytes stands for them all.
 const DOMINANT: f64 = 0.95;
-/// Turns and bytes are known of connections that were seen whole. If they are fewer
-/// than this share of those that were seen at all, costs by them are not reported.
-const ENOUGH_SEEN: f64 = 0.9;
 
 /// Whether turns are as good as requests: HTTP/2 hides at most one request in a hundred turns.
 pub const fn are_requests(turns: u64, hidden_requests: u64) -> bool {
@@ -93,7 +91,8 @@ impl ServiceAccount {
         let Some(kept) = self.connections.get(&role) else {
             return open == 0;
         };
-        open <= kept.http2 && are_requests(kept.turns(), kept.hidden_requests)
+        let hide_none = |turns| are_requests(turns, kept.hidden_requests);
+        open <= kept.http2 && kept.turns().is_none_or(hide_none)
     }
 
     /// Whether turns and bytes of nearly all connections are known: not of those that
@@ -103,7 +102,7 @@ impl ServiceAccount {
         let ended: u64 = self
             .connections
             .values()
-            .map(super::ConnectionAccount::closed_count)
+            .map(ConnectionAccount::closed_count)
             .sum();
         let seen = self.connection_count();
         seen == 0 || ended as f64 >= ENOUGH_SEEN * seen as f64
@@ -148,7 +147,8 @@ impl ServiceAccount {
     fn turns(&self) -> f64 {
         let of = |role: Role| -> u64 {
             let kept = self.connections.get(&role);
-            kept.map_or(0, super::ConnectionAccount::turns)
+            kept.map_or(Some(0), ConnectionAccount::turns)
+                .unwrap_or_default()
         };
         let server = of(Role::Server);
         if server > 0 {

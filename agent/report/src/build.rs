@@ -214,6 +214,7 @@ pub fn service(
         application_bytes: per_role(account, tls::application),
         socket_handshakes: per_role(account, tls::socket_handshakes),
         estimated_handshakes: per_role(account, tls::estimated),
+        estimated_turns: connections::estimated_turns(account),
         agreement: per_role(account, tls::agreement),
         source: tls::source(account, profiled),
     }

@@ -6,7 +6,10 @@ use tlsprof_common::{Closer, Role};
 use tlsprof_ledger::{Closed, ConnectionAccount, ServiceAccount};
 
 use super::build::quantiles;
-use super::model::{ClosedConnections, Connections, EphemeralPorts, Service, TurnCount};
+use super::model::{
+    ClosedConnections, Connections, EphemeralPorts, EstimatedTurns, Service, TurnCount,
+};
+use super::tls::MARGIN;
 
 pub(super) fn of(account: &ServiceAccount, now: Duration) -> Vec<Connections> {
     let roles = account.connections.iter();
@@ -14,6 +17,19 @@ pub(super) fn of(account: &ServiceAccount, now: Duration) -> Vec<Connections> {
         .map(|(role, kept)| Connections {
             turns_are_requests: Some(account.turns_are_requests(*role)),
             ..connections(*role, kept, now)
+        })
+        .collect()
+}
+
+pub(super) fn estimated_turns(account: &ServiceAccount) -> Vec<EstimatedTurns> {
+    let roles = account.connections.iter();
+    let roles = roles.filter(|(_, kept)| kept.estimated_turns.connections > 0);
+    roles
+        .map(|(role, kept)| EstimatedTurns {
+            role: role.label().into(),
+            count: kept.estimated_turns.turns,
+            connections: kept.estimated_turns.connections,
+            count_margin: MARGIN * kept.estimated_turns.error(),
         })
         .collect()
 }

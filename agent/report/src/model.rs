@@ -27,8 +27,8 @@ pub use findings::{Finding, Prediction, Range, Remedy, Variant};
 pub use quantiles::Quantiles;
 pub use requests::Requests;
 pub use tls::{
-    Agreement, AlertCount, ApplicationBytes, AttemptCount, EstimatedHandshakes, Hellos, NameCount,
-    SocketHandshakes,
+    Agreement, AlertCount, ApplicationBytes, AttemptCount, EstimatedHandshakes, EstimatedTurns,
+    Hellos, NameCount, SocketHandshakes,
 };
 
 pub use words::{
@@ -158,6 +158,9 @@ pub struct Service {
     /// Handshakes that are estimated, by role; none in a report of `tlsprof report`.
     #[serde(default)]
     pub estimated_handshakes: Vec<EstimatedHandshakes>,
+    /// Turns that are estimated, by role; none in a report of `tlsprof report`.
+    #[serde(default)]
+    pub estimated_turns: Vec<EstimatedTurns>,
     /// Completed handshakes that two sources saw, by role.
     #[serde(default)]
     pub agreement: Vec<Agreement>,

@@ -96,9 +96,10 @@ pub(super) fn socket_handshakes(role: Role, account: &RoleAccount) -> Vec<Socket
     }]
 }
 
+/// Standard errors in half a 95% range.
+pub(super) const MARGIN: f64 = 1.96;
+
 pub(super) fn estimated(role: Role, account: &RoleAccount) -> Vec<EstimatedHandshakes> {
-    /// Standard errors in half a 95% range.
-    const MARGIN: f64 = 1.96;
     let kept = &account.estimated;
     if kept.handshakes == 0 {
         return Vec::new();

@@ -58,11 +58,11 @@ impl Bookkeeper {
         &mut self.window
     }
 
-    /// What is followed from now on is in this mode; all evidence of the one before is taken.
+    /// What is followed is in this mode from that time on; all evidence of the one before is taken.
     /// Of `cut` connections the handshakes were not followed to their end.
     pub(super) fn go_over(
         &mut self,
-        mode: Mode,
+        (mode, at): (Mode, Duration),
         cut: &[ConnectionId],
         targets: &mut Targets,
         ledger: &SharedLedger,
@@ -70,9 +70,10 @@ impl Bookkeeper {
     ) {
         self.flush(targets, ledger, see);
         let mut ledger = write(ledger);
-        self.cohorts.go_over(mode, cut, &mut |service, evidence| {
-            book(&mut ledger, service, evidence, see);
-        });
+        self.cohorts
+            .go_over(mode, at, cut, &mut |service, evidence| {
+                book(&mut ledger, service, evidence, see);
+            });
     }
 
     /// How long the window has been open.

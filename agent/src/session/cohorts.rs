@@ -4,25 +4,37 @@
 //! what handshakes they had is known. Connections are always counted. For one that was not
 //! followed, a handshake of the service's last cohort is booked once more, in turn, and as many
 //! of them as the cohort had for each connection: a connection without TLS has none. So counts
-//! follow the connections, and mean times are those of the cohorts. Few failures are not booked
-//! more than once: one in a cohort says little of how many there were.
+//! follow the connections, and mean times are those of the cohorts. Failures wait for as many
+//! windows as show some: one says little of how many there were. Turns are given to
+//! connections that end: see [`turns`].
 
 mod fractions;
+mod handshakes;
+mod hooked;
 mod known;
+mod sample;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
+use std::time::Duration;
 
-use tlsprof_common::{Carries, Connection, ConnectionId, Opening, Owner, Resumption, Role};
+use tlsprof_common::{
+    Carries, Connection, ConnectionId, Opening, Outcome, Owner, Resumption, Role,
+};
 use tlsprof_evidence::{Evidence, Handshake};
 
 use fractions::Fractions;
-use known::{Known, Seen};
+use handshakes::Handshakes;
+use hooked::Hooked;
+use turns::Turns;
 
 /// Connections that are looked back at when the first window begins, at least.
 const LEAST_BEFORE: usize = 20;
 /// So many are forgotten at once while all are followed.
 const MOST_BEFORE: usize = 1000;
+/// Fewer failures say little of how many there were.
+const LEAST_FAILURES: u64 = 10;
 /// Ends of connections that are kept, at most.
 const MOST_ENDS: usize = 256;
 
@@ -44,28 +56,27 @@ pub(super) struct Cohorts {
     mode: Mode,
     /// Whether there may be windows later.
     prepares: bool,
+    /// When the window under way began, or the last one.
+    window_began: Duration,
+    hooked: Hooked,
     cohorts: BTreeMap<(String, Role), Cohort>,
     /// Who had the last connection on a port, as its server.
     servers: BTreeMap<u16, Owner>,
 }
 
 /// One service in one role.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Cohort {
     /// Of the window under way, or the last ones while socket calls are seen all the time.
     followed: BTreeSet<ConnectionId>,
-    /// Their handshakes.
-    seen: Seen,
-    /// Of the last window with any connection.
-    known: Option<Known>,
-    /// Handshakes of connections that were not followed, to be booked.
-    owed: Fractions,
-    /// Such connections before any window.
-    waiting: u64,
+    /// Their handshakes, by how they ended.
+    completed: Handshakes,
+    failed: Handshakes,
     /// How TLS began on the connections that ended last.
     begins: VecDeque<Begin>,
     /// Connections with TLS that ended and were not followed, to be told how it began.
     unknown: Fractions,
+    turns: Turns,
 }
 
 /// How TLS began on a connection.
@@ -111,7 +122,7 @@ impl Cohorts {
         if is_followed {
             cohort.followed.insert(opening.id);
         } else {
-            cohort.stand_for(1, book);
+            cohort.stand_for_one(book);
         }
     }
 
@@ -143,36 +154,52 @@ impl Cohorts {
         // Others were under way before.
         let is_followed = |id| cohort.followed.contains(&id);
         if handshake.connection.is_some_and(is_followed) {
-            cohort.seen.add(handshake);
+            match handshake.outcome {
+                Outcome::Completed => cohort.completed.add(handshake),
+                Outcome::Failed | Outcome::Abandoned => cohort.failed.add(handshake),
+            }
         }
     }
 
-    /// Completes the end of a connection that was not followed: it carried TLS as others of the
-    /// service did.
+    /// Completes the end of a connection that was not followed: it carried TLS, and had turns, as
+    /// others of the service did.
     pub(super) fn closed(&mut self, service: &str, connection: &mut Connection) {
         let Some(whole) = connection.whole else {
             return;
         };
-        if self.mode == Mode::Whole {
+        let (mode, began) = (self.mode, self.window_began);
+        if mode == Mode::Whole {
+            if self.prepares {
+                let cohort = self.of(service, whole.role);
+                cohort.turns.follow_for_later(connection, MOST_BEFORE);
+            }
             return;
         }
+        let opened = connection.ended.saturating_sub(whole.duration);
+        let seen = self.hooked.between(opened, connection.ended);
         let cohort = self.of(service, whole.role);
         match connection.carries {
             Carries::Tls => cohort.keep(connection),
             Carries::Plain if whole.turns.is_none() => cohort.complete(connection),
             Carries::Plain | Carries::Handshake => {}
         }
+        cohort.turns.closed(connection, began, seen);
     }
 
-    /// Goes over to another mode, all evidence of the one before being booked. The
+    /// Goes over to another mode at that time, all evidence of the one before being booked. The
     /// handshakes of `cut` connections were not followed to their end. `book` gets what is to be
     /// booked for connections before any window, with its service.
     pub(super) fn go_over(
         &mut self,
         mode: Mode,
+        at: Duration,
         cut: &[ConnectionId],
         book: &mut impl FnMut(&str, &Evidence),
     ) {
+        if self.mode != Mode::Window && mode == Mode::Window {
+            self.window_began = at;
+        }
+        self.hooked.set(mode != Mode::Between, at);
         if self.mode == Mode::Window && mode != Mode::Window {
             for ((service, _), cohort) in &mut self.cohorts {
                 cohort.end(cut, &mut |evidence| book(service, evidence));
@@ -193,27 +220,42 @@ impl Cohorts {
     }
 }
 
+impl Default for Cohort {
+    fn default() -> Self {
+        Self {
+            followed: BTreeSet::default(),
+            completed: Handshakes::of_each_window(),
+            failed: Handshakes::of_windows_with(LEAST_FAILURES),
+            begins: VecDeque::default(),
+            unknown: Fractions::default(),
+            turns: Turns::default(),
+        }
+    }
+}
+
 impl Cohort {
     /// Follows a connection while all are followed.
     fn follow_for_later(&mut self, connection: ConnectionId) {
         if self.followed.len() >= MOST_BEFORE {
-            self.take_followed();
+            self.forget();
         }
         self.followed.insert(connection);
     }
 
-    /// How many connections were followed, and their handshakes; none is from now on.
-    fn take_followed(&mut self) -> (usize, Seen) {
-        let connections = mem::take(&mut self.followed).len();
-        (connections, mem::take(&mut self.seen))
+    /// Forgets what was followed up to now.
+    fn forget(&mut self) {
+        self.followed.clear();
+        self.completed.clear();
+        self.failed.clear();
     }
 
     /// What was seen while all was followed is what is known, if it is enough.
     fn look_back(&mut self) {
-        let (connections, seen) = self.take_followed();
-        tracing::debug!(connections, handshakes = seen.count(), "before the windows");
-        if connections >= LEAST_BEFORE {
-            self.known = Some(Known::new(seen, connections, None));
+        self.turns.settle(LEAST_BEFORE);
+        match self.followed.len() >= LEAST_BEFORE {
+            // Nothing waits.
+            true => self.settle(&mut |_| {}),
+            false => self.forget(),
         }
     }
 
@@ -222,19 +264,24 @@ impl Cohort {
         for connection in cut {
             self.followed.remove(connection);
         }
-        let (connections, seen) = self.take_followed();
+        self.turns.settle(1);
+        match self.followed.is_empty() {
+            true => self.completed.clear(),
+            false => self.settle(book),
+        }
+    }
+
+    /// What was seen stands for others.
+    fn settle(&mut self, book: &mut impl FnMut(&Evidence)) {
+        let connections = mem::take(&mut self.followed).len();
         tracing::debug!(
             connections,
-            handshakes = seen.count(),
-            waiting = self.waiting,
-            "a window has ended"
+            completed = self.completed.count(),
+            failed = self.failed.count(),
+            "what was followed stands for others"
         );
-        if connections == 0 {
-            return;
-        }
-        self.known = Some(Known::new(seen, connections, self.known.as_ref()));
-        let waiting = mem::take(&mut self.waiting);
-        self.stand_for(waiting, book);
+        self.completed.end(connections, book);
+        self.failed.end(connections, book);
     }
 
     fn keep(&mut self, connection: &Connection) {
@@ -257,10 +304,11 @@ impl Cohort {
     }
 
     fn complete(&mut self, connection: &mut Connection) {
-        let (Some(known), Some(begin)) = (&self.known, self.begins.front().copied()) else {
+        let (Some(share), Some(begin)) = (self.completed.share(), self.begins.front().copied())
+        else {
             return;
         };
-        self.unknown.add(known.share());
+        self.unknown.add(share);
         if !self.unknown.take_one() {
             return;
         }
@@ -272,15 +320,10 @@ impl Cohort {
         connection.application_sent = connection.bytes_sent.saturating_sub(begin.sent);
     }
 
-    /// Books what so many connections had that were not followed.
-    fn stand_for(&mut self, connections: u64, book: &mut impl FnMut(&Evidence)) {
-        let Some(known) = &mut self.known else {
-            self.waiting += connections;
-            return;
-        };
-        for _ in 0..connections {
-            known.stand_for(&mut self.owed, book);
-        }
+    /// Books what a connection had that was not followed.
+    fn stand_for_one(&mut self, book: &mut impl FnMut(&Evidence)) {
+        self.completed.stand_for(1, book);
+        self.failed.stand_for(1, book);
     }
 }
 

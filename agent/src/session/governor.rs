@@ -96,7 +96,7 @@ fn rung_at(level: usize) -> Rung {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Keep {
-    /// Connections, their bytes and TIME_WAIT: handshakes may become estimates.
+    /// Connections, their bytes and TIME_WAIT: handshakes and turns may become estimates.
     Connections,
     /// Every handshake, measured in its library or on its socket.
     Handshakes,

@@ -361,6 +361,12 @@ impl Session {
             Stage::Open => self.overhead.calls_begin(),
             Stage::Always => {}
         }
+        // Hooks take a while to be attached, and to be taken out.
+        let at = if stage == Stage::Lead {
+            monotonic_now()
+        } else {
+            now
+        };
         loaded.pause_samples(!stage.samples())?;
         self.take_all_evidence(see);
         let mode = match stage {
@@ -369,7 +375,7 @@ impl Session {
             Stage::Out => Mode::Between,
         };
         self.books
-            .go_over(mode, &cut, &mut self.targets, &self.ledger, see);
+            .go_over((mode, at), &cut, &mut self.targets, &self.ledger, see);
         if stage.samples() {
             Samples::set_scale(&self.loaded, &self.ledger, self.calls.time_for_a_sample());
         }

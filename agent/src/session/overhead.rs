@@ -101,8 +101,8 @@ fn log_notice(notice: Notice, cost_ratio: f64) {
 fn reduced(rung: Rung) -> Option<Reduced> {
     let text = if rung.calls != Duty::ALWAYS {
         format!(
-            "To keep the budget, only connections opened in {} are followed: their handshakes stand \
-             for the others, which are only counted.",
+            "To keep the budget, only connections opened in {} are followed: their handshakes and \
+             requests stand for those of the others, which are only counted.",
             in_words(rung.calls)
         )
     } else if !rung.library {

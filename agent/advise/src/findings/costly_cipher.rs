@@ -249,8 +249,9 @@ fn answer(account: &ServiceAccount) -> f64 {
     let Some(kept) = account.connections.get(&Role::Server) else {
         return f64::INFINITY;
     };
-    let turns: u64 = kept.closed.values().map(|closed| closed.turns.sum()).sum();
-    kept.bytes_sent as f64 / turns.max(1) as f64
+    kept.turns().map_or(f64::INFINITY, |turns| {
+        kept.bytes_sent as f64 / turns.max(1) as f64
+    })
 }
 
 fn statements(

@@ -23,8 +23,7 @@ const ALIKE_UPSTREAM: f64 = 0.9;
 /// Connections to other servers that carry one request.
 fn find(subject: &Subject<'_>) -> Option<Finding> {
     let account = subject.connections(Role::Client)?;
-    let all = account.closed.values().map(|closed| &closed.turns);
-    let (spike, _) = spike(account, all)?;
+    let (spike, _) = spike(account, account.closed.values())?;
     let alike = spike.turns == 1 && spike.share >= ALIKE_UPSTREAM;
     if !alike || !subject.enough(spike.connections) {
         return None;

@@ -7,7 +7,9 @@ use super::{
     ENOUGH, NGINX, SERVICE, SETTING, check, find, found_in, handshake, ledger, likely_seconds,
 };
 use crate::{About, Calibration, Prediction, Setting, Severity, Thresholds, advise};
-use tlsprof_common::{Closer, Connection, Opening, ProcessEvent, Remote, Role, Whole};
+use tlsprof_common::{
+    Closer, Connection, Opening, ProcessEvent, Remote, Role, TurnEstimate, Whole,
+};
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::hello::{Facts, Offer};
 use tlsprof_evidence::sample::{connection, opening};
@@ -45,6 +47,27 @@ fn connections_closed_after_n_turns_at_its_thresholds() {
     check("connections-closed-after-n-turns", 1.9, |n| {
         connections(n, Role::Server, Closer::Local, 5)
     });
+}
+
+#[test]
+fn connections_whose_turns_nobody_knows_may_have_more() {
+    let unknown = |number: u64| {
+        let mut kept = connections(1000, Role::Server, Closer::Local, 1);
+        for _ in 0..number {
+            let mut one = closed(Role::Server, Closer::Local, 1);
+            one.whole = one.whole.map(|whole| Whole {
+                estimate: Some(TurnEstimate {
+                    variance: 1.0,
+                    is_mean: true,
+                }),
+                ..whole
+            });
+            kept.record_connection(SERVICE, &one);
+        }
+        kept
+    };
+    assert!(find(unknown(10), 2.0, "keep-alive-off").is_some());
+    assert_eq!(find(unknown(11), 2.0, "keep-alive-off"), None);
 }
 
 #[test]

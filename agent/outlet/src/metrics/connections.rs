@@ -8,9 +8,9 @@ use tlsprof_common::Closer;
 use tlsprof_ledger::{Closed, ConnectionAccount, Ledger};
 
 use super::families::{
-    CONNECTION_BYTES, CONNECTIONS_CLOSED, CONNECTIONS_FROM_BEFORE, CONNECTIONS_OPENED,
-    CONNECTIONS_OWNERLESS, CONNECTIONS_RESET, EPHEMERAL_PORTS_USED, TIME_WAIT_CREATED,
-    TIME_WAIT_SOCKETS,
+    CONNECTION_BYTES, CONNECTION_TURNS_ESTIMATED, CONNECTIONS_CLOSED, CONNECTIONS_FROM_BEFORE,
+    CONNECTIONS_OPENED, CONNECTIONS_OWNERLESS, CONNECTIONS_RESET, EPHEMERAL_PORTS_USED,
+    TIME_WAIT_CREATED, TIME_WAIT_SOCKETS,
 };
 use super::rows::{one, write};
 
@@ -21,6 +21,9 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fm
     write(encoder, &CONNECTIONS_CLOSED, closed)?;
     let reset = by_closer(ledger, |closed| closed.reset);
     write(encoder, &CONNECTIONS_RESET, reset)?;
+    let estimated = accounts(ledger);
+    let estimated = estimated.map(|(labels, account)| (labels, account.estimated_turns.turns));
+    write(encoder, &CONNECTION_TURNS_ESTIMATED, estimated)?;
     let services = ledger.services();
     let from_before = services.map(|(name, service)| ([name], service.connections_from_before));
     write(encoder, &CONNECTIONS_FROM_BEFORE, from_before)?;

@@ -184,7 +184,11 @@ CONNECTIONS_RESET = Counter "tlsprof_connections_reset" ["service_name" "role" "
     "TCP connections that ended with an RST from either side, by the side that closed first."
     "Also counted in `tlsprof_connections_closed_total`.";
 CONNECTION_TURNS = Histogram "tlsprof_connection_turns" ["service_name" "role"]
-    "Turns (a request and its answer) per TCP connection that ended";
+    "Turns (a request and its answer) per TCP connection that ended"
+    "Fewer connections than in `tlsprof_connections_closed_total` where the turns of some are unknown, to keep the overhead budget: see [sampled turns](accounting.md#sampled-turns).";
+CONNECTION_TURNS_ESTIMATED = Counter "tlsprof_connection_turns_estimated" ["service_name" "role"]
+    "Estimated turns: those of connections that were not followed, to keep the overhead budget."
+    "`tlsprof_connection_turns` includes them. See [sampled turns](accounting.md#sampled-turns).";
 CONNECTION_DURATION = Histogram "tlsprof_connection_duration_seconds" ["service_name" "role"]
     "Lifetime per TCP connection, from opening to the end of the socket"
     "Starts at the end of the TCP handshake.";

@@ -43,6 +43,13 @@ pub(super) fn sources(service: &Service) -> Option<Block> {
             "{number} estimated from those that were followed, to keep the budget."
         ));
     }
+    let turns: u64 = service.estimated_turns.iter().map(|one| one.count).sum();
+    if turns > 0 {
+        let number = counted(turns, "turn is", "turns are");
+        sentences.push(format!(
+            "{number} estimated from those of connections that were followed, to keep the budget."
+        ));
+    }
     let seen: u64 = service.agreement.iter().map(|one| one.handshakes).sum();
     let library: f64 = service
         .agreement

@@ -107,6 +107,20 @@ pub struct EstimatedHandshakes {
     pub(crate) cpu_margin_seconds: f64,
 }
 
+/// Turns of connections that were not followed, because profiling kept to its budget. They are in
+/// all other figures of turns.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct EstimatedTurns {
+    /// `server` or `client`.
+    pub role: Role,
+    /// How many.
+    pub count: u64,
+    /// On how many connections.
+    pub connections: u64,
+    /// With a probability of 95%, their number is not further off than this.
+    pub(crate) count_margin: f64,
+}
+
 /// Completed handshakes that two sources saw.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Agreement {

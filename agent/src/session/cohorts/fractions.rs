@@ -12,6 +12,13 @@ impl Fractions {
         self.0 += part;
     }
 
+    /// Takes all whole ones.
+    pub(super) fn take_whole(&mut self) -> f64 {
+        let whole = (self.0 + ROUNDING).floor();
+        self.0 -= whole;
+        whole
+    }
+
     /// Takes a whole one, if there is one.
     pub(super) fn take_one(&mut self) -> bool {
         let is_whole = self.0 >= 1.0 - ROUNDING;

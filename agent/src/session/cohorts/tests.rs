@@ -1,4 +1,7 @@
+#![allow(clippy::indexing_slicing, reason = "tests")]
+
 mod ranges;
+mod turns;
 
 use std::ops::Range;
 use std::time::Duration;
@@ -15,6 +18,9 @@ struct Bench {
     cohorts: Cohorts,
     booked: Vec<u128>,
     estimates: Vec<Estimate>,
+    now: Duration,
+    /// When the last window began.
+    began: Duration,
 }
 
 impl Bench {
@@ -83,7 +89,7 @@ impl Bench {
 
     fn go_over(&mut self, mode: Mode, cut: &[ConnectionId]) {
         let mut cohorts = mem::take(&mut self.cohorts);
-        cohorts.go_over(mode, cut, &mut |service, evidence| {
+        cohorts.go_over(mode, self.now, cut, &mut |service, evidence| {
             assert_eq!(service, "nginx");
             self.note(evidence);
         });
@@ -201,6 +207,40 @@ fn few_failures_are_not_booked_again() {
     bench.go_over(Mode::Between, &[]);
     bench.open(10..20, false);
     assert_eq!(bench.booked, [100; 9]);
+}
+
+#[test]
+fn failures_of_several_windows_add_up_until_they_are_enough() {
+    let mut bench = Bench::new(&[Mode::Between]);
+    // One in ten fails, one in a window.
+    let mut booked = [0; 30];
+    for (window, failures) in booked.iter_mut().enumerate() {
+        bench.go_over(Mode::Window, &[]);
+        bench.open(0..10, true);
+        bench.shake(0..9, 100);
+        bench.fail(9..10);
+        bench.go_over(Mode::Between, &[]);
+        bench.open(10..50, false);
+        *failures = bench.booked.iter().filter(|cpu| **cpu == 7).count();
+        assert!(*failures == 0 || window >= 9);
+    }
+    // In the tenth all that waited, and from then on as they come.
+    assert_eq!([booked[8], booked[9], booked[29]], [0, 40, 120]);
+}
+
+#[test]
+fn failures_that_come_no_more_are_booked_no_more() {
+    let mut bench = Bench::new(&[Mode::Window]);
+    bench.open(0..20, true);
+    bench.shake(0..10, 100);
+    bench.fail(10..20);
+    bench.go_over(Mode::Between, &[]);
+    for _ in 0..3 {
+        bench.window(20..30, 100);
+    }
+    bench.booked.clear();
+    bench.open(30..60, false);
+    assert_eq!(bench.booked, [100; 30]);
 }
 
 #[test]

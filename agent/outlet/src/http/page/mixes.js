@@ -26,6 +26,7 @@ export function mixes(details, role) {
     h("h2", {}, "Details"),
     h("p", { class: "note" }, `Sums over the last ${time(Math.round(details.elapsed_seconds))}, as ${role}.`),
     ...of(service.estimated_handshakes).map((one) => h("p", { class: "note" }, estimated(one, groups))),
+    ...of(service.estimated_turns).map((one) => h("p", { class: "note" }, estimatedTurns(one))),
   ];
   if (tables.length === 0) {
     return [...head, h("p", { class: "empty" }, `No activity as ${role} in that time.`)];
@@ -41,6 +42,14 @@ function estimated(one, groups) {
     `${count(one.count)} of ${counted(all, "handshake", "handshakes")} are estimated from those that were followed. ` +
     `With 95% probability there were ${count(all)} ± ${count(Math.ceil(one.count_margin))}, ` +
     `and they took ${time(cpu)} ± ${time(one.cpu_margin_seconds)} of CPU time.`
+  );
+}
+
+function estimatedTurns(one) {
+  const connections = counted(one.connections, "connection", "connections");
+  return (
+    `${connections} were not followed: they had ${count(one.count)} ± ${count(Math.ceil(one.count_margin))} turns, ` +
+    "with 95% probability, estimated from connections that were followed."
   );
 }
 

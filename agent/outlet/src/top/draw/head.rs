@@ -138,7 +138,7 @@ fn notice(state: &State, width: usize, theme: Theme) -> Line<'static> {
         return Line::styled(cut(&text, width), theme.of(Paint::Yellow));
     }
     if let Some(reduced) = state.agent.reduced.as_ref().filter(|it| it.estimates) {
-        let text = format!(" Handshakes are estimates. {}", reduced.text);
+        let text = format!(" Handshakes and requests are estimates. {}", reduced.text);
         return Line::styled(cut(&text, width), theme.of(Paint::Yellow));
     }
     let Some(first) = state.findings.first() else {

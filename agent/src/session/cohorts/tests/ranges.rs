@@ -3,12 +3,12 @@
 use super::*;
 
 /// A generator of numbers that look random, always the same ones.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
     /// From 0 to 1, by Knuth's MMIX.
     #[allow(clippy::cast_precision_loss, reason = "53 bits fit")]
-    fn roll(&mut self) -> f64 {
+    pub(super) fn roll(&mut self) -> f64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -33,7 +33,7 @@ impl Dice {
     }
 
     /// Sessions are resumed in phases.
-    fn phase(&mut self) -> f64 {
+    pub(super) fn phase(&mut self) -> f64 {
         if self.roll() < 0.5 { 0.3 } else { 0.7 }
     }
 }
