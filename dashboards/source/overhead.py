@@ -24,8 +24,8 @@ def _shares() -> list[Any]:
             Text(
                 "Share of the services' CPU time: probe hits x the cost of one hit on this machine,"
                 " plus the time in BPF programs.",
-                "Below 1%. The agent detaches step probes to stay within agent.budget.",
-                'agent.keep = "connections" lets the agent detach more; profile.steps = "off" and'
+                "Below 1%. The agent measures less to stay within agent.budget.",
+                'Leave agent.keep at "connections", its default; profile.steps = "off" and'
                 ' profile.library = "off" do so for good.',
                 NO_AGENT,
             ),
@@ -104,7 +104,7 @@ def _attached() -> list[Any]:
                 "100%.",
                 "Raise agent.budget or change agent.keep: the agent detaches these to stay within its"
                 " budget. steps below 100%: steps are known for that share of handshakes only. libraries:"
-                " handshakes are measured on their sockets. socket calls: handshakes are estimates.",
+                " handshakes are measured on their sockets. socket calls: handshakes and requests are estimates.",
                 NO_AGENT,
             ),
             SHARE,

@@ -97,11 +97,11 @@ fn rung_at(level: usize) -> Rung {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Keep {
     /// Connections, their bytes and TIME_WAIT: handshakes and turns may become estimates.
+    #[default]
     Connections,
     /// Every handshake, measured in its library or on its socket.
     Handshakes,
     /// What probes in TLS libraries say of every handshake; steps may go.
-    #[default]
     LibraryProbes,
 }
 
