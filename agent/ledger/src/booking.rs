@@ -137,7 +137,7 @@ impl Ledger {
     /// Sets whether CPU samples are taken. CPU time while they are not is
     /// unattributed.
     pub fn set_sampling(&mut self, sampling: Sampling) {
-        if let Sampling::Every(period) = sampling {
+        if let Sampling::Every(period) | Sampling::InWindows(period) = sampling {
             self.period = period;
         }
         self.sampling = sampling;
@@ -190,8 +190,9 @@ impl Ledger {
     /// Notes what the code computes that booked samples of handshakes and encryption hit.
     pub fn note_primitives(&mut self, service: &str, counts: &Primitives) {
         let now = self.now;
+        let sampling = self.sampling.clone();
         let account = self.account_mut(service);
-        account.activities.add_primitives(counts);
+        account.activities.add_primitives(counts, &sampling);
         account.follow_samples(now);
     }
 

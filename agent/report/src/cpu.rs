@@ -10,10 +10,12 @@ use super::model::{ActivityCpu, CpuSamples, PrimitiveCpu, PrimitiveSamples, Samp
 /// How CPUs were sampled, or why they were not.
 pub fn sampling(ledger: &Ledger) -> Sampling {
     match ledger.sampling() {
-        tlsprof_ledger::Sampling::Every(period) => Sampling {
-            period_seconds: Some(period.as_secs_f64()),
-            unavailable: None,
-        },
+        tlsprof_ledger::Sampling::Every(period) | tlsprof_ledger::Sampling::InWindows(period) => {
+            Sampling {
+                period_seconds: Some(period.as_secs_f64()),
+                unavailable: None,
+            }
+        }
         tlsprof_ledger::Sampling::Off(reason) => Sampling {
             period_seconds: None,
             unavailable: Some(reason.to_string()),

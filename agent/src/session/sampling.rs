@@ -52,7 +52,8 @@ impl Samples {
     /// Each sample stands for so many times the time between two.
     pub(super) fn set_scale(loaded: &Loaded, ledger: &SharedLedger, times: u32) {
         let sampling = match &loaded.samples {
-            Ok(_) => Sampling::Every(loaded.sampling.period() * times),
+            Ok(_) if times == 1 => Sampling::Every(loaded.sampling.period()),
+            Ok(_) => Sampling::InWindows(loaded.sampling.period() * times),
             Err(reason) => Sampling::Off(reason.to_string().into()),
         };
         write(ledger).set_sampling(sampling);

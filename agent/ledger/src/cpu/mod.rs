@@ -18,6 +18,9 @@
 //! for many samples, is given up: sampling failed, and the next sample cannot speak for
 //! it. It is *unattributed*, never `application`.
 //!
+//! **Where samples are taken in windows**, nothing waits for the next one: time between windows is
+//! divided like the samples of the last ones.
+//!
 //! **Softirq** is kernel work for the service outside its processes' time. It is no part
 //! of that sum; each sample stands for a period.
 
@@ -51,6 +54,8 @@ pub enum Sampling {
     Off(Cow<'static, str>),
     /// One on each CPU in this time.
     Every(Duration),
+    /// In windows only: each stands for so much time.
+    InWindows(Duration),
 }
 
 impl Sampling {
@@ -160,6 +165,7 @@ impl CpuAccount {
             primitives: self.primitives.since(&earlier.primitives),
             unclassified: self.unclassified.saturating_sub(earlier.unclassified),
             sampled: self.sampled.saturating_sub(earlier.sampled),
+            unattributed: self.unattributed.since(earlier.unattributed),
             ..Self::default()
         }
     }
@@ -205,6 +211,11 @@ impl CpuAccount {
             Sampling::Every(_) if self.waiting.has_samples() => self.divide(),
             Sampling::Every(period) if self.waiting.is_hopeless(now, *period) => self.give_up(),
             Sampling::Every(_) => {}
+            Sampling::InWindows(_) if self.waiting.has_windows() => self.divide_in_windows(),
+            Sampling::InWindows(period) if self.waiting.is_hopeless_in_windows(now, *period) => {
+                self.give_up();
+            }
+            Sampling::InWindows(_) => {}
         }
         let state = State {
             accounted: nanos(total),
@@ -220,6 +231,7 @@ impl CpuAccount {
         let lost = match sampling {
             Sampling::Off(_) => true,
             Sampling::Every(period) => self.waiting.stands_for_many(*period),
+            Sampling::InWindows(_) => false,
         };
         if self.waiting.has_samples() {
             self.divide();
@@ -235,24 +247,38 @@ impl CpuAccount {
     }
 
     /// Adds samples whose code was looked up.
-    pub(super) fn add_primitives(&mut self, counts: &Primitives) {
+    pub(super) fn add_primitives(&mut self, counts: &Primitives, sampling: &Sampling) {
         for (&(activity, primitive, by), &count) in counts {
             self.primitives.add_samples(activity, primitive, by, count);
         }
-        self.primitives.divide();
+        match sampling {
+            Sampling::InWindows(_) => self.primitives.divide_in_windows(),
+            Sampling::Every(_) | Sampling::Off(_) => self.primitives.divide(),
+        }
     }
 
     fn divide(&mut self) {
-        if self.waiting.cpu == Accounted::default() {
-            return;
+        if self.waiting.has_cpu() {
+            let (cpu, samples) = self.waiting.take();
+            self.give(cpu, &samples);
+            self.primitives.divide();
         }
-        let Waiting { cpu, samples, .. } = std::mem::take(&mut self.waiting);
-        for (key, nanos) in shares(nanos(cpu.total()), &samples) {
+    }
+
+    fn divide_in_windows(&mut self) {
+        if self.waiting.has_cpu() {
+            let (cpu, samples) = self.waiting.take_in_windows();
+            self.give(cpu, &samples);
+            self.primitives.divide_in_windows();
+        }
+    }
+
+    fn give(&mut self, cpu: Accounted, samples: &BTreeMap<Key, u64>) {
+        for (key, nanos) in shares(nanos(cpu.total()), samples) {
             let part = self.parts.entry(key).or_default();
             part.nanos = part.nanos.saturating_add(nanos);
             self.primitives.add_cpu(key, nanos);
         }
-        self.primitives.divide();
     }
 
     fn give_up(&mut self) {

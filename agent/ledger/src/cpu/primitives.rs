@@ -2,7 +2,8 @@
 //! whose code was looked up.
 //!
 //! Looking up takes a second or more, so that samples come after the CPU time that they speak for. It waits,
-//! and the parts of an activity add up to its CPU time but for what waits.
+//! and the parts of an activity add up to its CPU time but for what waits. Where samples are taken in
+//! windows, it is divided like those of the last ones.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
 
 use super::part::Part;
-use super::reconcile::shares;
+use super::reconcile::{LastWindows, shares};
 use super::time::Key;
 
 type Computed = (Activity, Primitive);
@@ -25,6 +26,7 @@ pub struct PrimitiveAccount {
     cpu: BTreeMap<Activity, u64>,
     /// Samples that wait for CPU time.
     samples: BTreeMap<Computed, u64>,
+    last: BTreeMap<Activity, LastWindows<Computed>>,
 }
 
 impl PrimitiveAccount {
@@ -102,21 +104,34 @@ impl PrimitiveAccount {
     /// Divides what waits among the samples that wait.
     pub(super) fn divide(&mut self) {
         for activity in Self::ACTIVITIES {
-            self.divide_activity(activity);
+            let samples = self.waiting_samples(activity);
+            self.divide_activity(activity, &samples);
         }
     }
 
-    fn divide_activity(&mut self, activity: Activity) {
-        let cpu = self.cpu.get(&activity).copied().unwrap_or_default();
+    /// Divides what waits among the samples of the last windows.
+    pub(super) fn divide_in_windows(&mut self) {
+        for activity in Self::ACTIVITIES {
+            if self.cpu.contains_key(&activity) {
+                let new = self.waiting_samples(activity);
+                let samples = self.last.entry(activity).or_default().with(&new);
+                self.divide_activity(activity, &samples);
+            }
+        }
+    }
+
+    fn waiting_samples(&self, activity: Activity) -> BTreeMap<Computed, u64> {
         let waiting = self.samples.iter();
-        let samples: BTreeMap<Computed, u64> = waiting
-            .filter(|((of, _), _)| *of == activity)
-            .map(|(key, count)| (*key, *count))
-            .collect();
+        let samples = waiting.filter(|((of, _), _)| *of == activity);
+        samples.map(|(key, count)| (*key, *count)).collect()
+    }
+
+    fn divide_activity(&mut self, activity: Activity, samples: &BTreeMap<Computed, u64>) {
+        let cpu = self.cpu.get(&activity).copied().unwrap_or_default();
         if cpu == 0 || samples.is_empty() {
             return;
         }
-        for (key, nanos) in shares(cpu, &samples) {
+        for (key, nanos) in shares(cpu, samples) {
             let part = self.parts.entry(key).or_default();
             part.nanos = part.nanos.saturating_add(nanos);
         }

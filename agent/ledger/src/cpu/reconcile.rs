@@ -1,6 +1,7 @@
 //! Time and samples that are not joined yet, and how a time is divided.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::time::Duration;
 
 use super::time::{Accounted, Key, nanos};
@@ -11,6 +12,8 @@ const MANY: u32 = 20;
 /// Samples may be this much later than the CPU time that they speak for, where the
 /// agent itself was kept from running.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Where samples are taken in windows, three of these have passed.
+const PATIENCE_IN_WINDOWS: Duration = Duration::from_secs(100);
 
 /// CPU time that has no samples yet, or samples that have no CPU time yet: the
 /// kernel shows CPU time of live processes in steps of 10 ms.
@@ -18,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct Waiting {
     pub cpu: Accounted,
     pub samples: BTreeMap<Key, u64>,
+    last: LastWindows<Key>,
     /// When the first of that CPU time came.
     since: Duration,
 }
@@ -39,17 +43,77 @@ impl Waiting {
         !self.samples.is_empty()
     }
 
+    pub(crate) fn has_cpu(&self) -> bool {
+        self.cpu != Accounted::default()
+    }
+
+    /// Whether there were samples in any window.
+    pub(crate) fn has_windows(&self) -> bool {
+        self.has_samples() || !self.last.is_empty()
+    }
+
     /// Whether its CPU time should have had samples long ago.
     pub(crate) fn is_hopeless(&self, now: Duration, period: Duration) -> bool {
-        let waited = now.saturating_sub(self.since);
-        // Where samples are taken in windows, each stands for much of the time in between.
-        let patience = PATIENCE.max(period.saturating_mul(MANY));
-        waited > patience && self.stands_for_many(period)
+        self.waited_for(PATIENCE, now) && self.stands_for_many(period)
+    }
+
+    /// The same where samples are taken in windows, each of which stands for that time.
+    pub(crate) fn is_hopeless_in_windows(&self, now: Duration, period: Duration) -> bool {
+        self.waited_for(PATIENCE_IN_WINDOWS, now) && self.stands_for_many(period)
+    }
+
+    fn waited_for(&self, time: Duration, now: Duration) -> bool {
+        now.saturating_sub(self.since) > time
+    }
+
+    /// The CPU time and the samples among which it is to be divided.
+    pub(crate) fn take(&mut self) -> (Accounted, BTreeMap<Key, u64>) {
+        (mem::take(&mut self.cpu), mem::take(&mut self.samples))
+    }
+
+    /// The CPU time and the samples of the last windows.
+    pub(crate) fn take_in_windows(&mut self) -> (Accounted, BTreeMap<Key, u64>) {
+        let new = mem::take(&mut self.samples);
+        (mem::take(&mut self.cpu), self.last.with(&new))
     }
 
     /// Whether its CPU time stands for so many samples that one must have come.
     pub(crate) fn stands_for_many(&self, period: Duration) -> bool {
         nanos(self.cpu.total()) > nanos(period).saturating_mul(MANY.into())
+    }
+}
+
+/// Samples of the last windows: each window weighs half of the one after it.
+#[derive(Clone, Debug)]
+pub(super) struct LastWindows<K>(BTreeMap<K, u64>);
+
+impl<K> Default for LastWindows<K> {
+    fn default() -> Self {
+        Self(BTreeMap::default())
+    }
+}
+
+impl<K: Copy + Ord> LastWindows<K> {
+    /// A sample, so that halves of few are not lost.
+    const ONE: u64 = 1 << 16;
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Weights after so many new samples.
+    pub fn with(&mut self, new: &BTreeMap<K, u64>) -> BTreeMap<K, u64> {
+        if !new.is_empty() {
+            self.0.retain(|_, weight| {
+                *weight /= 2;
+                *weight > 0
+            });
+        }
+        for (key, count) in new {
+            let weight = self.0.entry(*key).or_default();
+            *weight = weight.saturating_add(count.saturating_mul(Self::ONE));
+        }
+        self.0.clone()
     }
 }
 

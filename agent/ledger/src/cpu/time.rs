@@ -22,6 +22,13 @@ impl Accounted {
         self.user.saturating_add(self.system)
     }
 
+    pub(super) const fn since(self, earlier: Self) -> Self {
+        Self {
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+        }
+    }
+
     pub(super) const fn add(&mut self, other: Self) {
         self.user = self.user.saturating_add(other.user);
         self.system = self.system.saturating_add(other.system);

@@ -47,7 +47,7 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fm
         .map(|(name, step, cpu)| ([*name, step.as_str()], *cpu));
     write(encoder, &HANDSHAKE_STEP_SAMPLED_CPU, steps)?;
     let period = match ledger.sampling() {
-        Sampling::Every(period) => *period,
+        Sampling::Every(period) | Sampling::InWindows(period) => *period,
         Sampling::Off(_) => Duration::ZERO,
     };
     write(encoder, &CPU_SAMPLE_PERIOD, one(period))?;
