@@ -24,6 +24,7 @@ use tlsprof_common::{
 };
 use tlsprof_evidence::{Evidence, Handshake};
 
+use super::calls::Stage;
 use fractions::Fractions;
 use handshakes::Handshakes;
 use hooked::Hooked;
@@ -48,6 +49,16 @@ pub(super) enum Mode {
     Window,
     /// Between two windows.
     Between,
+}
+
+impl From<Stage> for Mode {
+    fn from(stage: Stage) -> Self {
+        match stage {
+            Stage::Always => Self::Whole,
+            Stage::Lead | Stage::Open | Stage::Ending => Self::Window,
+            Stage::Out => Self::Between,
+        }
+    }
 }
 
 /// The cohorts of all services.

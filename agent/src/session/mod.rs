@@ -40,7 +40,6 @@ use anyhow::{Context as _, Result};
 use asking::Asking;
 use booking::Bookkeeper;
 use calls::{CallWindows, Stage};
-use cohorts::Mode;
 use cpu::{CpuBook, bound_time_wait};
 use overhead::Overhead;
 use port::{Ports, settle_selected};
@@ -345,8 +344,8 @@ impl Session {
     /// and it is time for it.
     fn follow_calls(&mut self, see: &mut impl FnMut(&str, &Evidence)) -> Result<()> {
         let now = monotonic_now();
-        let loaded = &self.loaded;
-        let Some(stage) = self.calls.turn(now, || loaded.follows_handshakes()) else {
+        let busy = || self.loaded.follows_handshakes();
+        let Some(stage) = self.calls.turn(now, busy) else {
             return Ok(());
         };
         tracing::debug!(?stage, "socket calls");
@@ -362,20 +361,17 @@ impl Session {
             Stage::Always => {}
         }
         // Hooks take a while to be attached, and to be taken out.
-        let at = if stage == Stage::Lead {
-            monotonic_now()
-        } else {
-            now
-        };
+        let is_lead = stage == Stage::Lead;
+        let at = if is_lead { monotonic_now() } else { now };
         loaded.pause_samples(!stage.samples())?;
         self.take_all_evidence(see);
-        let mode = match stage {
-            Stage::Always => Mode::Whole,
-            Stage::Lead | Stage::Open | Stage::Ending => Mode::Window,
-            Stage::Out => Mode::Between,
-        };
-        self.books
-            .go_over((mode, at), &cut, &mut self.targets, &self.ledger, see);
+        self.books.go_over(
+            (stage.into(), at),
+            &cut,
+            &mut self.targets,
+            &self.ledger,
+            see,
+        );
         if stage.samples() {
             Samples::set_scale(&self.loaded, &self.ledger, self.calls.time_for_a_sample());
         }

@@ -32,24 +32,7 @@ pub(super) fn sources(service: &Service) -> Option<Block> {
              other threads may have worked on them, so their CPU time is a lower bound."
         ));
     }
-    let estimated: u64 = service
-        .estimated_handshakes
-        .iter()
-        .map(|one| one.count)
-        .sum();
-    if estimated > 0 {
-        let number = counted(estimated, "handshake is", "handshakes are");
-        sentences.push(format!(
-            "{number} estimated from those that were followed, to keep the budget."
-        ));
-    }
-    let turns: u64 = service.estimated_turns.iter().map(|one| one.count).sum();
-    if turns > 0 {
-        let number = counted(turns, "turn is", "turns are");
-        sentences.push(format!(
-            "{number} estimated from those of connections that were followed, to keep the budget."
-        ));
-    }
+    sentences.extend(estimates(service));
     let seen: u64 = service.agreement.iter().map(|one| one.handshakes).sum();
     let library: f64 = service
         .agreement
@@ -66,4 +49,25 @@ pub(super) fn sources(service: &Service) -> Option<Block> {
         ));
     }
     (!sentences.is_empty()).then(|| Block::Marked(Tone::Soft, sentences.join(" ")))
+}
+
+/// What is estimated, to keep the budget.
+fn estimates(service: &Service) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let handshakes = service.estimated_handshakes.iter().map(|one| one.count);
+    let handshakes: u64 = handshakes.sum();
+    if handshakes > 0 {
+        let number = counted(handshakes, "handshake is", "handshakes are");
+        sentences.push(format!(
+            "{number} estimated from those that were followed, to keep the budget."
+        ));
+    }
+    let turns: u64 = service.estimated_turns.iter().map(|one| one.count).sum();
+    if turns > 0 {
+        let number = counted(turns, "turn is", "turns are");
+        sentences.push(format!(
+            "{number} estimated from those of connections that were followed, to keep the budget."
+        ));
+    }
+    sentences
 }
