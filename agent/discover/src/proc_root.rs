@@ -73,6 +73,12 @@ impl ProcRoot {
         unless_gone(read_small(&path), path)
     }
 
+    /// A file, opened; None if the process is gone.
+    pub(super) fn open(&self, pid: Pid, name: &str) -> Result<Option<File>, Error> {
+        let path = self.path(pid, name);
+        unless_gone(File::open(&path), path)
+    }
+
     /// The target of a link; None if the process is gone.
     pub(super) fn read_link(&self, pid: Pid, name: &str) -> Result<Option<PathBuf>, Error> {
         let path = self.path(pid, name);

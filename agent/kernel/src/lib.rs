@@ -7,6 +7,7 @@ pub mod connections;
 pub mod cookies;
 pub mod cost;
 pub mod error;
+mod heap;
 pub mod hits;
 mod hook;
 mod hook_cost;

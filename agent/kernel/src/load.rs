@@ -10,6 +10,7 @@ use aya::{Btf, Ebpf};
 
 use super::connections::{self, ConnectionHooks};
 use super::error::{LoadError, Unavailable, maps, refused};
+use super::heap;
 use super::limits;
 use super::loaded::Loaded;
 use super::object::{Tables, UprobeMode, best_mode, load_uprobes, open, program, take_map};
@@ -65,6 +66,8 @@ pub fn load(options: &Options, followed: impl Fn()) -> Result<Loaded, LoadError>
         followed();
         Ok(bpf)
     })?;
+    drop(types);
+    heap::give_back();
     let uprobes = load_uprobes(&mut bpf)?;
     let mut take = |name| take_map(&mut bpf, name);
     Ok(Loaded {

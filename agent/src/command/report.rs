@@ -58,7 +58,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
     let duration = session.elapsed();
     let status = load.status();
     let ports = session.ports();
-    let services = session.service_facts(&ports);
+    let services = session.service_facts(ports);
     let setting = Setting {
         elapsed: duration,
         aes_in_hardware: aes_in_hardware(),
@@ -75,7 +75,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
         agent: session.cost(),
         command: load.command,
         requests: load.requests,
-        notes: session.notes(&ports),
+        notes: session.notes(ports),
     };
     let report = build(facts, &session.ledger());
     write("the report", output, notices, |style| {

@@ -112,9 +112,9 @@ impl Session {
             .collect()
     }
 
-    /// The ports of all processes, read now: a look at every open file.
-    pub fn ports(&self) -> ListeningPorts {
-        ListeningPorts::read(&self.targets.proc, self.targets.table.live())
+    /// The ports of all processes, as they were at the end or lately.
+    pub(crate) const fn ports(&self) -> &ListeningPorts {
+        self.ports.known()
     }
 
     /// The facts of services with the ports as they were lately, see [`follow_ports`](Self::follow_ports).

@@ -89,6 +89,14 @@ impl Listening {
         }
     }
 
+    /// Reads what is new, at once.
+    pub(super) fn read_now(&mut self, proc: &ProcRoot, processes: impl Iterator<Item = Life>) {
+        if let Some(Ok(read)) = self.reading.take().map(JoinHandle::join) {
+            self.finish(read);
+        }
+        self.known = self.reader.read(proc, processes);
+    }
+
     fn finish(&mut self, read: Reading) {
         let now = Instant::now();
         if !std::mem::take(&mut self.again) {

@@ -42,7 +42,7 @@ use booking::Bookkeeper;
 use calls::{CallWindows, Stage};
 use cpu::{CpuBook, bound_time_wait};
 use overhead::Overhead;
-use port::{Ports, settle_selected};
+use port::Ports;
 use queues::Queues;
 use sampling::Samples;
 use shared::{monotonic_now, read, write};
@@ -245,7 +245,7 @@ impl Session {
             self.books.signatures().ask(&self.targets.table);
             self.targets.take_mappings();
         }
-        settle_selected(&mut self.targets);
+        self.ports.settle(&mut self.targets);
         self.books.flush(&mut self.targets, &self.ledger, &mut see);
         self.cpu
             .book_as_read(&self.targets, &mut self.samples, &self.ledger);

@@ -110,17 +110,17 @@ impl Ports {
         }
     }
 
+    /// At the end: reads the ports, and selects who listens on the selected one, whether it had a
+    /// connection or not.
+    pub(super) fn settle(&mut self, targets: &mut Targets) {
+        let lives = targets.table.lives();
+        self.listening.read_now(&targets.proc, lives);
+        targets.table.follow_listeners(self.listening.known());
+    }
+
     /// Who listened on the selected port and has ended.
     pub(super) fn note(&self, targets: &Targets) -> Option<String> {
         self.selected.note(targets.table.selected_port()?)
-    }
-}
-
-/// At the end: selects who listens on the port now, whether it had a connection or not.
-pub(super) fn settle_selected(targets: &mut Targets) {
-    if targets.table.selected_port().is_some() {
-        let ports = ListeningPorts::read(&targets.proc, targets.table.live());
-        targets.table.follow_listeners(&ports);
     }
 }
 

@@ -16,6 +16,7 @@ use tlsprof_common::privilege;
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::host::Host;
 use tlsprof_discover::ports::PortReader;
+use tlsprof_discover::selection::Selection;
 use tlsprof_discover::table::ProcessTable;
 use tlsprof_evidence::activity::kernel_symbols::KernelFunctions;
 use tlsprof_kernel::cost::{TrapCost, calibrate};
@@ -104,7 +105,11 @@ impl Survey {
         table.scan()?;
         let mut reader = PortReader::default();
         let began = monotonic_now();
-        let ports = reader.read(proc, table.lives());
+        // Each of 1,000 workers of an nginx has a channel to each other: these are read beside the session.
+        let ports = match options.selection {
+            Selection::Port(_) => reader.read(proc, table.lives()),
+            _ => reader.read(proc, table.heads()),
+        };
         let listening = Listening::new(reader, ports, monotonic_now().saturating_sub(began));
         table
             .select(&options.selection, listening.known())

@@ -1,6 +1,7 @@
 //! Listening sockets, as the kernel lists them.
 
 use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::ProcRoot;
@@ -8,6 +9,8 @@ use tlsprof_common::Pid;
 
 /// `TCP_LISTEN` of include/net/tcp_states.h.
 const LISTEN: &str = "0A";
+/// The kernel formats as many lines at once as it is asked for, from a page on.
+const PAGE: usize = 4096;
 
 /// A listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,26 +23,53 @@ pub struct Listener {
     pub port: u16,
 }
 
-/// The listening sockets in the text of /proc/net/tcp or tcp6 (proc_pid_net(5)).
-/// Connections and lines of another form are skipped.
-pub fn parse_listeners(text: &[u8]) -> Vec<Listener> {
-    text.split(|&byte| byte == b'\n')
-        .filter_map(parse_line)
-        .collect()
+/// A line of /proc/net/tcp.
+enum Line {
+    Listener(Listener),
+    Connection,
+    /// The heading, or of another form.
+    Other,
 }
 
-fn parse_line(line: &[u8]) -> Option<Listener> {
-    let mut fields = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
-    let (address, port) = fields.nth(1)?.rsplit_once(':')?;
-    if fields.nth(1)? != LISTEN {
-        return None;
+/// The listening sockets in /proc/net/tcp or tcp6 (proc_pid_net(5)), of which no more is read than it
+/// takes: the kernel lists them before the connections (`tcp_get_idx` in net/ipv4/tcp_ipv4.c), of
+/// which there may be 100,000. Lines of another form are skipped.
+///
+/// # Errors
+///
+/// Those of reading.
+pub fn parse_listeners(mut file: impl BufRead) -> io::Result<Vec<Listener>> {
+    let mut listeners = Vec::new();
+    let mut line = Vec::new();
+    while file.read_until(b'\n', &mut line)? > 0 {
+        match parse_line(&line) {
+            Line::Listener(listener) => listeners.push(listener),
+            Line::Connection => break,
+            Line::Other => {}
+        }
+        line.clear();
     }
-    let port = u16::from_str_radix(port, 16).ok()?;
-    Some(Listener {
-        port,
-        address: parse_address(address)?,
-        socket: fields.nth(5)?.parse().ok()?,
-    })
+    Ok(listeners)
+}
+
+fn parse_line(line: &[u8]) -> Line {
+    let fields = std::str::from_utf8(line).unwrap_or_default();
+    let mut fields = fields.split_ascii_whitespace();
+    let (local, state) = (fields.nth(1), fields.nth(1));
+    let Some((address, port)) = local.and_then(|local| local.rsplit_once(':')) else {
+        return Line::Other;
+    };
+    if state != Some(LISTEN) {
+        return Line::Connection;
+    }
+    let mut listener = || {
+        Some(Listener {
+            port: u16::from_str_radix(port, 16).ok()?,
+            address: parse_address(address)?,
+            socket: fields.nth(5)?.parse().ok()?,
+        })
+    };
+    listener().map_or(Line::Other, Line::Listener)
 }
 
 /// An address as one or four words of 32 bits, each printed in the byte order of
@@ -75,13 +105,10 @@ pub(super) fn listening_sockets(proc: &ProcRoot, pid: Pid) -> Option<HashMap<u64
 }
 
 pub(super) fn listeners(proc: &ProcRoot, pid: Pid) -> Option<Vec<Listener>> {
-    let mut text = proc.read(pid, "net/tcp").ok()??;
+    let read =
+        |name| parse_listeners(BufReader::with_capacity(PAGE, proc.open(pid, name).ok()??)).ok();
+    let mut listeners = read("net/tcp")?;
     // Not there when IPv6 is switched off.
-    text.extend(
-        proc.read(pid, "net/tcp6")
-            .ok()
-            .flatten()
-            .unwrap_or_default(),
-    );
-    Some(parse_listeners(&text))
+    listeners.extend(read("net/tcp6").unwrap_or_default());
+    Some(listeners)
 }

@@ -49,13 +49,28 @@ fn only_listening_sockets_count() {
         port,
     };
     assert_eq!(
-        parse_listeners(TCP),
+        parse_listeners(TCP).unwrap(),
         [
             listener(70001, "127.0.0.1", 8080),
             listener(70002, "0.0.0.0", 443)
         ]
     );
-    assert_eq!(parse_listeners(TCP6), [listener(70004, "::", 8443)]);
+    assert_eq!(
+        parse_listeners(TCP6).unwrap(),
+        [listener(70004, "::", 8443)]
+    );
+}
+
+#[test]
+fn connections_behind_the_listeners_are_not_read() {
+    let connection = TCP
+        .split_inclusive(|&byte| byte == b'\n')
+        .next_back()
+        .unwrap();
+    let text = [TCP, &connection.repeat(1000)].concat();
+    let mut rest = text.as_slice();
+    assert_eq!(parse_listeners(&mut rest).unwrap().len(), 2);
+    assert!(rest.len() >= 1000 * connection.len());
 }
 
 #[test]
@@ -147,12 +162,12 @@ fn another_network_namespace_is_elsewhere() {
 proptest! {
     #[test]
     fn any_text_is_survived(text: Vec<u8>) {
-        parse_listeners(&text);
+        parse_listeners(text.as_slice()).unwrap();
     }
 
     #[test]
     fn any_line_is_survived(line in " *[0-9]{1,3}: [0-9A-F:]{0,40} [0-9A-F:]{0,40} 0A( [0-9A-F:]{0,20}){0,9}") {
-        parse_listeners(line.as_bytes());
+        parse_listeners(line.as_bytes()).unwrap();
     }
 
     #[test]

@@ -68,6 +68,17 @@ impl<S: ProcessSource> ProcessTable<S> {
             .filter_map(|pid| Some((pid, self.entries.get(&pid)?.life)))
     }
 
+    /// The same of those whose parent belongs to another service: a master, not its workers.
+    pub fn heads(&self) -> impl Iterator<Item = Life> {
+        let service = |pid: &Pid| self.entries.get(pid).map(|entry| &entry.service);
+        let is_head = move |entry: &Entry| service(&entry.parent) != Some(&entry.service);
+        let heads = self
+            .entries
+            .iter()
+            .filter(move |(_, entry)| entry.alive && is_head(entry));
+        heads.map(|(&pid, entry)| (pid, entry.life))
+    }
+
     /// Selected services that have live processes, by name.
     pub fn services(&self) -> Vec<ServiceView<'_>> {
         let mut members: BTreeMap<&ServiceName, Vec<(Pid, &Entry)>> = BTreeMap::new();

@@ -15,6 +15,9 @@ pub(super) const MIN_IDLE_FACTOR: u32 = 200;
 /// Who has a socket open is looked up again after this time: it may be handed on.
 const OWNERS_PERIOD: Duration = Duration::from_secs(60);
 
+/// So many of the latest processes of a service, and its first.
+const LOOKED_THROUGH: usize = 15;
+
 /// Which service has a listening socket, by its cookie; None for none that is
 /// profiled.
 #[derive(Debug)]
@@ -60,8 +63,10 @@ impl Owners {
             return;
         }
         let inodes: BTreeSet<u64> = sockets.iter().map(|one| one.inode).collect();
-        let processes = services.iter().flat_map(|service| &service.processes);
-        let holders = proc.holders(processes.copied(), &inodes);
+        let processes = services
+            .iter()
+            .flat_map(|service| some_of(&service.processes));
+        let holders = proc.holders(processes, &inodes);
         self.services = sockets
             .iter()
             .map(|socket| {
@@ -73,6 +78,14 @@ impl Owners {
         self.looked_up = Some(began);
         self.rest = began.elapsed() * MIN_IDLE_FACTOR;
     }
+}
+
+/// Those of the processes of a service whose open files are looked through: all of 1,000 workers, each
+/// with a channel to each other, would take ten seconds.
+fn some_of(processes: &[Pid]) -> impl Iterator<Item = Pid> {
+    let latest = processes.len().saturating_sub(LOOKED_THROUGH);
+    let first = processes.iter().take(latest.min(1));
+    first.chain(processes.iter().skip(latest)).copied()
 }
 
 /// The service that most of these processes belong to; among equals the one with the
@@ -115,5 +128,16 @@ mod tests {
         assert_eq!(owned_by(&[10]).as_deref(), Some("helper"));
         assert_eq!(owned_by(&[99]), None);
         assert_eq!(owned_by(&[]), None);
+    }
+
+    #[test]
+    fn of_many_processes_the_first_and_the_latest_are_looked_through() {
+        let all: Vec<Pid> = (1..=1000).collect();
+        let expected: Vec<Pid> = [1].into_iter().chain(986..=1000).collect();
+        assert!(some_of(&all).eq(expected));
+        for few in [1, 15, 16] {
+            let all: Vec<Pid> = (1..=few).collect();
+            assert!(some_of(&all).eq(1..=few));
+        }
     }
 }
