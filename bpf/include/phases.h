@@ -9,7 +9,7 @@
  * library needs to be known.
  *
  * The call itself and what the library does before it are not after it: a phase
- * begins with the thread's last socket call or wake-up, if that is not long ago. A thread
+ * begins with the thread's last socket call or wake-up, at most LEAD_NS before. A thread
  * that answers what another one has read was given that job: the whole time since its
  * wake-up or its last job counts, but none from before the read.
  */
@@ -21,9 +21,6 @@
 #include "sampled.h"
 
 #define THREADS_IN_PHASE 16384
-/* The longest lead of a phase before its socket call. OpenSSL needs 20 to 60 us to
- * create a connection object and read; more may be other work. */
-#define LEAD_NS 100000
 #define GIVEN_UP 4096
 #define EXCHANGES 32768 /* the agent's configuration may change it */
 
@@ -157,7 +154,7 @@ static __always_inline __u64 begin_of_job(const struct timed *timed, __u64 now, 
 		return since; /* it was preempted since */
 	if (read && since)
 		return since > read ? since : read;
-	return now - since <= LEAD_NS ? since : now;
+	return clock_lead(since, now);
 }
 
 static __noinline void begin_phase(__u64 connection, __u64 now, __u64 read)

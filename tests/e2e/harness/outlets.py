@@ -5,7 +5,7 @@ import re
 import urllib.request
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional
 
 from . import metrics
 from .metrics import Sample
@@ -119,13 +119,14 @@ class Now:
     """A row of the list of `top`."""
 
     cores: float
-    share: float
+    tls: Optional[float]
+    """Share of TLS in its CPU time, where samples are taken."""
     per_second: float
 
 
 def now_of(screen: str, name: str) -> Now:
     # With its ports where there is room.
-    row = re.search(rf"^ +{re.escape(name)}(?: :\d+)* +([\d.]+) +([\d.]+)% +([\d.,]+) ", screen, re.M)
+    row = re.search(rf"^ +{re.escape(name)}(?: :\d+)* +([\d.]+) +(?:([\d.]+)%|\S) +([\d.,]+) ", screen, re.M)
     assert row, screen
-    cores, share, per_second = (float(value.replace(",", "")) for value in row.groups())
-    return Now(cores, share / 100, per_second)
+    cores, tls, per_second = row.groups()
+    return Now(float(cores), float(tls) / 100 if tls else None, float(per_second.replace(",", "")))

@@ -13,15 +13,23 @@ from .together import own_folder, side_by_side
 
 
 class Watching:
-    """An agent of each setting; of the one called `default` also reports and `top`."""
+    """An agent of each setting; of the one that is `watched` also reports and `top`."""
 
-    def __init__(self, folder: Path, stack: ExitStack, settings: Mapping[str, str], services: list[str], interval: int):
+    def __init__(
+        self,
+        folder: Path,
+        stack: ExitStack,
+        settings: Mapping[str, str],
+        watched: str,
+        services: list[str],
+        interval: int,
+    ):
         """`settings`: the lines of their section `[profile]`; `services`: those of the agents, whose live page has
         a history of 25; `interval`: seconds of `top`."""
         configs = {name: folder / f"{name}.toml" for name in settings}
         for name, text in settings.items():
             configs[name].write_text(f"[agent]\nbudget = 1.0\n[profile]\n{text}\n")
-        config = ["--config", configs["default"]]
+        config = ["--config", configs[watched]]
 
         selected = [word for service in services for word in ("--service", service)]
 
@@ -40,6 +48,7 @@ class Watching:
         starts = {name: partial(agent, name) for name in settings}
         starts |= {"json": partial(profiling, "json"), "text": partial(profiling, "text"), "top": top}
         started = side_by_side(lambda name: starts[name](), starts, len(starts))
+        self.watched = watched
         self.agents: dict[str, Agent] = {name: started[name] for name in settings}
         self.report: Profiling = started["json"]
         self.text: Profiling = started["text"]
