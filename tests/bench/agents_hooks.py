@@ -136,4 +136,7 @@ def take_hooks(pid: int) -> Hooks:
 
 
 def _is_clock(pid: int, number: int) -> bool:
-    return os.readlink(f"/proc/{pid}/fd/{number}") == "anon_inode:[perf_event]"
+    try:
+        return os.readlink(f"/proc/{pid}/fd/{number}") == "anon_inode:[perf_event]"
+    except FileNotFoundError:  # a file of /proc that the agent has read meanwhile
+        return False
