@@ -192,7 +192,7 @@ impl Ledger {
         let now = self.now;
         let sampling = self.sampling.clone();
         let account = self.account_mut(service);
-        account.activities.add_primitives(counts, &sampling);
+        account.activities.add_primitives(counts, &sampling, now);
         account.follow_samples(now);
     }
 

@@ -211,7 +211,7 @@ impl CpuAccount {
             Sampling::Every(_) if self.waiting.has_samples() => self.divide(),
             Sampling::Every(period) if self.waiting.is_hopeless(now, *period) => self.give_up(),
             Sampling::Every(_) => {}
-            Sampling::InWindows(_) if self.waiting.has_windows() => self.divide_in_windows(),
+            Sampling::InWindows(_) if self.waiting.has_windows() => self.divide_in_windows(now),
             Sampling::InWindows(period) if self.waiting.is_hopeless_in_windows(now, *period) => {
                 self.give_up();
             }
@@ -247,12 +247,17 @@ impl CpuAccount {
     }
 
     /// Adds samples whose code was looked up.
-    pub(super) fn add_primitives(&mut self, counts: &Primitives, sampling: &Sampling) {
+    pub(super) fn add_primitives(
+        &mut self,
+        counts: &Primitives,
+        sampling: &Sampling,
+        now: Duration,
+    ) {
         for (&(activity, primitive, by), &count) in counts {
             self.primitives.add_samples(activity, primitive, by, count);
         }
         match sampling {
-            Sampling::InWindows(_) => self.primitives.divide_in_windows(),
+            Sampling::InWindows(_) => self.primitives.divide_in_windows(now),
             Sampling::Every(_) | Sampling::Off(_) => self.primitives.divide(),
         }
     }
@@ -265,11 +270,11 @@ impl CpuAccount {
         }
     }
 
-    fn divide_in_windows(&mut self) {
+    fn divide_in_windows(&mut self, now: Duration) {
         if self.waiting.has_cpu() {
-            let (cpu, samples) = self.waiting.take_in_windows();
+            let (cpu, samples) = self.waiting.take_in_windows(now);
             self.give(cpu, &samples);
-            self.primitives.divide_in_windows();
+            self.primitives.divide_in_windows(now);
         }
     }
 

@@ -110,11 +110,11 @@ impl PrimitiveAccount {
     }
 
     /// Divides what waits among the samples of the last windows.
-    pub(super) fn divide_in_windows(&mut self) {
+    pub(super) fn divide_in_windows(&mut self, now: Duration) {
         for activity in Self::ACTIVITIES {
             if self.cpu.contains_key(&activity) {
                 let new = self.waiting_samples(activity);
-                let samples = self.last.entry(activity).or_default().with(&new);
+                let samples = self.last.entry(activity).or_default().with(&new, now);
                 self.divide_activity(activity, &samples);
             }
         }

@@ -72,9 +72,9 @@ impl Waiting {
     }
 
     /// The CPU time and the samples of the last windows.
-    pub(crate) fn take_in_windows(&mut self) -> (Accounted, BTreeMap<Key, u64>) {
+    pub(crate) fn take_in_windows(&mut self, now: Duration) -> (Accounted, BTreeMap<Key, u64>) {
         let new = mem::take(&mut self.samples);
-        (mem::take(&mut self.cpu), self.last.with(&new))
+        (mem::take(&mut self.cpu), self.last.with(&new, now))
     }
 
     /// Whether its CPU time stands for so many samples that one must have come.
@@ -83,37 +83,53 @@ impl Waiting {
     }
 }
 
-/// Samples of the last windows: each window weighs half of the one after it.
+/// Samples of the last windows: all before the newest weigh half of what they did, and no more than it,
+/// so that what was sampled in a busy hour does not outvote what a service does now.
 #[derive(Clone, Debug)]
-pub(super) struct LastWindows<K>(BTreeMap<K, u64>);
+pub(super) struct LastWindows<K> {
+    weights: BTreeMap<K, u64>,
+    /// When the first samples of the newest came.
+    newest: Option<Duration>,
+}
 
 impl<K> Default for LastWindows<K> {
     fn default() -> Self {
-        Self(BTreeMap::default())
+        Self {
+            weights: BTreeMap::default(),
+            newest: None,
+        }
     }
 }
 
 impl<K: Copy + Ord> LastWindows<K> {
-    /// A sample, so that halves of few are not lost.
+    /// A sample, so that parts of few are not lost.
     const ONE: u64 = 1 << 16;
+    /// Samples of one window come in two parts at most, a second apart; windows begin two seconds apart.
+    const SAME: Duration = Duration::from_millis(1500);
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.weights.is_empty()
     }
 
-    /// Weights after so many new samples.
-    pub fn with(&mut self, new: &BTreeMap<K, u64>) -> BTreeMap<K, u64> {
-        if !new.is_empty() {
-            self.0.retain(|_, weight| {
-                *weight /= 2;
-                *weight > 0
-            });
+    /// Weights after so many new samples, at a time.
+    pub fn with(&mut self, new: &BTreeMap<K, u64>, now: Duration) -> BTreeMap<K, u64> {
+        let is_same = self.newest.is_some_and(|then| now < then + Self::SAME);
+        if !new.is_empty() && !is_same {
+            self.newest = Some(now);
+            self.scale_down(new.values().sum());
         }
         for (key, count) in new {
-            let weight = self.0.entry(*key).or_default();
+            let weight = self.weights.entry(*key).or_default();
             *weight = weight.saturating_add(count.saturating_mul(Self::ONE));
         }
-        self.0.clone()
+        self.weights.clone()
+    }
+
+    fn scale_down(&mut self, most: u64) {
+        let all: u64 = self.weights.values().sum();
+        let to = (all / 2).min(most.saturating_mul(Self::ONE));
+        self.weights = shares(to, &self.weights).collect();
+        self.weights.retain(|_, weight| *weight > 0);
     }
 }
 
