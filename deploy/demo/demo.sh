@@ -108,7 +108,7 @@ main() {
 	echo "RSA-2048 with P-384      https://127.0.0.1:$rsa_port/"
 	echo "ECDSA P-256 with X25519  https://127.0.0.1:$ecdsa_port/"
 
-	step "tlsprof agent --listen 127.0.0.1:$agent_port"
+	step "tlsprof agent --listen 127.0.0.1:$agent_port, without a budget: it estimates nothing"
 	start_agent
 	echo "metrics                  http://127.0.0.1:$agent_port/metrics"
 

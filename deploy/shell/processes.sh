@@ -67,9 +67,11 @@ start_nginx() {
 	wait_until "$nginx_pid" "$dir/nginx.log" listens "$ecdsa_port"
 }
 
-# Starts the agent on agent_port, and sets agent_pid.
+# Starts the agent on agent_port, and sets agent_pid. Without a budget: what the load counted is
+# compared with it, so that it may not estimate.
 start_agent() {
-	"$tlsprof" agent --listen "127.0.0.1:$agent_port" </dev/null >"$dir/agent.log" 2>&1 &
+	printf '[agent]\nbudget = 1.0\n' >"$dir/tlsprof.toml"
+	"$tlsprof" agent --config "$dir/tlsprof.toml" --listen "127.0.0.1:$agent_port" </dev/null >"$dir/agent.log" 2>&1 &
 	agent_pid=$!
 	wait_until "$agent_pid" "$dir/agent.log" grep -qs "listening on http://" "$dir/agent.log"
 }

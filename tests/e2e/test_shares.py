@@ -55,7 +55,7 @@ FREQUENCY = 397
 
 VARIANTS = {
     "off": '[agent]\nbudget = 1.0\n[profile]\nsteps = "off"\n',
-    "throttled": "[agent]\nbudget = 1.0\n[profile]\n",
+    "throttled": '[agent]\nbudget = 1.0\nkeep = "library_probes"\n[profile]\n',
     "exact": "[agent]\nbudget = 1.0\n[profile]\n",
 }
 
