@@ -51,9 +51,7 @@ picture: build ## Take the picture of the live page in README.md, from a demo of
 
 # Packages as they are released, but for optimisation: that takes longer than all the rest.
 test-long test-deploy: MACHINES = x86_64
-test-long test-deploy: export CARGO_PROFILE_DISTRIBUTION_OPT_LEVEL = 0
-test-long test-deploy: export CARGO_PROFILE_DISTRIBUTION_LTO = off
-test-long test-deploy: export CARGO_PROFILE_DISTRIBUTION_CODEGEN_UNITS = 256
+test-long test-deploy: export PACKAGE_PROFILE = unoptimized
 
 .PHONY: test-long
 test-long: test-build deny check-aarch64 packages ## Run the rest: statistics, endurance, scenarios, all kernels, packages, chart, aarch64 (root)

@@ -6,12 +6,15 @@
 # The program is linked against the C library of RHEL 8 and Debian 10, by zig, whatever this host
 # has. It stays dynamic: a static one could not load a service's libcrypto to calibrate it.
 #
+# PACKAGE_PROFILE names another profile of cargo than that of a release: for the tests.
+#
 # With --tarballs also tlsprof-VERSION-MACHINE.tar.gz, with a static program for hosts whose C
 # library is older, or that take no packages. That is a second build of everything.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly glibc=2.28
+readonly profile=${PACKAGE_PROFILE:-distribution}
 declare -rA debian=([x86_64]=amd64 [aarch64]=arm64)
 out=$PWD/target/packages
 common=$out/common
@@ -62,9 +65,9 @@ make_common() {
 make_packages() {
 	local target=$1-unknown-linux-gnu messages=$common/$1.messages
 	say "building for $1 with glibc $glibc"
-	RUSTFLAGS=$RUSTFLAGS cargo zigbuild --profile distribution --locked --target "$target.$glibc" \
+	RUSTFLAGS=$RUSTFLAGS cargo zigbuild --profile "$profile" --locked --target "$target.$glibc" \
 		--message-format=json-render-diagnostics >"$messages"
-	dated cargo deb --quiet --no-build --no-strip --locked --package tlsprof --profile distribution \
+	dated cargo deb --quiet --no-build --no-strip --locked --package tlsprof --profile "$profile" \
 		--target "$target" --compress-system --output "$out"
 	make_rpm "$1"
 	make_bill "$1" "$target" "$messages"
@@ -103,10 +106,10 @@ make_tarball() {
 	local target=$1-unknown-linux-musl name=tlsprof-$version-$1
 	local messages=$common/$1-static.messages stage=$common/$name
 	say "building for $1, static"
-	RUSTFLAGS=$RUSTFLAGS cargo zigbuild --profile distribution --locked --bin tlsprof \
+	RUSTFLAGS=$RUSTFLAGS cargo zigbuild --profile "$profile" --locked --bin tlsprof \
 		--target "$target" --message-format=json-render-diagnostics >"$messages"
 	mkdir -p "$stage"/{dashboards,examples,licences}
-	cp "target/$target/distribution/tlsprof" README.md CHANGELOG.md LICENSE "$stage"
+	cp "target/$target/$profile/tlsprof" README.md CHANGELOG.md LICENSE "$stage"
 	cp -r docs "$common/man" "$common/completions" "$stage"
 	cp -r dashboards/{README.md,rules,grafana} "$stage/dashboards"
 	cp deploy/packages/tlsprof.toml "$stage/examples"

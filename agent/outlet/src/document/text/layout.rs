@@ -17,7 +17,7 @@ const BAR: usize = 36;
 const SHORTEST_BAR: usize = 8;
 
 /// The first rows of a table as lines. Where it is wider than there is room, optional columns are
-/// left out, then bars shrink, then the widest column of words.
+/// left out, then bars shrink and go, then the widest column of words shrinks.
 pub(super) fn lines(table: &Table, rows: usize, indent: usize, room: usize) -> Vec<Line> {
     let rows = table.rows.get(..rows).unwrap_or(&table.rows);
     let mut shown: Vec<Shown<'_>> = table
@@ -56,13 +56,20 @@ fn fit(shown: &mut Vec<Shown<'_>>, room: usize) {
     {
         shown.remove(at);
     }
-    for (kind, least) in [(Kind::Bar, SHORTEST_BAR), (Kind::Words, NARROWEST)] {
-        let excess = total(shown).saturating_sub(room);
-        let those = shown.iter_mut().filter(|shown| shown.column.kind == kind);
-        if let Some(widest) = those.max_by_key(|shown| shown.width) {
-            let least = widest.width.min(least);
-            widest.width = widest.width.saturating_sub(excess).max(least);
-        }
+    shrink(shown, room, Kind::Bar, SHORTEST_BAR);
+    if total(shown) > room {
+        shown.retain(|shown| shown.column.kind != Kind::Bar);
+    }
+    shrink(shown, room, Kind::Words, NARROWEST);
+}
+
+/// Makes the widest column of a kind narrower, as far as it must be and may.
+fn shrink(shown: &mut [Shown<'_>], room: usize, kind: Kind, least: usize) {
+    let excess = total(shown).saturating_sub(room);
+    let those = shown.iter_mut().filter(|shown| shown.column.kind == kind);
+    if let Some(widest) = those.max_by_key(|shown| shown.width) {
+        let least = widest.width.min(least);
+        widest.width = widest.width.saturating_sub(excess).max(least);
     }
 }
 
@@ -165,6 +172,20 @@ mod tests {
              a                 1,234\n\
              a-very-…e-indeed      1\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn bars_go_before_words_are_cut() {
+        let mut table = Table::new("").words("step").bar("drawn").number("share");
+        let bar = Cell::default().drawn(Drawn::Bar(0.5, crate::document::Shade::Handshake, None));
+        table.row(vec!["key exchange or signing".into(), bar, "50%".into()]);
+        let drawn = render(&table, 0, Style::plain(40));
+        assert_eq!(drawn.lines().nth(1), Some("key exchange or signing  ████        50%"));
+        let words = render(&table, 0, Style::plain(39));
+        assert_eq!(
+            words,
+            "step                     share\nkey exchange or signing    50%\n"
+        );
     }
 
     #[test]
