@@ -1,106 +1,18 @@
 //! The overhead in the targets: traps, calibrated on this machine, and time in the BPF
 //! programs, sampled in short windows.
-#![allow(
-    unsafe_code,
-    reason = "calls an assembly function to time a probe on it"
-)]
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use aya::programs::Program;
 use aya::sys::{Stats, enable_stats};
 
-use super::cookies::Point;
 use super::hits::{Hit, Hits};
-use super::least_time::least_time;
 use super::loaded::Loaded;
-use super::probes::{Links, release_beside};
 use super::runs::{Estimate, Measured};
 
 pub use super::runs::{ProgramRuns, Runs};
-
-// The shape of most probe sites: the first instruction is one that the kernel emulates. One
-// for each kind of probe, so that neither has to be taken out before the other is timed.
-#[cfg(target_arch = "x86_64")]
-core::arch::global_asm!(
-    ".irp name, tlsprof_entry_target, tlsprof_return_target",
-    ".globl \\name",
-    ".type \\name, @function",
-    "\\name:",
-    "push rbp",
-    "pop rbp",
-    "ret",
-    ".size \\name, . - \\name",
-    ".endr",
-);
-#[cfg(target_arch = "aarch64")]
-core::arch::global_asm!(
-    ".irp name, tlsprof_entry_target, tlsprof_return_target",
-    ".globl \\name",
-    ".type \\name, @function",
-    "\\name:",
-    "nop",
-    "ret",
-    ".size \\name, . - \\name",
-    ".endr",
-);
-
-type Target = unsafe extern "C" fn(u64);
-
-unsafe extern "C" {
-    fn tlsprof_entry_target(object: u64);
-    fn tlsprof_return_target(object: u64);
-}
-
-const ROUNDS: u32 = 5;
-
-/// Cost of one probe hit with the least work in its program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TrapCost {
-    /// An entry probe on an emulated instruction.
-    pub entry: Duration,
-    /// A return probe, the trap at the entry that arms it included.
-    pub exit: Duration,
-}
-
-/// Times probes on functions of our own. None where these cannot be probed; estimates
-/// then leave the traps out.
-pub fn calibrate(loaded: &mut Loaded) -> Option<TrapCost> {
-    let bare = time_calls(tlsprof_entry_target);
-    let entry = attach(loaded, "connection_free", tlsprof_entry_target)?;
-    let exit = attach(loaded, "handshake_exit", tlsprof_return_target)?;
-    let cost = TrapCost {
-        entry: time_calls(tlsprof_entry_target).saturating_sub(bare),
-        exit: time_calls(tlsprof_return_target).saturating_sub(bare),
-    };
-    release_beside([entry, exit]);
-    Some(cost)
-}
-
-fn attach(loaded: &mut Loaded, program: &'static str, target: Target) -> Option<Links> {
-    let point = Point {
-        file_offset: file_offset(target as *const () as u64)?,
-        cookie: 0,
-    };
-    let attached = loaded.attach(program, Path::new("/proc/self/exe"), &[point]);
-    attached.ok()
-}
-
-fn time_calls(target: Target) -> Duration {
-    // SAFETY: the functions above touch nothing but their own stack slot.
-    least_time(ROUNDS, || unsafe { target(0) })
-}
-
-/// Offset in our own file of the instruction at `address`.
-fn file_offset(address: u64) -> Option<u64> {
-    let maps = procfs::process::Process::myself().ok()?.maps().ok()?;
-    let map = maps
-        .iter()
-        .find(|map| map.address.0 <= address && address < map.address.1)?;
-    Some(address - map.address.0 + map.offset)
-}
+pub use super::trap::{TrapCost, calibrate};
 
 /// Runs of our BPF programs and the time in them, extrapolated from windows in
 /// which the kernel keeps statistics: keeping them always would itself cost.
@@ -245,13 +157,6 @@ pub fn hook_seconds(call_cost: Duration, runs: Runs) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn our_own_function_has_a_file_offset() {
-        let address = tlsprof_entry_target as *const () as u64;
-        assert!(file_offset(address).is_some());
-        assert!(file_offset(0).is_none());
-    }
 
     #[test]
     fn the_estimate_adds_traps_and_programs() {

@@ -3,6 +3,7 @@
 mod batch;
 mod btf;
 mod clocks;
+mod cold;
 pub mod connections;
 pub mod cookies;
 pub mod cost;
@@ -29,4 +30,5 @@ pub mod sock_diag;
 pub mod socket_calls;
 mod sweep;
 mod table;
+mod trap;
 pub mod types;
