@@ -7,16 +7,16 @@ from typing import Iterator
 
 import pytest
 
-from harness import other_stacks
+from harness import debian, other_stacks
 from harness.certificates import Certificate
 from harness.load import Load, run_load
-from harness.paths import PROGRAMS
+from harness.paths import LOADGEN, PROGRAMS
 from harness.processes import private_copy
 from harness.profiler import Profiling, Service
 from harness.sampled_steps import agree, steps
 from harness.scenarios import ab, predicted_saving, sampled_often, spend
 from harness.sequential import Rounds, assert_agrees
-from harness.servers import Server, announcing
+from harness.servers import Server, announcing, selftimed
 
 pytestmark = pytest.mark.alone
 
@@ -29,17 +29,18 @@ PUBLIC_KEY = ("key_exchange", "signing", "verification", "rsa_decryption")
 POINTS = 0.05
 """Of the CPU time of handshakes, and two standard errors of a half by so many samples."""
 
+
 def measured(service: Service) -> dict[str, float]:
     """Shares by probes."""
     seconds = {row["step"]: row["cpu_seconds"] for row in service.data["steps"]}
     return {step: seconds.get(step, 0.0) / sum(seconds.values()) for step in PUBLIC_KEY}
 
 
-def profiled(folder: Path, server: Server, groups: str, full: int = FULL) -> Service:
+def profiled(folder: Path, server: Server, groups: str, full: int = FULL, client: Path = LOADGEN) -> Service:
     config = folder / "tlsprof.toml"
     config.write_text(CONFIG)
     with Profiling(folder, "--config", config) as profiling:
-        run_load(Load(tls="1.3", full=full, groups=groups, threads=2), server.port)
+        run_load(Load(tls="1.3", full=full, groups=groups, threads=2, program=client), server.port)
         profiling.finish()
     return profiling.report.on_port(server.port)
 
@@ -78,6 +79,23 @@ def test_steps_by_samples_are_those_of_library_probes(group, kind, certificates,
     for row in rows:
         if len(row["steps"]) == 1 and row["steps"][0] in PUBLIC_KEY:
             assert row["measured_share"] == pytest.approx(exact[row["steps"][0]], abs=1e-6)
+
+
+OTHERS = [("1.1.1", "X25519"), ("1.1.1", "P-384"), ("3.5", "X25519MLKEM768")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version, group", OTHERS)
+def test_steps_by_samples_hold_in_other_versions(version, group, rsa, tmp_path):
+    """In libraries of a distribution, which name only what they export."""
+    program = private_copy(str(debian.openssl(version).build("selftimed")), tmp_path, "other")
+    client = debian.openssl("3.5").build("loadgen")
+    with selftimed("threads", rsa, "--groups", group, program=program) as server:
+        service = profiled(tmp_path, server, group, client=client)
+    exact, found = measured(service), steps(service)
+    print(f"{version}, {group}: {found}, by probes {exact}")
+    assert exact["signing"] > 0 and exact["key_exchange"] > 0, service
+    agree(found, exact, service, POINTS)
 
 
 def test_groups_and_keys_of_one_algorithm_are_one_step(certificates, tmp_path):
