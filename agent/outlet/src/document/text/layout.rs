@@ -180,7 +180,10 @@ mod tests {
         let bar = Cell::default().drawn(Drawn::Bar(0.5, crate::document::Shade::Handshake, None));
         table.row(vec!["key exchange or signing".into(), bar, "50%".into()]);
         let drawn = render(&table, 0, Style::plain(40));
-        assert_eq!(drawn.lines().nth(1), Some("key exchange or signing  ████        50%"));
+        assert_eq!(
+            drawn.lines().nth(1),
+            Some("key exchange or signing  ████        50%")
+        );
         let words = render(&table, 0, Style::plain(39));
         assert_eq!(
             words,
