@@ -19,7 +19,7 @@ from typing import Callable, Iterator, Optional
 
 from bpf_calls import Probes, attach_to_file, attach_to_kernel, descriptor_of, program_by_id
 from harness import bpf
-from harness.processes import Argument, run
+from other_process import replace_by_standard_input
 
 PERF_EVENT_IOC_ENABLE, PERF_EVENT_IOC_DISABLE = 0x2400, 0x2401  # include/uapi/linux/perf_event.h
 TRACEPOINT_LINKS = ("tracing", "raw_tracepoint")
@@ -126,12 +126,8 @@ def take_hooks(pid: int) -> Hooks:
     found = {number: _hook(pid, number, fields, names) for number, fields in bpf.descriptors(pid)}
     hooks = {number: hook for number, hook in found.items() if hook}
     clocks = [descriptor_of(pid, number) for number in found if _is_clock(pid, number)]
-    # A descriptor of its standard input in their place: closing that later does no harm.
-    command: list[Argument] = ["gdb", "-p", pid, "-batch", "-ex", "set language c"]
-    for number in hooks:
-        command += ["-ex", f"print ((int (*)(int, int)) __dup2)(0, {number}) == {number}"]
-    done = run(command, timeout=120.0)
-    assert hooks and done.stdout.count(" = 1") == len(hooks), done.describe()
+    assert hooks
+    replace_by_standard_input(pid, hooks)
     return Hooks(list(hooks.values()), clocks)
 
 

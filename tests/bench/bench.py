@@ -17,8 +17,8 @@ a default agent is after some seconds of the load: how much of the time it probe
 and sees socket calls.
 
 --empty takes programs that do nothing instead, without an agent: no profiler with these hooks costs
-less. --peer takes ssllatency.bt. Wants root, gdb, bpftool, clang, Linux 6.17 (probes of a link in
-/proc) and an idle machine.
+less. --peer takes ssllatency.bt. Wants root, x86-64, python3-ptrace, bpftool, clang,
+Linux 6.17 (probes of a link in /proc) and an idle machine.
 """
 
 import argparse
