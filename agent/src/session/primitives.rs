@@ -9,17 +9,19 @@ use std::time::Duration;
 
 use images::{Images, Place};
 use lookup::Lookup;
-use tlsprof_common::ImageId;
+use tlsprof_common::{ImageId, Pid};
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::image::Mapping;
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::cpu::CpuSample;
-use tlsprof_evidence::fingerprint::{Cache, Kind};
+use tlsprof_evidence::fingerprint::{Answers, Cache, Kind, compiled};
 use tlsprof_evidence::primitive::{Evidence, Primitive, by_instructions};
 use tlsprof_ledger::{Ledger, PrimitiveAccount, Primitives as Counts};
 
 /// Pieces of machine code whose kind is remembered, some 300 bytes each.
 const MAX_CODE: usize = 4096;
+/// Places in code that a process has compiled, as many bytes each.
+const MAX_PLACES: usize = 4096;
 /// Different spots that wait to be looked up; the code of more is not identified.
 const MAX_WAITING: usize = 50_000;
 /// Services whose samples wait to be booked; as many as the sample desk has.
@@ -49,6 +51,9 @@ struct Batch {
 #[derive(Debug)]
 pub(super) struct Primitives {
     kinds: Cache,
+    /// Whether what a process compiled is arithmetic of a curve. With its code, in case that something else is
+    /// compiled there later.
+    curves: Answers<(Pid, u64, Box<[u8]>), bool>,
     images: Images,
     lookup: Lookup,
     /// Questions asked, and answered.
@@ -63,6 +68,7 @@ impl Primitives {
     pub(super) fn new() -> Self {
         Self {
             kinds: Cache::new(MAX_CODE),
+            curves: Answers::new(MAX_PLACES),
             images: Images::default(),
             lookup: Lookup::start(),
             asked: 0,
@@ -107,7 +113,7 @@ impl Primitives {
         let address = sample.instruction;
         let holds = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&address);
         let Some(mapping) = mappings.iter().find(holds) else {
-            return Spot::Code(kind);
+            return Spot::Code(self.compiled(sample, kind, proc));
         };
         let offset = (address - mapping.start).saturating_add(mapping.file_offset);
         let image = mapping.image();
@@ -118,6 +124,20 @@ impl Primitives {
             true => Spot::Image(Place { image, offset }, kind),
             false => Spot::Code(kind),
         }
+    }
+
+    /// The kind of code that is in no file, by more of it where the sample does not show it.
+    fn compiled(&mut self, sample: &CpuSample, kind: Kind, proc: &ProcRoot) -> Kind {
+        if sample.code.is_empty() || !matches!(kind, Kind::Copy | Kind::Other) {
+            return kind;
+        }
+        let address = sample.instruction;
+        let question = (sample.process, address, sample.code.as_slice().into());
+        let is_curve = self.curves.get(question, |_| {
+            let around = proc.memory_around(sample.process, address, compiled::REACH);
+            around.is_ok_and(|around| compiled::is_curve(&around.bytes, around.at))
+        });
+        if is_curve { Kind::PublicKey } else { kind }
     }
 
     /// Books what was looked up, of services that have an account, and asks about the samples that

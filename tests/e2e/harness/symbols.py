@@ -76,14 +76,20 @@ def stripped_functions(places: Counter[Place], pid: int, symbols: Path) -> Count
     """Samples by function of the process's own image; `symbols` is that before it was stripped.
     The process is alive."""
     image = str(Path(f"/proc/{pid}/exe").readlink())
-    names, fixed = _symbols(symbols), symbols.read_bytes()[16] == ET_EXEC
-    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
-    base = min(int(line.split("-")[0], 16) for line in maps if line.endswith(image))
+    names, base = _symbols(symbols), _base(pid, image, symbols)
     found: Counter[str] = Counter()
     for place, count in places.items():
-        address = place.address if fixed else place.address - base
-        found[names.name(address) if place.module == image else place.module] += count
+        own = place.module == image
+        found[names.name(place.address - base) if own else place.module] += count
     return found
+
+
+def _base(pid: int, image: str, symbols: Path) -> int:
+    """What its addresses in a process are larger by than in the file."""
+    if symbols.read_bytes()[16] == ET_EXEC:
+        return 0
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return min(int(line.split("-")[0], 16) for line in maps if line.endswith(image))
 
 
 Functions = Callable[[Counter[Place], Server], Counter[str]]
@@ -109,7 +115,7 @@ JAVA_OPTIONS = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+PrintStubCode"]
 
 
 def java_functions(places: Counter[Place], java: Process) -> Counter[str]:
-    """Samples by method or stub of a Java virtual machine with `JAVA_OPTIONS` that is alive."""
+    """Samples by method or stub of a Java virtual machine with `JAVA_OPTIONS` that is alive, and by its own functions."""
     stubs = re.findall(r"^(\S.*) \[0x([0-9a-f]+), 0x([0-9a-f]+)\]", java.stdout, re.MULTILINE)
     assert stubs, "no stubs"
     written = Path(f"/tmp/perf-{java.pid}.map")
@@ -120,8 +126,12 @@ def java_functions(places: Counter[Place], java: Process) -> Counter[str]:
         written.unlink(missing_ok=True)
     compiled = Names((int(at, 16), int(at, 16) + int(size, 16), name) for at, size, name in lines)
     built_in = Names((int(begin, 16), int(end, 16), name) for name, begin, end in stubs)
+    (machine,) = {place.module for place in places if place.module.endswith("/libjvm.so")}
+    own, base = _symbols(Path(machine)), _base(java.pid, machine, Path(machine))
     found: Counter[str] = Counter()
     for place, count in places.items():
-        name = built_in.name(place.address) or compiled.name(place.address) or place.module
-        found[name] += count
+        name = built_in.name(place.address) or compiled.name(place.address)
+        if place.module == machine:
+            name = own.name(place.address - base)
+        found[name or place.module] += count
     return found

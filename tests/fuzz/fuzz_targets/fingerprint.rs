@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tlsprof_evidence::fingerprint::compiled::{REACH, is_chacha20_poly1305_for};
+use tlsprof_evidence::fingerprint::compiled::{REACH, is_chacha20_poly1305_for, is_curve_for};
 use tlsprof_evidence::fingerprint::{Machine, classify_for};
 
 fuzz_target!(|input: &[u8]| {
@@ -20,14 +20,14 @@ fuzz_target!(|input: &[u8]| {
             let moved = [&[0x90; 128], code, &[0x90; 8]].concat();
             assert_eq!(kind, classify_for(machine, &moved, at + 128));
         }
-        let is_cipher = is_chacha20_poly1305_for(machine, code, at);
-        assert_eq!(is_cipher, is_chacha20_poly1305_for(machine, code, at));
+        let shown = |code: &[u8], at| {
+            let is_cipher = is_chacha20_poly1305_for(machine, code, at);
+            (is_cipher, is_curve_for(machine, code, at))
+        };
+        assert_eq!(shown(code, at), shown(code, at));
         if at >= REACH && code.len() >= at + REACH {
             let moved = [&[0x90; 128], code, &[0x90; 8]].concat();
-            assert_eq!(
-                is_cipher,
-                is_chacha20_poly1305_for(machine, &moved, at + 128)
-            );
+            assert_eq!(shown(code, at), shown(&moved, at + 128));
         }
     }
 });

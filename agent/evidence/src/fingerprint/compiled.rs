@@ -1,4 +1,5 @@
-//! ChaCha20-Poly1305 as a Java virtual machine compiles it, recognised by more code than a sample has.
+//! ChaCha20-Poly1305 and elliptic curves as a Java virtual machine compiles them, recognised by more code than a
+//! sample has.
 //!
 //! Up to Java 19 there are no instructions of its own for it. ChaCha20 is recognised by its rotations, but
 //! before and after its rounds by nothing. Poly1305 is arithmetic on five limbs of 26 bits
@@ -30,12 +31,29 @@ pub fn is_chacha20_poly1305(code: &[u8], at: usize) -> bool {
 
 /// Like [`is_chacha20_poly1305`], for the instructions of any machine.
 pub fn is_chacha20_poly1305_for(machine: Machine, code: &[u8], at: usize) -> bool {
+    shows(machine, code, at, verdict::is_cipher)
+}
+
+/// Whether it belongs to an elliptic curve in many limbs (sun.security.util.math.intpoly), as [`is_chacha20_poly1305`].
+/// Code that is compiled has no constants by which one of them is told from another.
+pub fn is_curve(code: &[u8], at: usize) -> bool {
+    is_curve_for(Machine::HOST, code, at)
+}
+
+/// Like [`is_curve`], for the instructions of any machine.
+pub fn is_curve_for(machine: Machine, code: &[u8], at: usize) -> bool {
+    shows(machine, code, at, verdict::is_curve)
+}
+
+fn shows(machine: Machine, code: &[u8], at: usize, what: verdict::Verdict) -> bool {
     let first = at.saturating_sub(REACH);
     let code = code.get(first..).unwrap_or_default();
     let at = at - first;
     let code = code.get(..at + REACH).unwrap_or(code);
     match machine {
-        Machine::X86_64 if at < code.len() => verdict::is_within(&stretch::signs(code, at), at),
+        Machine::X86_64 if at < code.len() => {
+            verdict::is_within(&stretch::signs(code, at), at, what)
+        }
         _ => false,
     }
 }

@@ -15,23 +15,48 @@ const MOST_CALLERS: usize = 100;
 /// Farther, they lead out of arithmetic (docs/journal/2026-11-25-steps-on-other-stacks.md).
 const ROUNDS: usize = 6;
 
-/// The functions that code calls or jumps to: their places in `starts`, which is sorted. Calls are found
-/// by their bytes; what only looks like one hardly ever leads to the beginning of a function.
+/// Behind the last function of a library there may be so much code that is not described.
+const LONGEST_GAP: u64 = 1 << 20;
+const CALL: u8 = 0xe8;
+const JUMP: u8 = 0xe9;
+
+/// The functions that code calls or jumps to: their places in `starts`, which is sorted.
 pub(super) fn called_by(code: &[u8], address: u64, starts: &[u64]) -> Vec<usize> {
     let own = starts.binary_search(&address).ok();
-    let calls = code.windows(5).enumerate().filter_map(|(at, bytes)| {
-        let &[0xe8 | 0xe9, a, b, c, d] = bytes else {
+    let targets = targets(code, address, &[CALL, JUMP]);
+    let called = targets.filter_map(|target| starts.binary_search(&target).ok());
+    let mut found: Vec<usize> = called.filter(|one| Some(*one) != own).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Where code calls between these functions, which are in order: functions that nobody described, as their
+/// assembly was written by hand.
+pub(super) fn called_between(
+    code: &[u8],
+    address: u64,
+    functions: &[(u64, u64)],
+) -> impl Iterator<Item = u64> {
+    targets(code, address, &[CALL]).filter(|target| {
+        let after = functions.partition_point(|(first, _)| first <= target);
+        let before = after.checked_sub(1).and_then(|at| functions.get(at));
+        before.is_some_and(|(_, end)| (*end..end.saturating_add(LONGEST_GAP)).contains(target))
+    })
+}
+
+/// Where calls or jumps lead. They are found by their bytes; what only looks like one hardly ever leads to the
+/// beginning of a function.
+fn targets(code: &[u8], address: u64, how: &[u8]) -> impl Iterator<Item = u64> {
+    code.windows(5).enumerate().filter_map(move |(at, bytes)| {
+        let &[first, a, b, c, d] = bytes else {
             return None;
         };
         let distance = i64::from(i32::from_le_bytes([a, b, c, d]));
         let next = address.wrapping_add(at as u64).wrapping_add(5);
-        let target = next.wrapping_add_signed(distance);
-        starts.binary_search(&target).ok()
-    });
-    let mut found: Vec<usize> = calls.filter(|one| Some(*one) != own).collect();
-    found.sort_unstable();
-    found.dedup();
-    found
+        how.contains(&first)
+            .then(|| next.wrapping_add_signed(distance))
+    })
 }
 
 /// What a function's own code proves.
@@ -138,6 +163,23 @@ mod tests {
         code.extend([0xe8, 0xec, 0, 0, 0]);
         code.extend([0xe8, 0xe7, 0xff, 0xff, 0xff]);
         assert_eq!(called_by(&code, 0x1000, &starts), [1, 2]);
+    }
+
+    #[test]
+    fn calls_between_functions_lead_to_others() {
+        let functions = [(0x1000, 0x1100), (0x1200, 0x1300)];
+        let targets = [0x10fc_u32, 0x1100, 0x1150, 0x11fc, 0x1200, 0x1300, 0x1400];
+        let calls = targets.iter().zip((0x1005_u32..).step_by(5));
+        let code = calls.map(|(to, next)| [&[CALL][..], &(to - next).to_le_bytes()].concat());
+        let code: Vec<u8> = code.flatten().collect();
+        let between: Vec<u64> = called_between(&code, 0x1000, &functions).collect();
+        assert_eq!(between, [0x1100, 0x1150, 0x11fc, 0x1300, 0x1400]);
+        // What only jumps there may be a part of the function before.
+        let jumps: Vec<u8> = code
+            .iter()
+            .map(|byte| byte | u8::from(*byte == CALL))
+            .collect();
+        assert_eq!(called_between(&jumps, 0x1000, &functions).count(), 0);
     }
 
     #[test]

@@ -107,12 +107,21 @@ impl Images {
             image.surveyed = false;
         }
         image.surveyed |= surveyed;
-        for extent in extents {
-            let known = image.functions.entry(extent.start).or_insert(extent);
-            // A look at all functions finds more than one at this function alone.
-            if extent.primitive.is_some() {
-                *known = extent;
+        let (identified, others): (Vec<Extent>, Vec<Extent>) = extents
+            .into_iter()
+            .partition(|extent| extent.primitive.is_some());
+        for extent in others {
+            image.functions.entry(extent.start).or_insert(extent);
+        }
+        for extent in identified {
+            // A look at all functions finds more than one at this function, or at places in it, alone.
+            let inside = image.functions.range(extent.start..extent.end);
+            let inside = inside.filter(|(_, known)| known.primitive.is_none());
+            let inside: Vec<u64> = inside.map(|(start, _)| *start).collect();
+            for start in inside {
+                image.functions.remove(&start);
             }
+            image.functions.insert(extent.start, extent);
         }
     }
 

@@ -16,6 +16,8 @@ use tlsprof_evidence::primitive::{
     Evidence, MAX_FUNCTION, Primitive, by_code, by_name, identify_all,
 };
 
+/// Where more than this part of the functions have names, the others are not worth a look at all.
+const FEW_NAMES: usize = 8;
 /// Questions that wait; more are not asked, and their code is not identified by name.
 const MAX_QUESTIONS: usize = 16;
 
@@ -43,7 +45,7 @@ pub(super) struct Unknown {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) extents: Vec<Extent>,
-    /// Those of all its functions are among them that are identified.
+    /// Those of all its functions are among them that are identified, if most have no names.
     pub(super) surveyed: bool,
 }
 
@@ -155,7 +157,7 @@ pub(super) fn functions(file: File, offsets: &[u64], surveyed: bool) -> Result<F
     unique.extend(without_names(&view, &nameless));
     let big_number = Some((Primitive::BigNumber, Evidence::Instructions));
     let has_big_numbers = unique.values().any(|one| one.primitive == big_number);
-    let survey_now = !surveyed && has_big_numbers && !view.has_names()?;
+    let survey_now = !surveyed && has_big_numbers;
     if survey_now {
         unique.extend(surveyed_functions(&view)?);
     }
@@ -178,12 +180,18 @@ fn extent(
     })
 }
 
+/// Of an image in which few functions have names, those without one that are identified by the code of all.
 fn surveyed_functions(view: &ElfView) -> Result<BTreeMap<u64, Extent>, ElfError> {
     let all = view.all_function_bounds()?;
+    let starts: Vec<u64> = all.iter().map(|(first, _)| *first).collect();
+    let named = view.names_at(&starts)?;
+    if named.len() > all.len() / FEW_NAMES {
+        return Ok(BTreeMap::new());
+    }
     let found = identify_all(&all, |at, size| view.memory(at, size)).into_iter();
     let extents = found.filter_map(|(bounds, primitive)| {
         let extent = extent(view, bounds, Some((primitive, Evidence::Instructions)))?;
-        Some((extent.start, extent))
+        (!named.contains_key(&bounds.0)).then_some((extent.start, extent))
     });
     Ok(extents.collect())
 }

@@ -168,6 +168,18 @@ fn the_innermost_function_around_a_place_is_its_own() {
         (unknown.offsets.as_slice(), unknown.surveyed),
         ([0x90].as_slice(), false)
     );
+    // The function around a place that was looked up before.
+    let place = lookup::Extent {
+        primitive: None,
+        ..extent(0x94, 0x95, Primitive::Other)
+    };
+    let around = extent(0x90, 0xa0, Primitive::BigNumber);
+    images.learn(image, learned(vec![place], false));
+    images.learn(image, learned(vec![around, place], false));
+    assert_eq!(
+        images.known(at(0x94)),
+        Some((Primitive::BigNumber, Evidence::Name))
+    );
     // An answer to an older question knows less.
     let less = lookup::Extent {
         primitive: None,
@@ -178,7 +190,7 @@ fn the_innermost_function_around_a_place_is_its_own() {
     assert!(images.known(at(0x2f)).is_some());
     assert!(
         images
-            .unknown([at(0x90)].into_iter())
+            .unknown([at(0xa0)].into_iter())
             .iter()
             .all(|one| one.surveyed)
     );

@@ -10,6 +10,9 @@ const LONGEST: usize = 15;
 /// Times five is mostly a shift by two bits, and the number itself added so soon after.
 const SOON: u32 = 3;
 
+/// Shifts to the right that show nothing: of addresses of objects, and of signs.
+const PLAIN: [u32; 4] = [3, 31, 32, 63];
+
 const LIMB_BITS: u32 = 26;
 const LIMB: u64 = (1 << LIMB_BITS) - 1;
 
@@ -89,6 +92,9 @@ impl Reader {
             M::Lea if is_five_times(instruction) => Some(Sign::FiveTimes),
             M::Add if is_fourfold => Some(Sign::FiveTimes),
             M::Sar | M::Shr if bits == Some(LIMB_BITS) => Some(Sign::Carry),
+            M::Sar => bits
+                .filter(|bits| !PLAIN.contains(bits))
+                .map(|_| Sign::Shift),
             M::Shr => bits.filter(|bits| SPLIT.contains(bits)).map(Sign::Split),
             M::And if constant == Some(LIMB) || constant == Some(!LIMB) => Some(Sign::Limb),
             _ => None,

@@ -93,6 +93,38 @@ fn elliptic_curves_are_no_cipher() {
     }
 }
 
+fn shows_a_curve(code: &[u8], at: usize) -> bool {
+    is_curve_for(Machine::X86_64, code, at)
+}
+
+#[test]
+fn products_of_many_limbs_are_curves_but_for_their_beginning_and_end() {
+    for Method { title, code, .. } in methods("Other") {
+        let all = instructions(&code);
+        let found = all.iter().filter(|&&at| shows_a_curve(&code, at)).count();
+        let multiplies = title.contains("IntegerPolynomial") || title.contains("P-256");
+        assert!(
+            !multiplies || found * 5 > all.len() * 4,
+            "{title}: {found} of {}",
+            all.len()
+        );
+        let arithmetic = multiplies || title.contains("carryReduce");
+        assert!(arithmetic || found == 0, "{title}: {found}");
+    }
+}
+
+#[test]
+fn ciphers_are_no_curves() {
+    for Method { title, code, .. } in methods("ChaCha") {
+        let all = instructions(&code).into_iter();
+        assert_eq!(
+            all.filter(|&at| shows_a_curve(&code, at)).count(),
+            0,
+            "{title}"
+        );
+    }
+}
+
 #[test]
 fn other_code_beside_it_is_no_cipher() {
     let other = [0x48, 0x01, 0xc8].repeat(600); // add %rcx, %rax

@@ -9,6 +9,8 @@ pub(super) enum Sign {
     FiveTimes,
     /// A shift to the right by 26 bits.
     Carry,
+    /// An arithmetic shift to the right by another number of bits, as in reductions modulo primes of curves.
+    Shift,
     /// 26 bits are taken, or taken off.
     Limb,
     /// The shifts to the right by which 128 bits are split into limbs, beside that by 26.
@@ -45,16 +47,36 @@ const LEAST_LIMBS: usize = 2;
 /// Of each amount: a quarter round has one, and what is compiled has several.
 const LEAST_ROTATIONS: usize = 4;
 
-/// Whether `at` lies in or beside signs that show either. They are in the order of their positions.
-pub(super) fn is_within(signs: &[SignAt], at: usize) -> bool {
+/// Curves have ten limbs at least, and a square 55 products; code before the sample may be out of reach.
+const LEAST_CURVE_PRODUCTS: usize = 45;
+/// Each of ten limbs carries, and what is above the others is brought back to several of them.
+const LEAST_CURVE_SHIFTS: usize = 9;
+
+/// What the signs of one computation show.
+pub(super) type Verdict = fn(&[SignAt]) -> bool;
+
+/// Whether `at` lies in or beside signs that show it. They are in the order of their positions.
+pub(super) fn is_within(signs: &[SignAt], at: usize, shows: Verdict) -> bool {
     let apart = |a: &SignAt, b: &SignAt| b.0 - a.0 <= APART;
     signs.chunk_by(apart).any(|computation| {
         let ends = computation.first().zip(computation.last());
         let is_near = ends.is_some_and(|((first, _), (last, _))| {
             (first.saturating_sub(AROUND)..=last + AROUND).contains(&at)
         });
-        is_near && (is_chacha20(computation) || is_poly1305(computation))
+        is_near && shows(computation)
     })
+}
+
+pub(super) fn is_cipher(signs: &[SignAt]) -> bool {
+    is_chacha20(signs) || is_poly1305(signs)
+}
+
+pub(super) fn is_curve(signs: &[SignAt]) -> bool {
+    let count = |wanted| count(signs, wanted);
+    // Poly1305 carries in between its products, and splits its blocks.
+    let reduces = count(Sign::Product) == 0 && count(Sign::FiveTimes) == 0;
+    let shifts = count(Sign::Carry) + count(Sign::Shift);
+    count(Sign::Product) >= LEAST_CURVE_PRODUCTS || (reduces && shifts >= LEAST_CURVE_SHIFTS)
 }
 
 fn is_chacha20(signs: &[SignAt]) -> bool {

@@ -17,23 +17,37 @@ type Set = [bool; REGISTERS];
 /// Whether a function has such a loop.
 pub(super) fn go_through_numbers(code: &[Instruction]) -> bool {
     code.iter().enumerate().any(|(end, jump)| {
+        let flow = jump.flow_control();
         let target = jump.near_branch_target();
-        if jump.flow_control() != FlowControl::ConditionalBranch || target > jump.ip() {
+        let jumps = matches!(
+            flow,
+            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
+        );
+        if !jumps || target > jump.ip() {
             return false;
         }
         let start = code.partition_point(|one| one.ip() < target);
-        let Some(body) = code.get(start..end) else {
-            return false;
-        };
-        body.len() <= MAX_LENGTH && is_innermost(body) && is_through_numbers(body)
+        let body = code.get(start..end).filter(|one| one.len() <= MAX_LENGTH);
+        body.is_some_and(|body| {
+            // Assembly written by hand may end before its last jump.
+            let ends = flow == FlowControl::ConditionalBranch
+                || body.iter().any(|one| leaves(one, jump.ip()));
+            ends && is_innermost(body, target) && is_through_numbers(body)
+        })
     })
 }
 
-fn is_innermost(body: &[Instruction]) -> bool {
+/// Whether it may jump out of a loop with that last instruction.
+fn leaves(one: &Instruction, last: u64) -> bool {
+    one.flow_control() == FlowControl::ConditionalBranch && one.near_branch_target() > last
+}
+
+/// Of a loop that begins at `first`.
+fn is_innermost(body: &[Instruction], first: u64) -> bool {
     body.iter().all(|one| match one.flow_control() {
         FlowControl::Next => true,
         FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
-            one.near_branch_target() > one.ip()
+            !(first..=one.ip()).contains(&one.near_branch_target())
         }
         _ => false,
     })
@@ -54,7 +68,9 @@ fn is_through_numbers(body: &[Instruction]) -> bool {
         }
         note_loads(one, &moving, &mut loaded);
     }
-    (of_moving >= LEAST && of_moving * 3 >= all * 2) || carries_on(body, &moving)
+    (of_moving >= LEAST && of_moving * 3 >= all * 2)
+        || carries_on(body, &moving)
+        || keeps_carries(body, &moving)
 }
 
 /// Whether a loop adds or subtracts words of numbers in memory, with the carry of the words before: that
@@ -72,6 +88,36 @@ fn carries_on(body: &[Instruction], moving: &Set) -> bool {
             let stores = matches!(one.mnemonic(), M::Mov | M::Adc | M::Sbb);
             stores && one.op0_kind() == OpKind::Memory && is_memory(one)
         })
+}
+
+/// The same where a compiler wrote it: the carry goes to a register, and from there to the next round.
+fn keeps_carries(body: &[Instruction], moving: &Set) -> bool {
+    let is_word = |one: &Instruction| one.memory_size() == MemorySize::UInt64;
+    body.iter().enumerate().any(|(at, sum)| {
+        let register = sum.op0_register();
+        let adds = matches!(sum.mnemonic(), M::Add | M::Sub)
+            && sum.op0_kind() == OpKind::Register
+            && sum.op1_kind() == OpKind::Memory
+            && is_word(sum)
+            && is_through(sum, moving);
+        let mut behind = body.iter().skip(at + 1);
+        adds && behind
+            .clone()
+            .find(|one| uses_carry(one))
+            .is_some_and(|one| matches!(one.mnemonic(), M::Setb | M::Setae))
+            && behind.any(|one| {
+                one.mnemonic() == M::Mov
+                    && one.op0_kind() == OpKind::Memory
+                    && one.op1_register() == register
+                    && is_word(one)
+                    && is_through(one, moving)
+            })
+    })
+}
+
+/// Whether it reads the carry, or ends it.
+fn uses_carry(one: &Instruction) -> bool {
+    (one.rflags_read() | one.rflags_modified()) & RflagsBits::CF != 0
 }
 
 /// The register that an instruction moves on by a constant.

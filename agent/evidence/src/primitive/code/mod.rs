@@ -24,6 +24,10 @@ const CALLED: usize = 512;
 const LEAST_WIDE: usize = 10;
 /// Ten limbs of 25.5 bits: a square takes 55 multiplications.
 const LEAST_SHORT: usize = 50;
+/// Nine limbs of 28 and 29 bits in turns, an element of the field of P-256: a square takes 45 multiplications, and
+/// a reduction cuts them all.
+const LEAST_OF_NINE: usize = 45;
+const LEAST_CUT: usize = 4;
 /// Bytes from the first to the last operand that 52-bit multiplications take from one place. Beyond 521
 /// bits: the longest number of a curve takes 88.
 const LONG_OPERAND: i64 = 128;
@@ -75,6 +79,8 @@ fn by_signs(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> Option<Pr
         Some(Primitive::Curve25519)
     } else if signs.ml_kem_prime > 0 && signs.ml_kem_factor > 0 {
         Some(Primitive::MlKem)
+    } else if is_p256_in_limbs(signs, memory) {
+        Some(Primitive::P256)
     } else if is_exponentiation(signs) {
         Some(Primitive::RsaDh)
     } else if is_big_number(signs, memory) {
@@ -100,6 +106,15 @@ fn is_curve25519(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool
     let limbs = signs.by_25 >= 4 && signs.by_26 >= 4;
     let ladder = signs.curve_factor > 0 && signs.wide >= 4 && signs.carried * 2 >= signs.wide;
     (signs.short >= LEAST_SHORT && limbs) || ladder
+}
+
+/// In words of 32 bits: cuts limbs, or multiplies them and calls what cuts.
+fn is_p256_in_limbs(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool {
+    let cuts = |signs: &Signs| signs.of_28 >= LEAST_CUT && signs.of_29 >= LEAST_CUT;
+    let mut called = signs.calls.iter();
+    cuts(signs)
+        || (signs.short >= LEAST_OF_NINE
+            && called.any(|&at| cuts(&Signs::of(&memory(at, CALLED), at))))
 }
 
 /// It has such loops, or calls what has.

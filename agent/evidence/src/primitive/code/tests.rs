@@ -118,6 +118,45 @@ fn wide_products_that_wrap_around_at_19_or_38_are_curve25519() {
 }
 
 #[test]
+fn nineteen_times_is_also_two_sums() {
+    let products = MUL.repeat(15);
+    let nine = [0x48, 0x8d, 0x04, 0xff]; // lea (%rdi,%rdi,8),%rax
+    let of = |second: u8| [&nine[..], &[0x4c, 0x8d, 0x14, second]].concat();
+    // lea (%rdi,%rax,2),%r10; lea (%rsi,%rax,2),%r10
+    let (nineteen, other) = (of(0x47), of(0x46));
+    let field = [&products[..], &nineteen.repeat(2), RET].concat();
+    assert_eq!(verdict(&field, &[]), Some(Primitive::Curve25519));
+    let once = [&products[..], &nineteen, &other, RET].concat();
+    assert_eq!(verdict(&once, &[]), None);
+}
+
+#[test]
+fn limbs_of_28_and_29_bits_are_p256() {
+    // and $0xfffffff,%eax; and $0x1fffffff,%eax
+    let (cut_28, cut_29) = (
+        [0x25, 0xff, 0xff, 0xff, 0x0f],
+        [0x25, 0xff, 0xff, 0xff, 0x1f],
+    );
+    let cuts = [cut_28.repeat(4), cut_29.repeat(4), RET.to_vec()].concat();
+    assert_eq!(verdict(&cuts, &[]), Some(Primitive::P256));
+    // Keys of DES have halves of 28 bits.
+    assert_eq!(verdict(&[&cut_28.repeat(8), RET].concat(), &[]), None);
+    // imul %rbx,%rax; call DATA
+    let products = |number: usize| {
+        let distance = DATA - ADDRESS - 4 * number as u64 - 5;
+        let call = [&[0xe8][..], &(distance as u32).to_le_bytes(), RET].concat();
+        [[0x48, 0x0f, 0xaf, 0xc3].repeat(number), call].concat()
+    };
+    let mut called = cuts;
+    called.resize(called.len().next_multiple_of(8), 0);
+    let called = called.as_chunks::<8>().0.iter();
+    let called: Vec<u64> = called.map(|word| u64::from_le_bytes(*word)).collect();
+    assert_eq!(verdict(&products(45), &called), Some(Primitive::P256));
+    assert_eq!(verdict(&products(44), &called), None);
+    assert_eq!(verdict(&products(45), &[]), None);
+}
+
+#[test]
 fn a_reduction_in_another_function_counts() {
     // jmp DATA, where mov $38,%edx and four products are.
     let distance = u32::try_from(DATA - ADDRESS - 60 - 5)
@@ -190,6 +229,63 @@ fn loops_that_add_words_with_the_last_carry_are_big_number_arithmetic() {
         other[at] = instead;
         let code = [&other.concat()[..], RET].concat();
         assert_eq!(verdict(&code, &[]), None, "{at}");
+    }
+}
+
+/// As in NSS's `s_mpv_mul_d`: it ends before its last jump.
+const MULTIPLIES: [&[u8]; 11] = [
+    &[0x49, 0x83, 0xf8, 0x08], // cmp $8,%r8
+    &[0x72, 0x1e],             // jb behind the last jump
+    &[0x48, 0x8b, 0x06],       // mov (%rsi),%rax
+    &[0x48, 0xf7, 0xe1],       // mul %rcx
+    &[0x48, 0x89, 0x07],       // mov %rax,(%rdi)
+    &[0x48, 0x8b, 0x46, 0x08], // mov 8(%rsi),%rax
+    &[0x48, 0xf7, 0xe1],       // mul %rcx
+    &[0x48, 0x89, 0x47, 0x08], // mov %rax,8(%rdi)
+    &[0x48, 0x83, 0xc6, 0x10], // add $16,%rsi
+    &[0x48, 0x83, 0xc7, 0x10], // add $16,%rdi
+    &[0xeb, 0xdc],             // jmp to the beginning
+];
+
+#[test]
+fn a_loop_may_end_before_its_last_jump() {
+    let code = [&MULTIPLIES.concat()[..], RET].concat();
+    assert_eq!(verdict(&code, &[]), Some(Primitive::BigNumber));
+    // Without an end it is no loop; nop in place of jb.
+    let mut endless = MULTIPLIES;
+    endless[1] = &[0x66, 0x90];
+    let code = [&endless.concat()[..], RET].concat();
+    assert_eq!(verdict(&code, &[]), None);
+}
+
+/// NSS's `s_mp_sub` in part, as gcc compiles it: the borrow goes to a register.
+const SUBTRACTS: [&[u8]; 8] = [
+    &[0x48, 0x8b, 0x06],       // mov (%rsi),%rax
+    &[0x48, 0x2b, 0x01],       // sub (%rcx),%rax
+    &[0x0f, 0x92, 0xc2],       // setb %dl
+    &[0x48, 0x89, 0x06],       // mov %rax,(%rsi)
+    &[0x48, 0x83, 0xc6, 0x08], // add $8,%rsi
+    &[0x48, 0x83, 0xc1, 0x08], // add $8,%rcx
+    &[0x4c, 0x39, 0xc9],       // cmp %r9,%rcx
+    &[0x72, 0xe7],             // jb to the beginning
+];
+
+#[test]
+fn loops_that_keep_the_borrow_of_words_are_big_number_arithmetic() {
+    let code = [&SUBTRACTS.concat()[..], RET].concat();
+    assert_eq!(verdict(&code, &[]), Some(Primitive::BigNumber));
+    // cmp in place of sub; sub of a word that stays the same; no borrow; the difference is not stored.
+    let changed = [
+        (1, &[0x48, 0x3b, 0x01][..]),
+        (1, &[0x48, 0x2b, 0x03][..]),
+        (2, &[0x0f, 0x1f, 0x00][..]),
+        (3, &[0x48, 0x89, 0x16][..]),
+    ];
+    for (at, instead) in changed {
+        let mut other = SUBTRACTS;
+        other[at] = instead;
+        let code = [&other.concat()[..], RET].concat();
+        assert_eq!(verdict(&code, &[]), None, "{at}: {instead:x?}");
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) struct Signs {
     pub(crate) short: usize,
     /// Multiplications by 19, the number by which 2^255 wraps around in Curve25519.
     pub(crate) by_19: usize,
+    /// Registers that were set to 9 times another one: the first half of such a multiplication, without one.
+    nine_times: BTreeMap<Register, Register>,
     /// The number 38, by which 2^256 does.
     pub(crate) is_38: usize,
     /// Its other constant.
@@ -44,6 +46,9 @@ pub(super) struct Signs {
     /// Shifts by 25 and by 26 bits: limbs of 25.5 bits.
     pub(crate) by_25: usize,
     pub(crate) by_26: usize,
+    /// Limbs of 28 and of 29 bits, cut to their length.
+    pub(crate) of_28: usize,
+    pub(crate) of_29: usize,
     /// 64 bits brought to all lanes.
     pub(crate) broadcast: usize,
     /// By base register: the first and the last place from which 52-bit multiplications take operands.
@@ -93,13 +98,32 @@ impl Signs {
             M::Adc | M::Adcx | M::Adox => self.carried += 1,
             M::Vpbroadcastq => self.broadcast += 1,
             M::Vpmadd52luq => self.note_52(one),
+            M::And => match constant(one) {
+                Some(0x0fff_ffff) => self.of_28 += 1,
+                Some(0x1fff_ffff) => self.of_29 += 1,
+                _ => {}
+            },
             M::Sar | M::Shr | M::Shl | M::Shrd | M::Shld => match constant(one) {
                 Some(25) => self.by_25 += 1,
                 Some(26) => self.by_26 += 1,
                 _ => {}
             },
-            M::Imul | M::Mov | M::Add | M::Sub | M::Cmp | M::Lea => self.note_number(one),
+            M::Imul | M::Mov | M::Add | M::Sub | M::Cmp => self.note_number(one),
+            M::Lea => {
+                self.note_number(one);
+                self.note_sum(one);
+            }
             _ => {}
+        }
+    }
+
+    /// a + 8a = 9a; a + 2 * 9a = 19a.
+    fn note_sum(&mut self, one: &Instruction) {
+        let (base, index) = (one.memory_base(), one.memory_index());
+        if base == index && one.memory_index_scale() == 8 {
+            self.nine_times.insert(one.op0_register(), base);
+        } else if one.memory_index_scale() == 2 && self.nine_times.get(&index) == Some(&base) {
+            self.by_19 += 1;
         }
     }
 
