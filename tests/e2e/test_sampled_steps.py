@@ -118,6 +118,27 @@ def test_the_stripped_program_has_the_same_steps(group, kind, certificates, tmp_
         bare = profiled(tmp_path, server, group, number(group, kind))
     assert not any(row["measured_handshakes"] for row in bare.data["steps"]), bare
     agree(steps(bare), exact, bare, POINTS)
+    assert bare.data["hidden_signature"] in HIDDEN[group, kind], bare
+
+
+# Without AVX-512 IFMA, RSA is arithmetic on big numbers like any; a curve that exchanges keys may sign as well.
+HIDDEN = {("X25519", "rsa2048"): ["rsa", None], ("P-256", "rsa2048"): ["rsa", None], ("P-256", "ecdsa"): [None]}
+
+
+@pytest.mark.parametrize("kind, key", [("ecdsa", "ecdsa_p256"), ("rsa2048", "rsa")])
+def test_a_hidden_key_is_told_by_the_code_of_its_signatures(kind, key, certificates, tmp_path):
+    """In TLS 1.3 alone, by functions with names, which Go keeps when it is stripped."""
+    config = tmp_path / "tlsprof.toml"
+    config.write_text(CONFIG)
+    with other_stacks.go(tmp_path, certificates[kind]) as server:
+        with Profiling(tmp_path, "--config", config, "--port", server.port) as profiling:
+            run_load(Load(tls="1.3", full=FULL, groups="X25519", threads=2), server.port)
+            profiling.finish()
+    service = profiling.report.on_port(server.port)
+    assert {row["signature"] for row in service.groups(outcome="completed")} == {"unknown"}, service
+    assert service.data["hidden_signature"] == key, service
+    found = [one for one in profiling.report.data["findings"] if one["id"] == "costly-certificate"]
+    assert bool(found) == (key == "rsa"), found
 
 
 @pytest.mark.long

@@ -120,6 +120,13 @@ impl ServiceAccount {
         self.step_samples.steps(computed, self.verifies())
     }
 
+    /// The kind of key with which a server signed what TLS 1.3 hides, if the code of its signatures tells: `rsa` of any
+    /// length, `ecdsa_p256` and the like.
+    pub fn hidden_signature(&self) -> Option<&'static str> {
+        let computed = self.activities.primitives();
+        self.step_samples.hidden_signature(computed)
+    }
+
     /// CPU time of steps by samples, which never decreases: each time by what was negotiated then.
     pub fn sampled_step_counters(&self) -> impl Iterator<Item = (StepSet, Duration)> {
         self.step_samples.counters()

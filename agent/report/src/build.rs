@@ -203,6 +203,7 @@ pub fn service(
         handshake_costs: per_role(account, costs),
         steps: per_role(account, steps),
         sampled_steps: sampled_steps::of(account),
+        hidden_signature: account.hidden_signature().map(str::to_owned),
         waits: per_role(account, waits),
         requests: None,
         connections: connections::of(account, now),

@@ -129,6 +129,10 @@ pub struct Service {
     /// The same by CPU samples, most CPU time first; empty where no sample hit a handshake.
     #[serde(default)]
     pub sampled_steps: Vec<SampledStep>,
+    /// The kind of key with which the server signed what TLS 1.3 hides, if samples of its signatures tell: `rsa` of
+    /// any length, `ecdsa_p256` and the like; else null.
+    #[serde(default)]
+    pub hidden_signature: Option<String>,
     /// Time off the CPU inside handshakes, by reason.
     pub waits: Vec<Wait>,
     /// TCP connections, by role.

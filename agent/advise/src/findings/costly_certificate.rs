@@ -23,8 +23,10 @@ pub(crate) static KIND: Kind = Kind {
 
 const ECDSA: &str = "ecdsa_p256";
 
-/// Kinds of keys whose signatures cost a multiple of ECDSA's on P-256.
-const RSA: [&str; 4] = ["rsa_2048", "rsa_3072", "rsa_4096", "rsa_8192"];
+/// Kinds of keys whose signatures cost a multiple of ECDSA's on P-256; and those that TLS 1.3 hides, if code tells
+/// that they are such.
+const RSA: [&str; 5] = ["rsa_2048", "rsa_3072", "rsa_4096", "rsa_8192", HIDDEN];
+const HIDDEN: &str = "unknown";
 
 /// Handshakes that one RSA key signed.
 struct Signed {
@@ -46,7 +48,11 @@ fn signed(subject: &Subject<'_>) -> Vec<Signed> {
         return Vec::new();
     };
     let consequences = &role.hellos.consequences;
-    let kinds = RSA.into_iter().map(|key| {
+    let is_hidden_rsa = subject.account.hidden_signature() == Some("rsa");
+    let kinds = RSA
+        .into_iter()
+        .filter(|key| *key != HIDDEN || is_hidden_rsa);
+    let kinds = kinds.map(|key| {
         let tally = subject.handshakes(|one| {
             one.role == Role::Server && one.outcome == Outcome::Completed && one.signature == key
         });
@@ -135,6 +141,11 @@ fn statement(subject: &Subject<'_>, kind: &Signed) -> String {
         in_words(kind.key),
         clients(kind.offers.ecdsa, kind.offers.hellos),
     );
+    if kind.key == HIDDEN {
+        text.push_str(
+            " TLS 1.3 encrypts the certificate: the code of the signatures tells the kind of key.",
+        );
+    }
     match costs::in_words(subject.account, Operation::Signing(kind.key)) {
         Some(cost) => text.push_str(&format!(" Cost of the signature: {cost}.")),
         None if kind.each > 0.0 => text.push_str(&format!(
@@ -147,7 +158,10 @@ fn statement(subject: &Subject<'_>, kind: &Signed) -> String {
 }
 
 fn in_words(key: &str) -> String {
-    key.replace("rsa_", "RSA-")
+    match key {
+        HIDDEN => "RSA".to_owned(),
+        key => key.replace("rsa_", "RSA-"),
+    }
 }
 
 fn remedy(target: Target) -> Advice {

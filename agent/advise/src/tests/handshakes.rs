@@ -186,6 +186,46 @@ fn costly_certificate_needs_clients_that_accept_ecdsa() {
     assert_eq!(find(kept, 1.0, "costly-certificate"), None);
 }
 
+/// A closed server that signs with a key that nobody sees: 10 ms for a sample.
+fn hidden(number: u64, computed: [(Primitive, u64); 2]) -> Ledger {
+    let mut kept = ledger(0, |_| {});
+    kept.set_sampling(Sampling::Every(Duration::from_millis(10)));
+    let one = Handshake {
+        hello: tls13(&[RSA_PSS, ECDSA]),
+        steps: None,
+        source: Source::Socket,
+        ..handshake("x25519", "unknown", [100, 1100])
+    };
+    (0..number).for_each(|_| kept.record(SERVICE, &one));
+    let all = computed.iter().map(|(_, count)| count).sum();
+    kept.add_samples(SERVICE, Activity::Handshake, Mode::User, all);
+    kept.add_cpu(SERVICE, Duration::from_millis(10 * all), Duration::ZERO);
+    let counts = computed.map(|(one, count)| ((Activity::Handshake, one, Evidence::Name), count));
+    kept.note_primitives(SERVICE, &counts.into());
+    kept
+}
+
+#[test]
+fn costly_certificate_by_the_code_of_signatures_that_tls_1_3_hides() {
+    let of = |kind| {
+        let signing = Operation::Signing("ecdsa_p256");
+        let calibration = Calibration::from([(signing, Range::around(1e-3, 0.0))]);
+        let kept = hidden(ENOUGH, [(Primitive::Curve25519, 50), (kind, 150)]);
+        let found = found(kept, 0.0, calibration).into_iter();
+        let mut found = found.filter(|one| one.kind == super::kind("costly-certificate"));
+        found.next()
+    };
+    // 15 ms in each of 100 handshakes, less 1 ms.
+    let finding = of(Primitive::RsaDh).unwrap();
+    assert!((likely_seconds(&finding) - 1.4).abs() < 1e-9, "{finding:?}");
+    assert!(finding.title.contains("an RSA key"), "{}", finding.title);
+    let statement = finding.evidence.statements.first().unwrap();
+    assert!(statement.contains("signed with RSA;"), "{statement}");
+    assert!(statement.contains("tells the kind of key"), "{statement}");
+    assert_eq!(of(Primitive::P256), None);
+    assert_eq!(of(Primitive::BigNumber), None);
+}
+
 #[test]
 fn verification_at_its_thresholds() {
     let of = |n| {

@@ -8,6 +8,16 @@ use tlsprof_evidence::primitive::Primitive;
 use super::step_set::StepSet;
 use super::uses::{Code, Codes, SIGNING, Use};
 
+/// Kinds of keys by code that signs with no other. How long an RSA key is, it does not tell.
+const KINDS: [(&str, Primitive); 6] = [
+    ("rsa", Primitive::RsaDh),
+    ("ecdsa_p256", Primitive::P256),
+    ("ecdsa_p384", Primitive::P384),
+    ("ecdsa_p521", Primitive::P521),
+    ("ed25519", Primitive::Curve25519),
+    ("ed448", Primitive::Curve448),
+];
+
 /// What is known of the handshakes and the code of a service.
 #[derive(Debug)]
 pub(super) struct Assignment {
@@ -30,17 +40,8 @@ impl Assignment {
             0 | 1 => sampled,
             _ => sampled.without(Codes::of(&[Primitive::RsaDh])),
         };
-        let known: Vec<(Step, Code)> = uses
-            .iter()
-            .filter_map(|one| Some((one.step, one.by?)))
-            .collect();
-        let explained = known.iter().fold(Codes::NONE, |sum, (_, code)| {
-            let general = match code.in_part || code.own.both(sampled).is_empty() {
-                true if code.in_general => Codes::of(&[Primitive::BigNumber]),
-                _ => Codes::NONE,
-            };
-            sum.and(code.own).and(code.shared).and(general)
-        });
+        let known = known(uses);
+        let explained = explained(&known, sampled);
         let hidden = uses.iter().filter(|one| one.by.is_none());
         let hidden = hidden.map(|one| (one.step, hidden_code(one.step, explained, significant)));
         Self {
@@ -80,6 +81,47 @@ impl Assignment {
         let those = self.uses.iter().filter(|(_, code)| wanted(code));
         those.fold(StepSet::default(), |set, (step, _)| set.with(*step))
     }
+}
+
+/// The kind of key of a signature that does not travel in clear, if code tells it that nothing else explains.
+/// Arithmetic on big numbers alone does not: it may be that of a curve.
+pub(super) fn hidden_kind(
+    uses: &BTreeSet<Use>,
+    sampled: Codes,
+    significant: Codes,
+) -> Option<(&'static str, Primitive)> {
+    let is_hidden = |step| move |one: &Use| one.step == step && one.by.is_none();
+    // Its code may be that of a peer's signature.
+    if !uses.iter().any(is_hidden(Step::Signing)) || uses.iter().any(is_hidden(Step::Verification))
+    {
+        return None;
+    }
+    let explained = explained(&known(uses), sampled);
+    let unexplained = significant.both(SIGNING).without(explained);
+    let kinds = KINDS.into_iter().filter(|(_, own)| {
+        let with = match own {
+            Primitive::RsaDh => Codes::of(&[*own, Primitive::BigNumber]),
+            _ => Codes::of(&[*own]),
+        };
+        unexplained.has(*own) && unexplained.without(with).is_empty()
+    });
+    kinds.into_iter().next()
+}
+
+fn known(uses: &BTreeSet<Use>) -> Vec<(Step, Code)> {
+    let known = uses.iter().filter_map(|one| Some((one.step, one.by?)));
+    known.collect()
+}
+
+/// Code that may have been for these.
+fn explained(known: &[(Step, Code)], sampled: Codes) -> Codes {
+    known.iter().fold(Codes::NONE, |sum, (_, code)| {
+        let general = match code.in_part || code.own.both(sampled).is_empty() {
+            true if code.in_general => Codes::of(&[Primitive::BigNumber]),
+            _ => Codes::NONE,
+        };
+        sum.and(code.own).and(code.shared).and(general)
+    })
 }
 
 /// Code of a signature that does not travel in clear: what nothing else explains; if there is none,

@@ -7,6 +7,8 @@
 //! A library that has code of its own for an algorithm uses it: arithmetic on big numbers counts for
 //! what the library has no such code for, and if there is nothing, for RSA and ECDSA.
 
+#![allow(clippy::cast_precision_loss, reason = "statistics")]
+
 mod assign;
 mod step_set;
 #[cfg(test)]
@@ -23,12 +25,14 @@ use tlsprof_evidence::primitive::Primitive;
 use super::PrimitiveAccount;
 use super::cpu::Part;
 use super::interval::{Interval, of_share};
-use assign::Assignment;
+use assign::{Assignment, hidden_kind};
 pub use step_set::StepSet;
 use uses::{Codes, Use, VERIFICATION};
 
 /// So many samples, and this share of all, are no accident.
 const SIGNIFICANT: (u64, f64) = (5, 0.01);
+/// So many samples of a signature's own code, and this share of all, tell the kind of its key.
+const TELLING: (u64, f64) = (20, 0.03);
 /// So much of arithmetic on big numbers in code for RSA alone is its exponentiation: what is left of it
 /// in other code is little.
 const ENOUGH_RSA: f64 = 0.05;
@@ -100,6 +104,17 @@ impl StepSamples {
         shares(&sums)
     }
 
+    /// The kind of key that signed where that does not travel in clear.
+    pub(super) fn hidden_signature(&self, computed: &PrimitiveAccount) -> Option<&'static str> {
+        let (sampled, significant) = codes(computed);
+        let (kind, own) = hidden_kind(&self.uses, sampled, significant)?;
+        let (least, share) = TELLING;
+        let [own, unknown] = [own, Primitive::PublicKey].map(|one| samples(computed, one));
+        let enough = own >= least && own as f64 >= share * all_samples(computed) as f64;
+        // Unknown code may have signed as well.
+        (enough && own > unknown).then_some(kind)
+    }
+
     /// What was booked.
     pub(super) fn counters(&self) -> impl Iterator<Item = (StepSet, Duration)> {
         let booked = self.booked.iter();
@@ -137,7 +152,6 @@ impl StepSamples {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "statistics")]
 fn shares(sums: &BTreeMap<StepSet, Part>) -> Vec<SampledStep> {
     let all: u64 = sums.values().map(|part| part.samples).sum();
     let cpu: Duration = sums.values().map(|part| part.cpu()).sum();
@@ -170,10 +184,24 @@ fn shares(sums: &BTreeMap<StepSet, Part>) -> Vec<SampledStep> {
     steps
 }
 
-#[allow(clippy::cast_precision_loss, reason = "statistics")]
 fn assignment(uses: &BTreeSet<Use>, computed: &PrimitiveAccount) -> Assignment {
-    let samples = |primitive| computed.part(Activity::Handshake, primitive).samples;
-    let all: u64 = Primitive::ALL.into_iter().map(samples).sum();
+    let (sampled, significant) = codes(computed);
+    Assignment::new(uses, sampled, significant)
+}
+
+fn samples(computed: &PrimitiveAccount, primitive: Primitive) -> u64 {
+    computed.part(Activity::Handshake, primitive).samples
+}
+
+fn all_samples(computed: &PrimitiveAccount) -> u64 {
+    let each = Primitive::ALL.map(|primitive| samples(computed, primitive));
+    each.iter().sum()
+}
+
+/// Code that was sampled, and code that was sampled more often than by chance.
+fn codes(computed: &PrimitiveAccount) -> (Codes, Codes) {
+    let samples = |primitive| samples(computed, primitive);
+    let all = all_samples(computed);
     let (least, share) = SIGNIFICANT;
     let with = |is: &dyn Fn(u64) -> bool| {
         let those = Primitive::ALL.into_iter().filter(|one| is(samples(*one)));
@@ -193,5 +221,5 @@ fn assignment(uses: &BTreeSet<Use>, computed: &PrimitiveAccount) -> Assignment {
         true => significant,
         false => significant.without(Codes::of(&[Primitive::BigNumber])),
     };
-    Assignment::new(uses, sampled, significant)
+    (sampled, significant)
 }

@@ -280,3 +280,57 @@ proptest! {
         }
     }
 }
+
+/// A TLS 1.3 server whose certificate nobody sees.
+fn hidden(group: &'static str, samples: &[(Primitive, u64)]) -> Option<&'static str> {
+    let ledger = ledger(&[with(group, "unknown")], samples);
+    ledger.service(SERVICE).unwrap().hidden_signature()
+}
+
+#[test]
+fn code_that_nothing_else_explains_tells_the_kind_of_a_hidden_key() {
+    use Primitive::{BigNumber, Curve25519, P256, P384, RsaDh};
+    let rsa = [(RsaDh, 600), (BigNumber, 300), (Curve25519, 100)];
+    assert_eq!(hidden("x25519", &rsa), Some("rsa"));
+    let ecdsa = [(P256, 300), (BigNumber, 10), (Curve25519, 600)];
+    assert_eq!(hidden("x25519", &ecdsa), Some("ecdsa_p256"));
+    assert_eq!(
+        hidden("secp256r1", &[(P256, 600), (P384, 400)]),
+        Some("ecdsa_p384")
+    );
+    assert_eq!(
+        hidden("secp256r1", &[(P256, 600), (Curve25519, 40)]),
+        Some("ed25519")
+    );
+}
+
+#[test]
+fn a_hidden_key_is_not_guessed() {
+    use Primitive::{BigNumber, Curve25519, EllipticCurve, P256, P384, PublicKey, RsaDh};
+    // The group's own code may have signed, or arithmetic on big numbers for a curve, or code that is not known.
+    for samples in [
+        &[(P256, 600)][..],
+        &[(P256, 400), (BigNumber, 500)],
+        &[(P256, 400), (RsaDh, 100), (PublicKey, 200)],
+        &[(P256, 400), (RsaDh, 100), (P384, 100)],
+        &[(P256, 400), (EllipticCurve, 100)],
+        // Too few.
+        &[(P256, 400), (RsaDh, 19)],
+        &[(P256, 4000), (RsaDh, 100)],
+    ] {
+        assert_eq!(hidden("secp256r1", samples), None, "{samples:?}");
+    }
+    let rsa = [(RsaDh, 600), (Curve25519, 100)];
+    // A signature that is known, or none.
+    for signature in ["rsa_2048", "none"] {
+        let ledger = ledger(&[with("x25519", signature)], &rsa);
+        assert_eq!(ledger.service(SERVICE).unwrap().hidden_signature(), None);
+    }
+    // It may be the clients' certificates that are verified.
+    let verifies = Handshake {
+        client_authenticates: true,
+        ..with("x25519", "unknown")
+    };
+    let ledger = ledger(&[verifies], &rsa);
+    assert_eq!(ledger.service(SERVICE).unwrap().hidden_signature(), None);
+}

@@ -73,7 +73,22 @@ fn notes(service: &Service) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if let Some(kind) = &service.hidden_signature {
+        notes.push(format!(
+            "TLS 1.3 encrypts the server's certificate. The code of its signatures tells the kind of its key: {}.",
+            key(kind)
+        ));
+    }
     notes
+}
+
+/// `ECDSA P-256`.
+fn key(kind: &str) -> String {
+    match kind.split_once("_p") {
+        Some((algorithm, curve)) => format!("{} P-{curve}", algorithm.to_uppercase()),
+        None if kind.starts_with("ed") => kind.replacen('e', "E", 1),
+        None => kind.to_uppercase(),
+    }
 }
 
 /// `key exchange or signing`.

@@ -315,3 +315,22 @@ fn turns_over_http2_are_in_no_headline() {
     assert!(!text.contains("CPU per request:"), "{text}");
     assert!(text.contains("turn (may carry several requests)"), "{text}");
 }
+
+#[test]
+fn the_kind_of_a_hidden_key_is_named() {
+    for (kind, name) in [
+        ("rsa", "RSA"),
+        ("ecdsa_p256", "ECDSA P-256"),
+        ("ed25519", "Ed25519"),
+    ] {
+        let mut report = sample::report();
+        for service in &mut report.services {
+            service.hidden_signature = Some(kind.to_owned());
+        }
+        let text = text(&report, Style::plain(200), false);
+        assert!(
+            text.contains(&format!("the kind of its key: {name}.")),
+            "{text}"
+        );
+    }
+}
