@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod accept_queue;
+mod certificates;
 mod chain;
 mod cipher;
 mod connections;
@@ -25,6 +26,10 @@ use tlsprof_evidence::{Handshake, sample};
 use tlsprof_ledger::Ledger;
 
 pub(super) const SERVICE: &str = "nginx.service";
+
+/// Numbers of a group and of a signature algorithm.
+pub(super) const X25519: u16 = 29;
+pub(super) const RSA_PSS: u16 = 0x0804;
 
 /// So many handshakes or connections are the threshold.
 pub(super) const ENOUGH: u64 = 100;
