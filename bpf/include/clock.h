@@ -25,17 +25,14 @@ struct clock {
 
 /*
  * When what led to a socket call at `now` began: its thread has worked since then, 0 for not
- * known. Of a longer lead, the less the longer it is: a new thread of rustls takes 70 to 110 us,
- * so that with a step at the limit all or nothing would count by chance; a new process takes
- * several times as long, and most of that is no handshake.
+ * known. No step at the limit, where all or nothing would count by chance: a new thread of
+ * rustls takes 70 to 110 us.
  */
 static inline __u64 clock_lead(__u64 since, __u64 now)
 {
-	__u64 took = now - since;
-
-	if (!since || took >= 2 * LEAD_NS)
+	if (!since)
 		return now;
-	return took <= LEAD_NS ? since : now - (2 * LEAD_NS - took);
+	return now - since <= LEAD_NS ? since : now - LEAD_NS;
 }
 
 static inline void clock_begin(struct clock *clock, __u64 now)

@@ -228,7 +228,7 @@ def test_rates_are_those_of_the_client(scene, kind):
     behind = lambda scrape: sum(begun <= scrape[0] for begun in paced.begun) - scrape[1]
     third = len(under_way) // 3
     (first, before), (last, after) = (min(some, key=behind) for some in (under_way[:third], under_way[-third:]))
-    assert last - first > INTERVAL_SECONDS
+    assert last - first > CONNECTIONS / RATE / 4
     assert after - before == pytest.approx(paced.begun_between(first, last), abs=EDGES)
     told = scene.told[scene.watched, kind]
     series = told.live["selected"]["series"]
