@@ -35,7 +35,7 @@ pub fn is_chacha20_poly1305_for(machine: Machine, code: &[u8], at: usize) -> boo
 }
 
 /// Whether it belongs to an elliptic curve in many limbs (sun.security.util.math.intpoly), as [`is_chacha20_poly1305`].
-/// Code that is compiled has no constants by which one of them is told from another.
+/// Compiled code has no constants that tell the curves apart.
 pub fn is_curve(code: &[u8], at: usize) -> bool {
     is_curve_for(Machine::HOST, code, at)
 }

@@ -15,7 +15,7 @@ const LEAST_PROVED: usize = 16;
 /// First address of a function, and that after its last.
 type Bounds = (u64, u64);
 
-/// The functions that are identified, in order. `described`: where each begins and ends that a table tells of, in
+/// The functions that are identified, in order. `described`: bounds of the functions in the unwind table, in
 /// order. `memory` as in [`by_code`]. None of an image that is too large.
 pub fn identify_all(
     described: &[Bounds],
