@@ -3,25 +3,25 @@
 
 mod images;
 mod lookup;
+pub(super) mod own_code;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use images::{Images, Place};
 use lookup::Lookup;
-use tlsprof_common::{ImageId, Pid};
+use own_code::Compiled;
+use tlsprof_common::ImageId;
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::image::Mapping;
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::cpu::CpuSample;
-use tlsprof_evidence::fingerprint::{Answers, Cache, Kind, compiled};
+use tlsprof_evidence::fingerprint::{Cache, Kind, compiled};
 use tlsprof_evidence::primitive::{Evidence, Primitive, by_instructions};
 use tlsprof_ledger::{Ledger, PrimitiveAccount, Primitives as Counts};
 
 /// Pieces of machine code whose kind is remembered, some 300 bytes each.
 const MAX_CODE: usize = 4096;
-/// Places in code that a process has compiled, as many bytes each.
-const MAX_PLACES: usize = 4096;
 /// Different spots that wait to be looked up; the code of more is not identified.
 const MAX_WAITING: usize = 50_000;
 /// Services whose samples wait to be booked; as many as the sample desk has.
@@ -51,9 +51,7 @@ struct Batch {
 #[derive(Debug)]
 pub(super) struct Primitives {
     kinds: Cache,
-    /// Whether what a process compiled is arithmetic of a curve. With its code, in case that something else is
-    /// compiled there later.
-    curves: Answers<(Pid, u64, Box<[u8]>), bool>,
+    curves: Compiled,
     images: Images,
     lookup: Lookup,
     /// Questions asked, and answered.
@@ -68,7 +66,7 @@ impl Primitives {
     pub(super) fn new() -> Self {
         Self {
             kinds: Cache::new(MAX_CODE),
-            curves: Answers::new(MAX_PLACES),
+            curves: Compiled::new(compiled::is_curve),
             images: Images::default(),
             lookup: Lookup::start(),
             asked: 0,
@@ -131,13 +129,11 @@ impl Primitives {
         if sample.code.is_empty() || !matches!(kind, Kind::Copy | Kind::Other) {
             return kind;
         }
-        let address = sample.instruction;
-        let question = (sample.process, address, sample.code.as_slice().into());
-        let is_curve = self.curves.get(question, |_| {
-            let around = proc.memory_around(sample.process, address, compiled::REACH);
-            around.is_ok_and(|around| compiled::is_curve(&around.bytes, around.at))
-        });
-        if is_curve { Kind::PublicKey } else { kind }
+        let around = |process, address| proc.memory_around(process, address, compiled::REACH);
+        match self.curves.ask(sample, around) {
+            true => Kind::PublicKey,
+            false => kind,
+        }
     }
 
     /// Books what was looked up, of services that have an account, and asks about the samples that

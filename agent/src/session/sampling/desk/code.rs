@@ -3,30 +3,28 @@
 
 use std::io;
 
+use crate::session::primitives::own_code::Compiled;
 use tlsprof_common::Pid;
 pub(super) use tlsprof_discover::memory::Surroundings;
 use tlsprof_evidence::activity::Tls;
 use tlsprof_evidence::cpu::CpuSample;
-use tlsprof_evidence::fingerprint::{Answers, Cache, Kind, compiled};
+use tlsprof_evidence::fingerprint::{Cache, Kind, compiled};
 
 /// Pieces of machine code whose kind is remembered, some 300 bytes each.
 const MAX_CODE: usize = 4096;
-/// Places in code that a process has compiled, as many bytes each.
-const MAX_PLACES: usize = 4096;
 
 /// Kinds of code, remembered.
 #[derive(Debug)]
 pub(super) struct Codes {
     kinds: Cache,
-    /// Whether it is ChaCha20 or Poly1305. With its code, in case that something else is compiled there later.
-    compiled: Answers<(Pid, u64, Box<[u8]>), bool>,
+    ciphers: Compiled,
 }
 
 impl Default for Codes {
     fn default() -> Self {
         Self {
             kinds: Cache::new(MAX_CODE),
-            compiled: Answers::new(MAX_PLACES),
+            ciphers: Compiled::new(compiled::is_chacha20_poly1305),
         }
     }
 }
@@ -47,21 +45,11 @@ impl Codes {
         if !may_matter || !matches!(kind, Kind::PublicKey | Kind::Copy | Kind::Other) {
             return kind;
         }
-        let code = sample.code.as_slice().into();
-        let question = (sample.process, sample.instruction, code);
-        let is_cipher = self.compiled.get(question, |_| {
-            let around = around(sample.process, sample.instruction);
-            around.is_ok_and(|around| is_cipher(sample, &around))
-        });
-        if is_cipher { Kind::ChaCha } else { kind }
+        match self.ciphers.ask(sample, around) {
+            true => Kind::ChaCha,
+            false => kind,
+        }
     }
-}
-
-/// Only if what is there now is what was sampled.
-fn is_cipher(sample: &CpuSample, around: &Surroundings) -> bool {
-    let begin = around.at.checked_sub(sample.at);
-    let there = begin.and_then(|begin| around.bytes.get(begin..)?.get(..sample.code.len()));
-    there == Some(&sample.code) && compiled::is_chacha20_poly1305(&around.bytes, around.at)
 }
 
 #[cfg(test)]
