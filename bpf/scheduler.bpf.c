@@ -198,6 +198,14 @@ static __always_inline void handle_switch_in(struct task_struct *next, struct ti
 	unpark_phase(timed, tid, now);
 }
 
+/* A process that comes to a CPU for the first time: what it does before its first socket call
+ * is its own start, for whatever connection it is. A new thread does nothing but its job. */
+static __always_inline void forget_start(struct task_struct *next, struct timed *timed)
+{
+	if (timed->since && next->pid == next->tgid && !next->nvcsw && !next->nivcsw)
+		timed->since = 0;
+}
+
 /* Fourth argument prev_state from 5.18 on; prev is the second everywhere. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
@@ -212,10 +220,12 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 		return 0;
 	if (!timed->call && !timed->phase && !*parked) {
 		keep_up(timed);
+		forget_start(next, timed);
 		return 0;
 	}
 	now = bpf_ktime_get_ns();
 	keep_up_at(timed, now);
+	forget_start(next, timed);
 	count_hit(TLSPROF_HIT_SWITCH);
 	if (timed->call || timed->phase)
 		handle_switch_out(prev, preempt, timed, now);

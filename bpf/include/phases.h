@@ -9,7 +9,8 @@
  * library needs to be known.
  *
  * The call itself and what the library does before it are not after it: a phase
- * begins with the thread's last socket call or wake-up, at most LEAD_NS before. A thread
+ * begins with the thread's last socket call or wake-up, at most LEAD_NS before. Of a new
+ * process it begins with the call: the start of the process is no handshake's. A thread
  * that answers what another one has read was given that job: the whole time since its
  * wake-up or its last job counts, but none from before the read.
  */
