@@ -66,7 +66,7 @@ struct task_struct {
 	struct sched_entity se;
 	__u64 utime;
 	__u64 stime;
-	unsigned long nvcsw; /* how often it left the CPU of its own accord */
+	unsigned long nvcsw;  /* how often it left the CPU of its own accord */
 	unsigned long nivcsw; /* and how often it had to */
 	unsigned int in_iowait : 1;
 	int pid;

@@ -32,7 +32,7 @@ use uses::{Codes, Use, VERIFICATION};
 /// So many samples, and this share of all, are no accident.
 const SIGNIFICANT: (u64, f64) = (5, 0.01);
 /// So many samples of a signature's own code, and this share of all, tell the kind of its key.
-const TELLING: (u64, f64) = (20, 0.03);
+const TELLING: (u64, f64) = (20, 0.02);
 /// So much of arithmetic on big numbers in code for RSA alone is its exponentiation: what is left of it
 /// in other code is little.
 const ENOUGH_RSA: f64 = 0.05;

@@ -316,7 +316,7 @@ fn a_hidden_key_is_not_guessed() {
         &[(P256, 400), (EllipticCurve, 100)],
         // Too few.
         &[(P256, 400), (RsaDh, 19)],
-        &[(P256, 4000), (RsaDh, 100)],
+        &[(P256, 4000), (RsaDh, 70)],
     ] {
         assert_eq!(hidden("secp256r1", samples), None, "{samples:?}");
     }
