@@ -15,6 +15,9 @@ const MOST_CALLERS: usize = 100;
 /// Farther, they lead out of arithmetic (docs/journal/2026-11-25-steps-on-other-stacks.md).
 const ROUNDS: usize = 6;
 
+/// A step of an exponentiation calls no more functions.
+const MOST_CALLED: usize = 4;
+
 /// Behind the last function of a library there may be so much code that is not described.
 const LONGEST_GAP: u64 = 1 << 20;
 const CALL: u8 = 0xe8;
@@ -64,6 +67,8 @@ fn targets(code: &[u8], address: u64, how: &[u8]) -> impl Iterator<Item = u64> {
 pub(super) enum Proof {
     /// It is arithmetic on big numbers.
     BigNumber,
+    /// It multiplies with powers of a number.
+    Power,
     /// It is something else.
     Other,
     /// Nothing.
@@ -77,7 +82,8 @@ pub(super) fn around_big_numbers(proofs: &[Proof], called: &[Vec<usize>]) -> Vec
         called,
         callers: &reversed(called, proofs.len()),
     };
-    let mut belongs: Vec<bool> = proofs.iter().map(|one| *one == Proof::BigNumber).collect();
+    let is_one = |one: &Proof| matches!(one, Proof::BigNumber | Proof::Power);
+    let mut belongs: Vec<bool> = proofs.iter().map(is_one).collect();
     let mut found = Vec::new();
     for _ in 0..ROUNDS {
         let unproved = proofs.iter().zip(&belongs).enumerate();
@@ -98,6 +104,33 @@ pub(super) fn around_big_numbers(proofs: &[Proof], called: &[Vec<usize>]) -> Vec
         found.extend(joining);
     }
     found.sort_unstable();
+    found
+}
+
+/// Functions of an exponentiation, in order: what calls a product with a power beside few others is a step of
+/// one, and so is arithmetic that steps call and that nothing calls but code with few calls. In OpenSSL:
+/// `bn_powerx5`, and the square `bn_sqrx8x_internal` that nearly all of its time goes to.
+pub(super) fn around_powers(proofs: &[Proof], called: &[Vec<usize>]) -> Vec<usize> {
+    let callers = reversed(called, proofs.len());
+    let is = |one: usize, proof: Proof| proofs.get(one) == Some(&proof);
+    let is_small = |one: usize| of(called, one).len() <= MOST_CALLED;
+    let mut found = Vec::new();
+    for step in 0..proofs.len() {
+        let calls = of(called, step);
+        if is(step, Proof::Other)
+            || !is_small(step)
+            || !calls.iter().any(|&one| is(one, Proof::Power))
+        {
+            continue;
+        }
+        found.push(step);
+        let squares = calls.iter().filter(|&&one| {
+            is(one, Proof::BigNumber) && of(&callers, one).iter().all(|&one| is_small(one))
+        });
+        found.extend(squares);
+    }
+    found.sort_unstable();
+    found.dedup();
     found
 }
 
@@ -215,6 +248,26 @@ mod tests {
     }
 
     #[test]
+    fn steps_of_an_exponentiation_and_their_squares_are_told() {
+        const POWER: Proof = Proof::Power;
+        // 0 multiplies with a power, 1 and 4 square; 2 calls all of them, 3 only 1.
+        let mut called = vec![vec![], vec![], vec![0, 1, 4], vec![1], vec![]];
+        let mut proofs = vec![POWER, BIG, NONE, BIG, BIG];
+        assert_eq!(around_powers(&proofs, &called), [1, 2, 4]);
+        // A function with many calls uses 4 as well, and the product.
+        called.push(vec![0, 2, 3, 4, 6]);
+        called.push(vec![]);
+        proofs.extend([NONE; 2]);
+        assert_eq!(around_powers(&proofs, &called), [1, 2]);
+        // Without the product it is no exponentiation.
+        let squares: Vec<Proof> = proofs
+            .iter()
+            .map(|one| if *one == POWER { BIG } else { *one })
+            .collect();
+        assert_eq!(around_powers(&squares, &called), [0; 0]);
+    }
+
+    #[test]
     fn proved_functions_stay_what_they_are() {
         let called = [vec![], vec![0]];
         assert_eq!(around_big_numbers(&[BIG, Proof::Other], &called), [0; 0]);
@@ -223,11 +276,14 @@ mod tests {
     proptest! {
         #[test]
         fn any_calls_have_an_answer(
-            proofs in prop::collection::vec(prop::sample::select(vec![BIG, NONE, Proof::Other]), 0..40),
+            proofs in prop::collection::vec(prop::sample::select(vec![BIG, NONE, Proof::Other, Proof::Power]), 0..40),
             called in prop::collection::vec(prop::collection::vec(0_usize..50, 0..6), 0..50),
         ) {
             for one in around_big_numbers(&proofs, &called) {
                 prop_assert_eq!(proofs.get(one), Some(&NONE));
+            }
+            for one in around_powers(&proofs, &called) {
+                prop_assert!(proofs.get(one) != Some(&Proof::Other));
             }
         }
 

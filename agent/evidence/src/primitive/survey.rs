@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::calls::{Proof, around_big_numbers, called_between, called_by};
+use super::calls::{Proof, around_big_numbers, around_powers, called_between, called_by};
 use super::{MAX_FUNCTION, Primitive, by_code};
 
 /// Larger images are not surveyed: that would take seconds.
@@ -42,6 +42,7 @@ pub fn identify_all(
         .iter()
         .map(|(_, verdict)| proof(verdict))
         .collect();
+    let powers = around_powers(&proofs, &called);
     let proved = proofs.iter().filter(|one| **one == Proof::BigNumber);
     let around = match proved.count() {
         0..LEAST_PROVED => Vec::new(),
@@ -49,8 +50,12 @@ pub fn identify_all(
     };
     let identified = functions.into_iter().enumerate();
     let identified = identified.filter_map(|(at, (bounds, verdict))| {
-        let around = || around.binary_search(&at).is_ok();
-        let primitive = verdict.or_else(|| around().then_some(Primitive::BigNumber));
+        let has = |those: &[usize]| those.binary_search(&at).is_ok();
+        let primitive = match (has(&powers), has(&around)) {
+            (true, _) => Some(Primitive::RsaDh),
+            (false, true) => Some(Primitive::BigNumber),
+            (false, false) => verdict,
+        };
         Some((bounds, primitive?))
     });
     identified.collect()
@@ -82,6 +87,7 @@ fn called_in(described: &[Bounds], code: impl Fn(&Bounds) -> Vec<u8>) -> Vec<Bou
 const fn proof(verdict: &Option<Primitive>) -> Proof {
     match verdict {
         Some(Primitive::BigNumber) => Proof::BigNumber,
+        Some(Primitive::RsaDh) => Proof::Power,
         Some(_) => Proof::Other,
         None => Proof::None,
     }

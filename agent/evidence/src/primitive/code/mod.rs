@@ -7,6 +7,8 @@ mod constants;
 mod loops;
 mod x86_64;
 
+use std::collections::BTreeMap;
+
 use iced_x86::FlowControl;
 
 use super::Primitive;
@@ -28,9 +30,13 @@ const LEAST_SHORT: usize = 50;
 /// a reduction cuts them all.
 const LEAST_OF_NINE: usize = 45;
 const LEAST_CUT: usize = 4;
-/// Bytes from the first to the last operand that 52-bit multiplications take from one place. Beyond 521
-/// bits: the longest number of a curve takes 88.
+/// Bytes from the first to the last operand that multiplications of lanes take from one place. Beyond 521
+/// bits: the longest number of a curve takes 88 of 52 bits, and 128 of 29 bits.
 const LONG_OPERAND: i64 = 128;
+const LONG_OPERAND_OF_29: i64 = 192;
+/// A table of 16 or 32 powers.
+const LEAST_COMPARED: usize = 8;
+const LEAST_MASKED: usize = 16;
 
 /// What the function at `address` computes. `memory` reads what the image has at an address: that many
 /// bytes, or fewer.
@@ -130,10 +136,17 @@ fn is_big_number(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool
     loops::go_through_numbers(&signs.instructions) || signs.calls.iter().any(|&at| called(at))
 }
 
-/// One word times all of a number that is too long for a curve.
+/// One word times all of a number that is too long for a curve, or a product with a power out of a table.
 fn is_exponentiation(signs: &Signs) -> bool {
-    let mut operands = signs.operands_52.values();
-    signs.broadcast > 0 && operands.any(|(first, last)| last.saturating_sub(*first) >= LONG_OPERAND)
+    let is_long = |operands: &BTreeMap<u32, (i64, i64)>, least| {
+        let mut places = operands.values();
+        places.any(|(first, last)| last.saturating_sub(*first) >= least)
+    };
+    let in_lanes = signs.broadcast > 0
+        && (is_long(&signs.operands_52, LONG_OPERAND)
+            || signs.of_29 > 0 && is_long(&signs.operands_32, LONG_OPERAND_OF_29));
+    let takes_power = signs.compared >= LEAST_COMPARED && signs.masked >= LEAST_MASKED;
+    in_lanes || (takes_power && loops::go_through_numbers(&signs.instructions))
 }
 
 #[cfg(test)]

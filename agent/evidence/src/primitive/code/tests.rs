@@ -194,6 +194,44 @@ fn loops_over_the_words_of_numbers_are_big_number_arithmetic() {
 }
 
 #[test]
+fn products_with_an_entry_of_a_table_that_is_looked_up_in_secret_are_exponentiation() {
+    // pcmpeqd %xmm1,%xmm0; pand %xmm1,%xmm0
+    let (compare, mask) = ([0x66, 0x0f, 0x76, 0xc1], [0x66, 0x0f, 0xdb, 0xc1]);
+    let code = |compares, masks, after: &[u8]| {
+        [
+            &compare.repeat(compares)[..],
+            &mask.repeat(masks),
+            after,
+            RET,
+        ]
+        .concat()
+    };
+    let (rsa, big) = (Some(Primitive::RsaDh), Some(Primitive::BigNumber));
+    assert_eq!(verdict(&code(8, 16, LOOP), &[]), rsa);
+    assert_eq!(verdict(&code(7, 16, LOOP), &[]), big);
+    assert_eq!(verdict(&code(8, 15, LOOP), &[]), big);
+    // The table of a curve, beside its field's unrolled products.
+    assert_eq!(verdict(&code(8, 16, &MUL.repeat(15)), &[]), None);
+}
+
+#[test]
+fn lanes_of_29_bits_times_a_number_too_long_for_a_curve_are_exponentiation() {
+    // vpbroadcastq %xmm11,%ymm11; and $0x1fffffff,%eax
+    let (broadcast, cut) = (
+        [0xc4, 0x42, 0x7d, 0x59, 0xdb],
+        [0x25, 0xff, 0xff, 0xff, 0x1f],
+    );
+    // vpmuludq -0x60(%rsi),%ymm10,%ymm0; vpmuludq OFFSET(%rsi),%ymm10,%ymm0
+    let first = [0xc5, 0xad, 0xf4, 0x46, 0xa0];
+    let last = |offset| [0xc5, 0xad, 0xf4, 0x86, offset, 0, 0, 0];
+    let code = |offset| [&broadcast[..], &cut, &first, &last(offset), RET].concat();
+    assert_eq!(verdict(&code(0x60), &[]), Some(Primitive::RsaDh));
+    assert_eq!(verdict(&code(0x40), &[]), None);
+    let in_other_limbs = [&broadcast[..], &first, &last(0x60), RET].concat();
+    assert_eq!(verdict(&in_other_limbs, &[]), None);
+}
+
+#[test]
 fn loops_over_numbers_of_fixed_length_are_not() {
     // The same without an index that moves on: nop in place of lea.
     let mut fixed = LOOP.to_vec();

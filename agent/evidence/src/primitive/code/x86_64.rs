@@ -23,6 +23,9 @@ const ML_KEM_FACTORS: [i64; 3] = [5039, 20159, 62209];
 /// (486662 + 2) / 4 of RFC 7748, 4.1, or one less.
 const CURVE25519_FACTORS: [i64; 2] = [121_666, 121_665];
 
+/// By base register, the first and the last place.
+type Operands = BTreeMap<u32, (i64, i64)>;
+
 /// What was seen in a function.
 #[derive(Debug, Default)]
 pub(super) struct Signs {
@@ -51,8 +54,13 @@ pub(super) struct Signs {
     pub(crate) of_29: usize,
     /// 64 bits brought to all lanes.
     pub(crate) broadcast: usize,
-    /// By base register: the first and the last place from which 52-bit multiplications take operands.
-    pub(crate) operands_52: BTreeMap<u32, (i64, i64)>,
+    /// By base register: the first and the last place from which multiplications of 52 bits, and those of 32
+    /// bits in lanes, take operands.
+    pub(crate) operands_52: Operands,
+    pub(crate) operands_32: Operands,
+    /// Comparisons and masks of lanes: how an entry of a table is taken without showing which.
+    pub(crate) compared: usize,
+    pub(crate) masked: usize,
     /// Places in memory.
     pub(crate) references: Vec<u64>,
     /// Where jumps lead out of it.
@@ -97,7 +105,10 @@ impl Signs {
         match one.mnemonic() {
             M::Adc | M::Adcx | M::Adox => self.carried += 1,
             M::Vpbroadcastq => self.broadcast += 1,
-            M::Vpmadd52luq => self.note_52(one),
+            M::Vpmadd52luq => note_word(&mut self.operands_52, one),
+            M::Vpmuludq => note_word(&mut self.operands_32, one),
+            M::Pcmpeqd => self.compared += 1,
+            M::Pand => self.masked += 1,
             M::And => match constant(one) {
                 Some(0x0fff_ffff) => self.of_28 += 1,
                 Some(0x1fff_ffff) => self.of_29 += 1,
@@ -142,18 +153,18 @@ impl Signs {
             _ => {}
         }
     }
+}
 
-    fn note_52(&mut self, one: &Instruction) {
-        // Constants, and numbers on the stack that registers have no room for, are not words of one number.
-        let is_number = one.memory_base().is_gpr64() && one.memory_base() != Register::RSP;
-        if one.op2_kind() != OpKind::Memory || one.memory_index() != Register::None || !is_number {
-            return;
-        }
-        let at = one.memory_displacement64().cast_signed();
-        let base = one.memory_base() as u32;
-        let (first, last) = self.operands_52.entry(base).or_insert((at, at));
-        (*first, *last) = ((*first).min(at), (*last).max(at));
+fn note_word(operands: &mut Operands, one: &Instruction) {
+    // Constants, and numbers on the stack that registers have no room for, are not words of one number.
+    let is_number = one.memory_base().is_gpr64() && one.memory_base() != Register::RSP;
+    let last = one.op_count().saturating_sub(1);
+    if one.op_kind(last) != OpKind::Memory || one.memory_index() != Register::None || !is_number {
+        return;
     }
+    let at = one.memory_displacement64().cast_signed();
+    let (first, last) = operands.entry(one.memory_base() as u32).or_insert((at, at));
+    (*first, *last) = ((*first).min(at), (*last).max(at));
 }
 
 /// Multiplies 64 by 64 bits to 128.
