@@ -119,8 +119,6 @@ pub struct Profile {
     /// CPU samples a second on each CPU; 0 for none.
     #[serde(deserialize_with = "frequency")]
     pub(crate) sample_frequency: u32,
-    /// Whether TLS ports are asked for the kind of key in their certificate.
-    pub(crate) ask_certificates: bool,
     /// The file that describes the kernel's types, for kernels that do not show them.
     #[serde(deserialize_with = "file", serialize_with = "written::file")]
     pub btf: Option<PathBuf>,
@@ -138,7 +136,6 @@ impl Default for Profile {
             // A prime, not 100: work that a timer starts is not always, nor
             // never, seen.
             sample_frequency: 97,
-            ask_certificates: false,
             btf: None,
         }
     }

@@ -3,7 +3,6 @@
 //! The program: its command line and configuration, and the [`session`] that joins the
 //! layers. Each of them is a crate; docs/architecture.md shows what may depend on what.
 
-pub(crate) mod ask;
 pub mod calibrate;
 pub mod cli;
 pub mod command;

@@ -7,14 +7,12 @@ use super::proc_root::unless_gone;
 use super::{Error, ProcRoot};
 use tlsprof_common::Pid;
 
-mod addresses;
 mod holders;
 mod listening;
 mod reader;
 mod sockets;
 mod udp;
 
-pub use addresses::{Listening, listening_addresses};
 pub use listening::ListeningPorts;
 pub use reader::{Life, PortReader};
 pub use sockets::{Listener, parse_listeners};

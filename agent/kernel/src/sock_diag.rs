@@ -3,7 +3,6 @@
 //! A request is answered at once. What is listed are the sockets of one network
 //! namespace: that of the thread which opened the channel.
 
-use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 use std::{io, thread};
@@ -12,7 +11,7 @@ use netlink_packet_core::{
     NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_sock_diag::SockDiagMessage;
-use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, TCP_LISTEN};
+use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP};
 use netlink_packet_sock_diag::inet::nlas::Nla;
 use netlink_packet_sock_diag::inet::{
     ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags,
@@ -27,8 +26,6 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The kernel fills at most 32 KiB at once (net/netlink/af_netlink.c).
 const BUFFER: usize = 32 * 1024;
-/// Matches the socket whatever its cookie is (`INET_DIAG_NOCOOKIE`).
-const ANY_COOKIE: [u8; 8] = [0xff; 8];
 
 /// A TCP socket in state LISTEN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,35 +84,6 @@ impl SockDiag {
         })
     }
 
-    /// The cookie of the TCP socket with these addresses, which is also that of the
-    /// socket into which a half-open one grows. None if there is none.
-    ///
-    /// # Errors
-    /// What the system says: the kernel may not know TCP sockets here.
-    pub fn cookie_of(&self, local: SocketAddr, remote: SocketAddr) -> io::Result<Option<u64>> {
-        let id = SocketId {
-            source_port: local.port(),
-            destination_port: remote.port(),
-            source_address: local.ip(),
-            destination_address: remote.ip(),
-            interface_id: 0,
-            cookie: ANY_COOKIE,
-        };
-        let family = if local.is_ipv4() { AF_INET } else { AF_INET6 };
-        self.ask(request(family, id, StateFlags::all(), NLM_F_REQUEST))?;
-        let mut buffer = vec![0; BUFFER];
-        let (length, _) = recv(&self.0, buffer.as_mut_slice(), RecvFlags::empty())?;
-        // Where there is no such connection the kernel gives the listening socket, or
-        // an error.
-        let answer = answers(buffer.get(..length).unwrap_or_default()).next();
-        Ok(match answer {
-            Some(Answer::Socket(socket)) if socket.header.state != TCP_LISTEN => {
-                Some(cookie(&socket))
-            }
-            _ => None,
-        })
-    }
-
     /// All listening TCP sockets of the namespace, IPv4 and IPv6.
     ///
     /// # Errors
@@ -126,8 +94,7 @@ impl SockDiag {
             (AF_INET, SocketId::new_v4()),
             (AF_INET6, SocketId::new_v6()),
         ] {
-            let flags = NLM_F_REQUEST | NLM_F_DUMP;
-            self.ask(request(family, any, StateFlags::LISTEN, flags))?;
+            self.ask(listeners_of(family, any))?;
             self.collect(&mut found)?;
         }
         Ok(found)
@@ -157,19 +124,14 @@ impl SockDiag {
     }
 }
 
-fn request(
-    family: u8,
-    socket_id: SocketId,
-    states: StateFlags,
-    flags: u16,
-) -> NetlinkMessage<SockDiagMessage> {
+fn listeners_of(family: u8, socket_id: SocketId) -> NetlinkMessage<SockDiagMessage> {
     let mut header = NetlinkHeader::default();
-    header.flags = flags;
+    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
     let request = InetRequest {
         family,
         protocol: IPPROTO_TCP,
         extensions: ExtensionFlags::SKMEMINFO,
-        states,
+        states: StateFlags::LISTEN,
         socket_id,
     };
     NetlinkMessage::new(header, SockDiagMessage::InetRequest(request).into())
@@ -244,17 +206,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn a_listener_is_no_connection() {
-        let diag = SockDiag::open().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
-        assert_eq!(diag.cookie_of(address, nobody).unwrap(), None);
-        drop(listener);
-        assert_eq!(diag.cookie_of(address, nobody).unwrap(), None);
-    }
 
     #[test]
     fn what_waits_to_be_accepted_is_seen() {

@@ -168,9 +168,6 @@ pub struct AgentOptions {
     /// Profile only this service; repeatable
     #[arg(long = "service", value_name = "NAME", help_heading = WHAT)]
     pub services: Vec<String>,
-    /// Connect to TLS 1.3 ports to find out the key type of their certificates
-    #[arg(long, help_heading = WHAT)]
-    pub(crate) ask_certificates: bool,
     /// Address and port to listen on, such as 127.0.0.1:9843; overrides agent.listen
     #[arg(long, value_name = "ADDRESS", help_heading = OUTPUT)]
     pub(crate) listen: Option<SocketAddr>,

@@ -39,9 +39,6 @@ pub struct ReportOptions {
     /// What is profiled.
     #[command(flatten)]
     pub(crate) target: Target,
-    /// Connect to TLS 1.3 ports to find out the key type of their certificates
-    #[arg(long, help_heading = WHAT)]
-    pub(crate) ask_certificates: bool,
     /// Duration of the profile, such as 30s, 2m or 500ms [default: 30s]; with COMMAND: the longest,
     /// after which COMMAND is ended
     #[arg(long, value_parser = parse_duration, help_heading = HOW_LONG)]

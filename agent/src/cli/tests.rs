@@ -178,20 +178,6 @@ fn global_flags_go_before_or_after_the_command() {
 }
 
 #[test]
-fn certificates_are_asked_for_only_if_the_user_says_so() {
-    assert!(!report("tlsprof report").ask_certificates);
-    assert!(report("tlsprof report --ask-certificates").ask_certificates);
-    let agent = parsed("tlsprof agent --ask-certificates").command;
-    let options = AgentOptions {
-        listen: None,
-        web_config: None,
-        services: Vec::new(),
-        ask_certificates: true,
-    };
-    assert_eq!(agent, Command::Agent(options));
-}
-
-#[test]
 fn agent_takes_several_services() {
     let arguments = "tlsprof agent --listen [::1]:9 --web-config w --service a --service b";
     let invocation = parsed(arguments);
@@ -199,7 +185,6 @@ fn agent_takes_several_services() {
         listen: Some("[::1]:9".parse().unwrap()),
         web_config: Some("w".into()),
         services: vec!["a".into(), "b".into()],
-        ask_certificates: false,
     };
     assert_eq!(invocation.command, Command::Agent(options));
 }

@@ -43,8 +43,7 @@ pub(super) fn run(
     } else {
         Selection::Named(options.services.clone())
     };
-    let mut session_options = session_options(config, selection, Some(config.agent.budget));
-    session_options.ask_certificates |= options.ask_certificates;
+    let session_options = session_options(config, selection, Some(config.agent.budget));
     let ledger = new_ledger(config);
     let watch = Watch::new(about()?, (&config.limits).into(), Bounds::default());
     let shown = Shown {

@@ -42,7 +42,6 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
     let stop = stop_flag()?;
     notices.say("attaching...");
     let mut session_options = session_options(config, options.target.selection(), None);
-    session_options.ask_certificates |= options.ask_certificates;
     session_options.spots = graph.is_some();
     let mut session = Session::start(&session_options, new_ledger(config))?;
     if let (Some(_), Sampling::Off(reason)) = (&graph, session.ledger().sampling()) {

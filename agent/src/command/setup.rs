@@ -65,7 +65,6 @@ pub(super) fn session_options(
         handshake_silence: config.limits.handshake_silence,
         connections: profile.connections,
         sampling: sampling(config),
-        ask_certificates: profile.ask_certificates,
         spots: false,
     }
 }

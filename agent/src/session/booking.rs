@@ -81,16 +81,6 @@ impl Bookkeeper {
         self.window.length(now)
     }
 
-    /// What is known of servers' signatures.
-    pub(super) const fn signatures(&mut self) -> &mut Signatures {
-        &mut self.signatures
-    }
-
-    /// What was learned by asking, and what was not.
-    pub(super) fn notes(&self) -> Vec<String> {
-        self.signatures.notes()
-    }
-
     /// Records that could not be decoded.
     pub(super) const fn undecodable(&self) -> u64 {
         self.undecodable
@@ -277,9 +267,6 @@ impl Books<'_> {
         see: &mut impl FnMut(&str, &Evidence),
     ) {
         for mut evidence in ready {
-            if self.signatures.is_own(&evidence) {
-                continue;
-            }
             self.signatures
                 .take(&mut evidence, self.table, self.ledger.now());
             let admitted = self.window.admits(&mut evidence, at);

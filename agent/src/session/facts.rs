@@ -235,7 +235,6 @@ impl Session {
         }
         notes.extend(self.note_on_steal());
         notes.extend(self.queues.note());
-        notes.extend(self.books.notes());
         notes
     }
 }

@@ -1,7 +1,6 @@
 //! A profile under way: joins the stages, from discover to the ledger.
 
 mod advice;
-mod asking;
 mod booking;
 mod calls;
 mod cohorts;
@@ -35,9 +34,8 @@ use std::collections::BTreeMap;
 use std::sync::RwLockReadGuard;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
-use asking::Asking;
 use booking::Bookkeeper;
 use calls::{CallWindows, Stage};
 use cpu::{CpuBook, bound_time_wait};
@@ -96,10 +94,6 @@ impl Session {
             tracing::warn!("{problem}");
         }
         let start = Start::new(options, &proc, &host)?;
-        let asking = match options.ask_certificates {
-            true => Some(Asking::start(proc).context("cannot start a thread")?),
-            false => None,
-        };
         let calls = start.loaded.connections.calls().is_ok();
         let mut session = Self {
             host,
@@ -108,7 +102,7 @@ impl Session {
             targets: start.survey.targets,
             ports: Ports::new(start.survey.listening),
             books: Bookkeeper::new(
-                Signatures::new(asking),
+                Signatures::default(),
                 options.budget.is_some() && options.keep == Keep::Connections,
             ),
             calls: CallWindows::new(monotonic_now()),
@@ -189,7 +183,6 @@ impl Session {
         for process in active {
             self.cpu.note(process);
         }
-        self.books.signatures().ask(&self.targets.table);
         self.targets.take_mappings();
         self.targets.follow_images(&mut self.loaded);
         self.follow_calls(&mut see)?;
@@ -215,7 +208,6 @@ impl Session {
             }
             drop(ledger);
             bound_time_wait(&self.targets, &self.ledger);
-            self.books.signatures().follow_restarts(&self.targets.table);
         }
         Ok(())
     }
@@ -242,7 +234,6 @@ impl Session {
                 }
                 see(service, evidence);
             });
-            self.books.signatures().ask(&self.targets.table);
             self.targets.take_mappings();
         }
         self.ports.settle(&mut self.targets);

@@ -36,9 +36,6 @@ pub struct Options {
     pub connections: ConnectionHooks,
     /// How the CPUs are sampled.
     pub sampling: Sampling,
-    /// Whether TLS ports are asked for the kind of key in their certificate,
-    /// where handshakes hide it.
-    pub(crate) ask_certificates: bool,
     /// Whether samples are kept by the code that they hit, for a CPU breakdown.
     pub spots: bool,
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::asking::Asking;
 use super::learned::{Learned, Situation};
 use tlsprof_common::{ConnectionId, Outcome, Resumption, Role};
 use tlsprof_discover::ProcRoot;
@@ -14,13 +13,11 @@ use tlsprof_evidence::{Evidence, Handshake};
 /// Most connections whose port is remembered: about 2 MB. Ids grow: the smallest is the oldest.
 const MOST_CONNECTIONS: usize = 65_536;
 
-/// What is known of signatures, and the ways to learn it.
+/// What is known of signatures.
 #[derive(Default)]
 pub(super) struct Signatures {
     ports: Ports,
     learned: Learned,
-    /// Questions to TLS ports, if the user wants them.
-    asking: Option<Asking>,
 }
 
 /// Local ports of open connections to selected services whose handshake was not booked yet.
@@ -41,38 +38,6 @@ impl Ports {
 }
 
 impl Signatures {
-    pub(super) fn new(asking: Option<Asking>) -> Self {
-        Self {
-            asking,
-            ..Self::default()
-        }
-    }
-
-    /// Whether this is of a connection that the agent made itself.
-    pub(super) fn is_own(&self, evidence: &Evidence) -> bool {
-        let asking = self.asking.as_ref();
-        asking.is_some_and(|asking| asking.is_own(evidence))
-    }
-
-    /// Asks TLS ports, if the user wants that.
-    pub(super) fn ask(&mut self, table: &ProcessTable<ProcRoot>) {
-        if let Some(asking) = &mut self.asking {
-            asking.turn(table);
-        }
-    }
-
-    /// Looks whether services that were asked began anew.
-    pub(super) fn follow_restarts(&mut self, table: &ProcessTable<ProcRoot>) {
-        if let Some(asking) = &mut self.asking {
-            asking.follow_restarts(table);
-        }
-    }
-
-    /// What was learned by asking, and what was not.
-    pub(super) fn notes(&self) -> Vec<String> {
-        self.asking.as_ref().map_or_else(Vec::new, Asking::notes)
-    }
-
     /// Drops what is out of date.
     pub(super) fn forget(&mut self, now: Duration) {
         self.learned.forget(now);
@@ -102,12 +67,6 @@ impl Signatures {
                     return;
                 }
                 self.learn(port, handshake, now);
-                if let Some(asking) = &mut self.asking
-                    && let Some(service) = table.service_of(handshake.process)
-                    && handshake.signature == "unknown"
-                {
-                    asking.sign(service.as_str(), port, handshake, now);
-                }
             }
             _ => {}
         }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::ProcRoot;
 use tlsprof_common::Pid;
@@ -17,8 +16,6 @@ const PAGE: usize = 4096;
 pub struct Listener {
     /// Inode of the socket.
     pub socket: u64,
-    /// Local address; unspecified for a socket that listens on all.
-    pub address: IpAddr,
     /// TCP port.
     pub port: u16,
 }
@@ -56,7 +53,7 @@ fn parse_line(line: &[u8]) -> Line {
     let fields = std::str::from_utf8(line).unwrap_or_default();
     let mut fields = fields.split_ascii_whitespace();
     let (local, state) = (fields.nth(1), fields.nth(1));
-    let Some((address, port)) = local.and_then(|local| local.rsplit_once(':')) else {
+    let Some((_, port)) = local.and_then(|local| local.rsplit_once(':')) else {
         return Line::Other;
     };
     if state != Some(LISTEN) {
@@ -65,32 +62,10 @@ fn parse_line(line: &[u8]) -> Line {
     let mut listener = || {
         Some(Listener {
             port: u16::from_str_radix(port, 16).ok()?,
-            address: parse_address(address)?,
             socket: fields.nth(5)?.parse().ok()?,
         })
     };
     listener().map_or(Line::Other, Line::Listener)
-}
-
-/// An address as one or four words of 32 bits, each printed in the byte order of
-/// the host.
-pub(super) fn parse_address(text: &str) -> Option<IpAddr> {
-    let word = |at: usize| {
-        let word = u32::from_str_radix(text.get(at * 8..at * 8 + 8)?, 16).ok()?;
-        // In memory it is in the order of the network.
-        Some(u32::from_be_bytes(word.to_ne_bytes()))
-    };
-    match text.len() {
-        8 => Some(Ipv4Addr::from_bits(word(0)?).into()),
-        32 => {
-            let words = [word(0)?, word(1)?, word(2)?, word(3)?];
-            let bits = words
-                .iter()
-                .fold(0, |bits, word| bits << 32 | u128::from(*word));
-            Some(Ipv6Addr::from_bits(bits).into())
-        }
-        _ => None,
-    }
 }
 
 /// Listening sockets of the process's network namespace, by inode; None if the
@@ -104,7 +79,7 @@ pub(super) fn listening_sockets(proc: &ProcRoot, pid: Pid) -> Option<HashMap<u64
     )
 }
 
-pub(super) fn listeners(proc: &ProcRoot, pid: Pid) -> Option<Vec<Listener>> {
+fn listeners(proc: &ProcRoot, pid: Pid) -> Option<Vec<Listener>> {
     let read =
         |name| parse_listeners(BufReader::with_capacity(PAGE, proc.open(pid, name).ok()??)).ok();
     let mut listeners = read("net/tcp")?;

@@ -11,7 +11,6 @@ use std::process::id;
 
 use proptest::prelude::*;
 
-use super::sockets::parse_address;
 use super::*;
 
 const TCP: &[u8] = include_bytes!("../../../tests/fixtures/proc/net_tcp");
@@ -43,22 +42,12 @@ fn read(tree: &Path, pids: &[Pid]) -> ListeningPorts {
 
 #[test]
 fn only_listening_sockets_count() {
-    let listener = |socket, address: &str, port| Listener {
-        socket,
-        address: address.parse().unwrap(),
-        port,
-    };
+    let listener = |socket, port| Listener { socket, port };
     assert_eq!(
         parse_listeners(TCP).unwrap(),
-        [
-            listener(70001, "127.0.0.1", 8080),
-            listener(70002, "0.0.0.0", 443)
-        ]
+        [listener(70001, 8080), listener(70002, 443)]
     );
-    assert_eq!(
-        parse_listeners(TCP6).unwrap(),
-        [listener(70004, "::", 8443)]
-    );
+    assert_eq!(parse_listeners(TCP6).unwrap(), [listener(70004, 8443)]);
 }
 
 #[test]
@@ -114,49 +103,6 @@ fn finds_an_own_listener() {
     let port = listener.local_addr().unwrap().port();
     let ports = ListeningPorts::read(&ProcRoot::default(), [id()]);
     assert_eq!(ports.listening_on(port).collect::<Vec<_>>(), [id()]);
-}
-
-#[test]
-fn addresses_are_in_the_words_of_the_host() {
-    let here = "B80D0120000000000000000001000000";
-    if cfg!(target_endian = "little") {
-        assert_eq!(parse_address(here), "2001:db8::1".parse().ok());
-        assert_eq!(parse_address("0101A8C0"), "192.168.1.1".parse().ok());
-    }
-    for text in ["", "0100007", "0100007G", "\u{e9}\u{e9}\u{e9}\u{e9}"] {
-        assert_eq!(parse_address(text), None, "{text}");
-    }
-}
-
-#[test]
-fn own_listeners_are_found_with_their_addresses() {
-    let listener = TcpListener::bind("127.0.0.3:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let other = TcpListener::bind(("127.0.0.4", port)).unwrap();
-    let found = listening_addresses(&ProcRoot::default(), &[id()], port);
-    let expected = ["127.0.0.3", "127.0.0.4"].map(|address| address.parse().unwrap());
-    assert_eq!(found, Listening::Here(BTreeSet::from(expected)));
-    drop(other);
-    // The first process is not one that listens there.
-    let found = listening_addresses(&ProcRoot::default(), &[1], port);
-    assert_ne!(found, Listening::Here(BTreeSet::from([expected[0]])));
-}
-
-#[test]
-fn another_network_namespace_is_elsewhere() {
-    let tree = tempfile::tempdir().unwrap();
-    add_process(tree.path(), 10, 1, &[70001]);
-    add_process(tree.path(), 11, 2, &[70001]);
-    fs::create_dir_all(tree.path().join("self/ns")).unwrap();
-    symlink("net:[1]", tree.path().join("self/ns/net")).unwrap();
-    let proc = ProcRoot::new(tree.path());
-    let here = Listening::Here(BTreeSet::from(["127.0.0.1".parse().unwrap()]));
-    assert_eq!(listening_addresses(&proc, &[11, 10], 8080), here);
-    assert_eq!(
-        listening_addresses(&proc, &[11], 8080),
-        Listening::Elsewhere
-    );
-    assert_eq!(listening_addresses(&proc, &[], 8080), Listening::Elsewhere);
 }
 
 proptest! {
