@@ -116,9 +116,9 @@ pub struct Profile {
     /// With `auto`: how often they are attached, from begin to begin.
     #[serde(deserialize_with = "duration", serialize_with = "written::duration")]
     pub(crate) key_derivation_interval: Duration,
-    /// CPU samples a second on each CPU; 0 for none.
-    #[serde(deserialize_with = "frequency")]
-    pub(crate) sample_frequency: u32,
+    /// CPU samples a second on each CPU; 0 for none, None for as many as suit the command.
+    #[serde(deserialize_with = "frequency", serialize_with = "written::frequency")]
+    pub(crate) sample_frequency: Option<u32>,
     /// The file that describes the kernel's types, for kernels that do not show them.
     #[serde(deserialize_with = "file", serialize_with = "written::file")]
     pub btf: Option<PathBuf>,
@@ -133,9 +133,7 @@ impl Default for Profile {
             connections: ConnectionHooks::default(),
             key_derivation_window: Duration::from_secs(1),
             key_derivation_interval: Duration::from_secs(20),
-            // A prime, not 100: work that a timer starts is not always, nor
-            // never, seen.
-            sample_frequency: 97,
+            sample_frequency: None,
             btf: None,
         }
     }

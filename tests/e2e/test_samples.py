@@ -1,5 +1,6 @@
 """CPU samples against programs that know what CPU time they used."""
 
+import json
 import os
 import sys
 from contextlib import ExitStack
@@ -8,9 +9,9 @@ from typing import Sequence
 
 import pytest
 
-from harness import servers, without_batches
+from harness import processes, servers, without_batches
 from harness.load import Load, run_load
-from harness.paths import SELFTIMED
+from harness.paths import SELFTIMED, TLSPROF
 from harness.processes import Argument
 from harness.profiler import Profiling
 from harness.samples import Samples, cpu_seconds, hog
@@ -141,6 +142,25 @@ def test_no_samples_where_they_are_switched_off(tmp_path):
     reason = "switched off by profile.sample_frequency"
     sampling = run.report.data["sampling"]
     assert (sampling["period_seconds"], sampling["unavailable"]) == (None, reason)
+
+
+SHORT, USUAL = 499, 97
+"""Samples a second on each CPU, in a report of two seconds and in one whose length nobody knows."""
+
+
+@pytest.mark.parametrize("frequency, until", [(SHORT, ["--duration", "2s"]), (USUAL, ["--", "sleep", "2"])])
+def test_short_reports_are_sampled_more_often(frequency, until, tmp_path):
+    with hog(tmp_path, "alone", "--compute", 1) as one:
+        one.process.say("go")
+        options = ["--log", "debug", "--format", "json", "--pid", one.process.pid]
+        done = processes.run([TLSPROF, "report", *options, *until])
+        one.finish()
+    report = json.loads(done.stdout)
+    (service,) = report["services"]
+    assert report["sampling"]["period_seconds"] == pytest.approx(1 / frequency, rel=0.001)
+    used, sampled = service["cpu_seconds"], Samples.parse(done.stderr).count(service="alone")
+    # A machine that is itself a guest may lose some while it is stopped.
+    assert 0.8 * used * frequency < sampled < 1.05 * used * frequency, done.describe()
 
 
 HANDSHAKE_TOLERANCE = {"auto": 0.03, "off": 0.055}

@@ -35,6 +35,6 @@ pub(super) fn diagnose(config: &Config) -> Diagnosis {
         mode: None,
         handshakes_in_progress: config.limits.handshakes_in_progress,
         connections: config.profile.connections,
-        sampling: sampling(config),
+        sampling: sampling(config, None),
     })
 }

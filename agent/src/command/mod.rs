@@ -8,6 +8,7 @@ mod config;
 mod doctor;
 mod documents;
 mod explain;
+mod frequency;
 mod list;
 mod load_tool;
 mod log;

@@ -17,11 +17,11 @@ use super::load_tool::LoadTool;
 use super::notices::Notices;
 use super::output::{Output, write};
 use super::progress::Progress;
-use super::setup::{PRIVILEGES, TURN, new_ledger, session_options, stop_flag};
+use super::setup::{PRIVILEGES, TURN, new_ledger, sampling, session_options, stop_flag};
 use super::tee::Tee;
 use crate::cli::{ReportFormat, ReportOptions, Until};
 use crate::config::Config;
-use crate::session::Session;
+use crate::session::{Options, Session};
 use tlsprof_advise::Setting;
 use tlsprof_common::privilege::{self, Kept};
 use tlsprof_discover::host::aes_in_hardware;
@@ -41,9 +41,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
     let graph = create(options.cpu_breakdown.as_deref(), "the CPU breakdown").transpose()?;
     let stop = stop_flag()?;
     notices.say("attaching...");
-    let mut session_options = session_options(config, options.target.selection(), None);
-    session_options.spots = graph.is_some();
-    let mut session = Session::start(&session_options, new_ledger(config))?;
+    let mut session = Session::start(&of_session(options, config), new_ledger(config))?;
     if let (Some(_), Sampling::Off(reason)) = (&graph, session.ledger().sampling()) {
         bail!("a CPU breakdown needs CPU samples, and there are none: {reason}");
     }
@@ -89,6 +87,18 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
         draw(&session.stacks(), graph, notices)?;
     }
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
+}
+
+fn of_session(options: &ReportOptions, config: &Config) -> Options {
+    let duration = match options.until() {
+        Until::Elapsed(duration) => Some(duration),
+        Until::CommandEnds(..) => None,
+    };
+    Options {
+        spots: options.cpu_breakdown.is_some(),
+        sampling: sampling(config, duration),
+        ..session_options(config, options.target.selection(), None)
+    }
 }
 
 /// As whom the command is run, where it is not as this program is; that it can be run is seen to.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
+use super::frequency::frequency;
 use crate::config::{Config, LibraryProbes, StepProbes};
 use crate::session::{Duty, Options};
 use tlsprof_common::privilege::Kept;
@@ -64,14 +65,15 @@ pub(super) fn session_options(
         handshakes_in_progress: config.limits.handshakes_in_progress,
         handshake_silence: config.limits.handshake_silence,
         connections: profile.connections,
-        sampling: sampling(config),
+        sampling: sampling(config, None),
         spots: false,
     }
 }
 
-pub(super) const fn sampling(config: &Config) -> Sampling {
+/// For a profile of that length, if it is known.
+pub(super) fn sampling(config: &Config, duration: Option<Duration>) -> Sampling {
     Sampling {
-        frequency: config.profile.sample_frequency,
+        frequency: frequency(config.profile.sample_frequency, duration),
         different: config.limits.samples,
     }
 }

@@ -43,11 +43,20 @@ pub(super) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D
 /// More would cost the targets more than the default budget allows.
 const HIGHEST_FREQUENCY: u32 = 1000;
 
-pub(super) fn frequency<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    match u32::deserialize(deserializer)? {
-        number if number <= HIGHEST_FREQUENCY => Ok(number),
+pub(super) fn frequency<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u32>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(u32),
+        Word(String),
+    }
+    match Written::deserialize(deserializer) {
+        Ok(Written::Number(number)) if number <= HIGHEST_FREQUENCY => Ok(Some(number)),
+        Ok(Written::Word(word)) if word == "auto" => Ok(None),
         _ => Err(D::Error::custom(format!(
-            "must be at most {HIGHEST_FREQUENCY}, and best a prime such as 97; 0 for no samples"
+            "must be `auto`, or at most {HIGHEST_FREQUENCY}, and best a prime such as 97; 0 for no samples"
         ))),
     }
 }

@@ -18,6 +18,13 @@ pub(super) fn duration<S: Serializer>(duration: &Duration, to: S) -> Result<S::O
     to.collect_str(&format_args!("{duration:#}"))
 }
 
+pub(super) fn frequency<S: Serializer>(number: &Option<u32>, to: S) -> Result<S::Ok, S::Error> {
+    match number {
+        Some(number) => to.serialize_u32(*number),
+        None => to.serialize_str("auto"),
+    }
+}
+
 pub(super) fn uprobes<S: Serializer>(mode: &Option<UprobeMode>, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(match mode {
         None => "auto",

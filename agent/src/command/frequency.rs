@@ -1,0 +1,49 @@
+//! How often the CPUs are sampled where the user leaves the choice.
+
+use std::time::Duration;
+
+/// Samples a second on each CPU. Primes, not 100: work that a timer starts is not always, nor never, seen.
+const USUAL: u32 = 97;
+/// 499 raise the CPU time of a program that computes by 0.9%
+/// (docs/journal/2026-11-21-cost-of-sampling.md).
+const MORE: [u32; 4] = [199, 293, 397, 499];
+/// A report of this length has samples enough.
+const ENOUGH: Duration = Duration::from_secs(30);
+
+/// Of a profile of that length: as many samples as one of 30 s has, as far as the rate allows. `duration`: None
+/// if nobody knows.
+pub(super) fn frequency(wanted: Option<u32>, duration: Option<Duration>) -> u32 {
+    let usual = wanted.unwrap_or(USUAL);
+    let (None, Some(duration)) = (wanted, duration) else {
+        return usual;
+    };
+    let needed = f64::from(USUAL) * ENOUGH.as_secs_f64() / duration.as_secs_f64();
+    let mut rates = [USUAL].into_iter().chain(MORE);
+    let enough = rates.find(|rate| f64::from(*rate) >= needed);
+    enough.unwrap_or_else(|| MORE.into_iter().max().unwrap_or(USUAL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_reports_are_sampled_more_often() {
+        let of = |seconds| frequency(None, Some(Duration::from_secs_f64(seconds)));
+        assert_eq!((of(3600.0), of(30.0), of(29.0)), (97, 97, 199));
+        assert_eq!((of(15.0), of(10.0), of(8.0)), (199, 293, 397));
+        assert_eq!((of(5.9), of(1.0), of(0.001)), (499, 499, 499));
+        assert_eq!(frequency(None, None), 97);
+    }
+
+    #[test]
+    fn what_the_user_says_stays() {
+        for wanted in [0, 97, 11] {
+            assert_eq!(
+                frequency(Some(wanted), Some(Duration::from_secs(1))),
+                wanted
+            );
+            assert_eq!(frequency(Some(wanted), None), wanted);
+        }
+    }
+}
