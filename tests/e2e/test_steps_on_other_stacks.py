@@ -5,7 +5,7 @@ export."""
 import re
 import shutil
 from collections import Counter
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Callable, Mapping
@@ -76,6 +76,10 @@ class Stack:
     """Of the samples, so many have a name."""
     before: int = 0
     """So many handshakes make it compile its own code first."""
+    names: Callable[[int], AbstractContextManager[object]] = lambda _pid: nullcontext()
+    """Has it tell the names of that."""
+    shared: float = 1.0
+    """Of its handshakes, no more is in code that may be for two steps."""
 
 
 GO_RSA = r"crypto/(internal/fips140/)?rsa\.|crypto/internal/fips140/bigmod\.|math/big\."
@@ -131,6 +135,7 @@ STACKS = {
         before=2000,
     ),
 }
+STACKS["java_with_map"] = replace(STACKS["java"], named=0.8, names=symbols.java_map, shared=0.1)
 CASES = [(name, group) for name, stack in STACKS.items() for group in stack.steps]
 
 
@@ -142,7 +147,7 @@ def test_steps_are_those_of_functions_with_names(name, group, rsa, tmp_path):
     with stack.start(tmp_path, rsa) as server:
         load = Load(tls="1.3", full=2000, groups=group, threads=2)
         run_load(replace(load, full=stack.before), server.port)
-        with Profiling(tmp_path, "--config", config) as profiling:
+        with stack.names(server.pid), Profiling(tmp_path, "--config", config) as profiling:
             exact = dict(stack.exact(tmp_path, server, load, stack.steps[group]))
             profiling.finish()
     service = profiling.report.on_port(server.port)
@@ -154,6 +159,7 @@ def test_steps_are_those_of_functions_with_names(name, group, rsa, tmp_path):
     print(f"{name}, {group}: {found}, exact {exact}")
     assert min(exact.values()) > 0.01
     agree(found, exact, service, POINTS)
+    assert sum(share for step, share in found.items() if "+" in step) <= stack.shared, found
     samples = service.data["primitive_samples"]
     print(samples)
     assert samples["not_identified"] <= (1 - stack.named) * samples["count"], service

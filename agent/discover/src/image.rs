@@ -10,7 +10,7 @@ use super::process::without_deleted;
 use super::{Error, ProcRoot};
 use tlsprof_common::Pid;
 
-mod open;
+pub(crate) mod open;
 pub use open::{OpenError, OpenImage};
 
 /// Images of one process that are looked at; more are ignored. The largest

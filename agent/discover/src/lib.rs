@@ -18,6 +18,7 @@ pub mod interrupts;
 pub mod library;
 mod listen_overflows;
 pub mod memory;
+pub mod perf_map;
 pub mod ports;
 pub mod proc_root;
 pub mod process;

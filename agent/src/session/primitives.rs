@@ -3,6 +3,7 @@
 
 mod images;
 mod lookup;
+mod maps;
 pub(super) mod own_code;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use images::{Images, Place};
 use lookup::Lookup;
+use maps::Maps;
 use own_code::Compiled;
 use tlsprof_common::ImageId;
 use tlsprof_discover::ProcRoot;
@@ -34,9 +36,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 enum Spot {
     /// Kernel code.
     Kernel,
-    /// Code that is in no image, or in none that can be read.
+    /// Code that is in no image and in no map, or in none that can be read.
     Code(Kind),
-    /// Code of an image, at that offset in the file.
+    /// Code of an image, at that offset in the file; of a map, at that address.
     Image(Place, Kind),
 }
 
@@ -53,6 +55,7 @@ pub(super) struct Primitives {
     kinds: Cache,
     curves: Compiled,
     images: Images,
+    maps: Maps,
     lookup: Lookup,
     /// Questions asked, and answered.
     asked: u64,
@@ -68,6 +71,7 @@ impl Primitives {
             kinds: Cache::new(MAX_CODE),
             curves: Compiled::new(compiled::is_curve),
             images: Images::default(),
+            maps: Maps::default(),
             lookup: Lookup::start(),
             asked: 0,
             answered: 0,
@@ -111,7 +115,7 @@ impl Primitives {
         let address = sample.instruction;
         let holds = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&address);
         let Some(mapping) = mappings.iter().find(holds) else {
-            return Spot::Code(self.compiled(sample, kind, proc));
+            return self.compiled_spot(sample, kind, proc);
         };
         let offset = (address - mapping.start).saturating_add(mapping.file_offset);
         let image = mapping.image();
@@ -121,6 +125,16 @@ impl Primitives {
         match opened {
             true => Spot::Image(Place { image, offset }, kind),
             false => Spot::Code(kind),
+        }
+    }
+
+    /// Code that is in no file: where a map names it, or as it shows itself.
+    fn compiled_spot(&mut self, sample: &CpuSample, kind: Kind, proc: &ProcRoot) -> Spot {
+        let kind = self.compiled(sample, kind, proc);
+        let offset = sample.instruction;
+        match self.maps.of(sample.process, proc, &mut self.images) {
+            Some(image) => Spot::Image(Place { image, offset }, kind),
+            None => Spot::Code(kind),
         }
     }
 
@@ -147,6 +161,7 @@ impl Primitives {
         self.hand_over(ledger);
         self.known.retain(|service, _| is_alive(service));
         self.images.forget_unused();
+        self.maps.turn();
     }
 
     /// Waits for all answers: no more samples come.

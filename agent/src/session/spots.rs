@@ -3,6 +3,8 @@
 pub(super) mod readable;
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Seek as _;
 use std::path::Path;
 
 use tracing::debug;
@@ -12,6 +14,7 @@ use tlsprof_common::{ImageId, Pid};
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::elf::ElfView;
 use tlsprof_discover::image::Mapping;
+use tlsprof_discover::perf_map::functions_at;
 use tlsprof_evidence::activity::{Activity, Mode, kernel_symbols};
 use tlsprof_ledger::{Code, Profile, Spot};
 use tlsprof_outlet::flamegraph::Stack;
@@ -19,7 +22,8 @@ use tlsprof_outlet::flamegraph::Stack;
 /// Images that are kept open until their functions are looked up.
 const MOST_IMAGES: usize = 512;
 /// An image cannot be opened through a process that is gone: then it is tried again
-/// through the next ones that were hit in it.
+/// through the next ones that were hit in it. A map of compiled code may be written while a
+/// profile runs.
 const MOST_TRIES: u32 = 20;
 
 /// Samples by the code that they hit. The images stay open: at the end of a profile the
@@ -28,6 +32,7 @@ const MOST_TRIES: u32 = 20;
 pub(crate) struct Spots {
     profile: Profile,
     images: HashMap<ImageId, Image>,
+    maps: HashMap<Pid, Map>,
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +40,22 @@ struct Image {
     /// Name of the file.
     module: String,
     /// None if it cannot be read.
-    view: Option<ElfView>,
+    names: Option<Names>,
+    tries: u32,
+}
+
+/// What names functions.
+#[derive(Debug)]
+enum Names {
+    Elf(ElfView),
+    /// Of code that a process compiled itself, by address.
+    Map(File),
+}
+
+/// That of a process.
+#[derive(Debug, Default)]
+struct Map {
+    id: Option<ImageId>,
     tries: u32,
 }
 
@@ -61,14 +81,18 @@ impl Spots {
     ) -> Code {
         let holds = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&address);
         let Some(mapping) = mappings.iter().find(holds) else {
-            return Code::Elsewhere;
+            let map = self.map_of(proc, process);
+            return map.map_or(Code::Elsewhere, |image| Code::Image {
+                image,
+                offset: Some(address),
+            });
         };
         let image = mapping.image();
         if self.images.len() >= MOST_IMAGES && !self.images.contains_key(&image) {
             return Code::Elsewhere;
         }
         let kept = self.images.entry(image).or_default();
-        if kept.view.is_none() && kept.tries < MOST_TRIES {
+        if kept.names.is_none() && kept.tries < MOST_TRIES {
             kept.open(proc, process, mapping);
         }
         let offset = (address - mapping.start).saturating_add(mapping.file_offset);
@@ -76,6 +100,20 @@ impl Spots {
             image,
             offset: Some(offset),
         }
+    }
+
+    /// The map of code that a process compiled itself, if it has written one.
+    fn map_of(&mut self, proc: &ProcRoot, process: Pid) -> Option<ImageId> {
+        let known = self.maps.entry(process).or_default();
+        if known.id.is_none() && known.tries < MOST_TRIES && self.images.len() < MOST_IMAGES {
+            known.tries += 1;
+            let map = proc.perf_map(process).ok()?;
+            known.id = Some(map.id);
+            let image = self.images.entry(map.id).or_default();
+            image.module = "compiled by itself".to_owned();
+            image.names = Some(Names::Map(map.file));
+        }
+        known.id
     }
 
     /// All samples by the names of modules and functions.
@@ -156,17 +194,22 @@ impl Image {
         let view = file.and_then(|image| ElfView::open(image.file).map_err(|e| one_line(&e)));
         self.module = file_name(&mapping.path);
         self.tries += 1;
-        self.view = view
-            .inspect_err(|error| debug!(error, "functions of an image have no names yet"))
-            .ok();
+        let view =
+            view.inspect_err(|error| debug!(error, "functions of an image have no names yet"));
+        self.names = view.ok().map(Names::Elf);
     }
 
-    /// Names of the functions at these offsets in the file: from the symbol tables, else
-    /// by where the function begins, else by the offset alone.
+    /// Names of the functions at these offsets in the file, or at these addresses.
     fn functions(&self, offsets: &[u64]) -> HashMap<u64, String> {
-        let Some(view) = &self.view else {
-            return HashMap::new();
-        };
+        match &self.names {
+            Some(Names::Elf(view)) => self.in_image(view, offsets),
+            Some(Names::Map(map)) => in_map(map, offsets),
+            None => HashMap::new(),
+        }
+    }
+
+    /// From the symbol tables, else by where the function begins, else by the offset alone.
+    fn in_image(&self, view: &ElfView, offsets: &[u64]) -> HashMap<u64, String> {
         let at = |offset: &u64| Some((*offset, view.code_address(*offset)?));
         let addresses: Vec<(u64, u64)> = offsets.iter().filter_map(at).collect();
         let wanted: Vec<u64> = addresses.iter().map(|(_, address)| *address).collect();
@@ -188,6 +231,16 @@ impl Image {
     }
 }
 
+fn in_map(mut map: &File, addresses: &[u64]) -> HashMap<u64, String> {
+    let functions = map.rewind().and_then(|()| functions_at(map, addresses));
+    let functions = functions.unwrap_or_default();
+    let name = |address: &u64| {
+        let (_, function) = functions.range(..=*address).next_back()?;
+        (*address < function.end).then(|| (*address, function.name.clone()))
+    };
+    addresses.iter().filter_map(name).collect()
+}
+
 fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()
@@ -197,7 +250,10 @@ fn file_name(path: &Path) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
+    use std::fs;
+
     use super::*;
+    use tlsprof_discover::sample::add_perf_map;
 
     #[inline(never)]
     fn a_function_to_be_found() -> u32 {
@@ -242,6 +298,23 @@ mod tests {
         let on_the_heap = Box::new(7_u64);
         let (module, function) = names(std::ptr::from_ref(&*on_the_heap) as u64);
         assert_eq!((module.as_str(), function.as_str()), ("no file", ""));
+    }
+
+    #[test]
+    fn compiled_code_has_the_names_of_its_map() {
+        let tree = tempfile::tempdir().unwrap();
+        let path = add_perf_map(tree.path(), 10, None);
+        let proc = ProcRoot::new(tree.path());
+        let mut spots = Spots::default();
+        assert_eq!(spots.code_at(&proc, 10, &[], 0x1010), Code::Elsewhere);
+        fs::write(path, "1000 20 void App.run()\n").unwrap();
+        for address in [0x1010, 0x1020] {
+            let code = spots.code_at(&proc, 10, &[], address);
+            spots.add("s", Activity::Application, Mode::User, code, 1);
+        }
+        let stacks = spots.stacks().into_keys();
+        let functions: Vec<String> = stacks.map(|stack| stack.function).collect();
+        assert_eq!(functions, ["", "void App.run()"]);
     }
 
     #[test]

@@ -9,8 +9,9 @@ import shlex
 import subprocess
 from bisect import bisect_right
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Callable, Iterable, NamedTuple
+from typing import Callable, Iterable, Iterator, NamedTuple
 
 from .paths import PROGRAMS
 from .processes import Argument, Process, run
@@ -114,16 +115,23 @@ JAVA_OPTIONS = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+PrintStubCode"]
 """With these it prints where the code is that it does not compile from Java."""
 
 
+@contextmanager
+def java_map(pid: int) -> Iterator[Path]:
+    """Has a Java virtual machine write the names of the code that it has compiled, for perf."""
+    written = Path(f"/tmp/perf-{pid}.map")
+    try:
+        subprocess.run(["jcmd", str(pid), "Compiler.perfmap"], check=True, capture_output=True)
+        yield written
+    finally:
+        written.unlink(missing_ok=True)
+
+
 def java_functions(places: Counter[Place], java: Process) -> Counter[str]:
     """Samples by method or stub of a Java virtual machine with `JAVA_OPTIONS` that is alive, and by its own functions."""
     stubs = re.findall(r"^(\S.*) \[0x([0-9a-f]+), 0x([0-9a-f]+)\]", java.stdout, re.MULTILINE)
     assert stubs, "no stubs"
-    written = Path(f"/tmp/perf-{java.pid}.map")
-    try:
-        subprocess.run(["jcmd", str(java.pid), "Compiler.perfmap"], check=True, capture_output=True)
+    with java_map(java.pid) as written:
         lines = [line.split(" ", 2) for line in written.read_text().splitlines()]
-    finally:
-        written.unlink(missing_ok=True)
     compiled = Names((int(at, 16), int(at, 16) + int(size, 16), name) for at, size, name in lines)
     built_in = Names((int(begin, 16), int(end, 16), name) for name, begin, end in stubs)
     (machine,) = {place.module for place in places if place.module.endswith("/libjvm.so")}

@@ -177,7 +177,7 @@ fn own_descriptor(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-fn device(number: u64) -> Device {
+pub(crate) fn device(number: u64) -> Device {
     Device {
         major: libc::major(number),
         minor: libc::minor(number),

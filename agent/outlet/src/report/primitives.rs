@@ -1,10 +1,16 @@
 //! What the code of handshakes and encryption computes.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use crate::document::{Block, Cell, Drawn, Shade, Table};
 use tlsprof_common::units::{counted, percent, time};
 use tlsprof_report::model::{Primitive, PrimitiveCpu, PrimitiveSamples, Service};
 
 use super::sampled_steps;
+
+/// Of the samples, so many without a name are worth a word on how to get one.
+const NAMELESS: f64 = 0.1;
 
 /// The table of primitives; None where no sample was looked up. Steps say more: it is folded where
 /// samples show them and nothing else does.
@@ -55,7 +61,19 @@ fn notes(service: &Service, samples: &PrimitiveSamples) -> Vec<String> {
                 .to_owned(),
         );
     }
+    let has_names = samples.not_identified as f64 <= NAMELESS * samples.count as f64;
+    if is_java(service) && !has_names {
+        notes.push(
+            "Most of this code has a name if Java writes a list of what it has compiled, before the profile or \
+             during it: jcmd PID Compiler.perfmap (JDK 17 and later)."
+                .to_owned(),
+        );
+    }
     notes
+}
+
+fn is_java(service: &Service) -> bool {
+    Path::new(&service.executable).file_name() == Some(OsStr::new("java"))
 }
 
 /// The colour of the activity that a primitive is used for most.

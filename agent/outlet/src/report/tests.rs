@@ -334,3 +334,20 @@ fn the_kind_of_a_hidden_key_is_named() {
         );
     }
 }
+
+#[test]
+fn who_profiles_java_is_told_how_its_code_gets_names() {
+    let says = |executable: &str, nameless| {
+        let mut report = sample::report();
+        for service in &mut report.services {
+            executable.clone_into(&mut service.executable);
+            if let Some(samples) = &mut service.primitive_samples {
+                samples.not_identified = samples.count * nameless / 100;
+            }
+        }
+        text(&report, Style::plain(200), true).contains("Compiler.perfmap")
+    };
+    assert!(says("/usr/lib/jvm/17/bin/java", 20));
+    assert!(!says("/usr/lib/jvm/17/bin/java", 5));
+    assert!(!says("/usr/sbin/nginx", 20));
+}

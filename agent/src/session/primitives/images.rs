@@ -31,6 +31,8 @@ pub(super) struct Place {
 #[derive(Debug)]
 struct Image {
     file: File,
+    /// It is a map of code that a process compiled itself: offsets are addresses.
+    is_map: bool,
     hit: u64,
     /// By their beginning.
     functions: BTreeMap<u64, Extent>,
@@ -52,8 +54,7 @@ impl Images {
         id: ImageId,
         open: impl FnOnce() -> Result<File, OpenError>,
     ) -> bool {
-        if let Some(image) = self.images.get_mut(&id) {
-            image.hit = self.now;
+        if self.hit(id) {
             return true;
         }
         if self.images.len() >= MAX_IMAGES {
@@ -61,13 +62,7 @@ impl Images {
         }
         match open() {
             Ok(file) => {
-                let image = Image {
-                    file,
-                    hit: self.now,
-                    functions: BTreeMap::new(),
-                    surveyed: false,
-                };
-                self.images.insert(id, image);
+                self.insert(id, file, false);
                 true
             }
             Err(error) => {
@@ -75,6 +70,30 @@ impl Images {
                 false
             }
         }
+    }
+
+    /// Notes that an image was hit. False if it is not known.
+    pub(super) fn hit(&mut self, id: ImageId) -> bool {
+        let image = self.images.get_mut(&id);
+        image.map(|image| image.hit = self.now).is_some()
+    }
+
+    /// Takes a map of code that a process compiled itself, in place of what was known by it.
+    pub(super) fn replace_by_map(&mut self, id: ImageId, file: File) {
+        if self.images.len() < MAX_IMAGES || self.images.contains_key(&id) {
+            self.insert(id, file, true);
+        }
+    }
+
+    fn insert(&mut self, id: ImageId, file: File, is_map: bool) {
+        let image = Image {
+            file,
+            is_map,
+            hit: self.now,
+            functions: BTreeMap::new(),
+            surveyed: false,
+        };
+        self.images.insert(id, image);
     }
 
     /// Those of the places that are in no function that is known, by image.
@@ -90,6 +109,7 @@ impl Images {
             Some(Unknown {
                 image,
                 file: known.file.try_clone().ok()?,
+                is_map: known.is_map,
                 offsets,
                 surveyed: known.surveyed,
             })

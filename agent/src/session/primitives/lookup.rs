@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::{self, Seek as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread;
@@ -12,6 +13,7 @@ use crate::session::spots::readable::readable;
 use tlsprof_common::causes::one_line;
 use tlsprof_common::{ImageId, privilege};
 use tlsprof_discover::elf::{Around, Bounds, ElfError, ElfView};
+use tlsprof_discover::perf_map::functions_at;
 use tlsprof_evidence::primitive::{
     Evidence, MAX_FUNCTION, Primitive, by_code, by_name, identify_all,
 };
@@ -36,6 +38,8 @@ pub(super) struct Extent {
 pub(super) struct Unknown {
     pub(super) image: ImageId,
     pub(super) file: File,
+    /// It is a map of code that a process compiled itself: offsets are addresses.
+    pub(super) is_map: bool,
     pub(super) offsets: Vec<u64>,
     /// Whether all of its functions were looked at once.
     pub(super) surveyed: bool,
@@ -107,10 +111,18 @@ fn look_up(unknown: Unknown) -> (ImageId, Found) {
     let Unknown {
         image,
         file,
+        is_map,
         offsets,
         surveyed,
     } = unknown;
-    let found = catch_unwind(AssertUnwindSafe(|| functions(file, &offsets, surveyed)));
+    let found = catch_unwind(AssertUnwindSafe(|| match is_map {
+        true => compiled(file, &offsets).map_err(|source| ElfError::Read {
+            what: "a map of compiled code",
+            offset: 0,
+            source,
+        }),
+        false => functions(file, &offsets, surveyed),
+    }));
     let mut found = match found {
         Ok(Ok(found)) => found,
         Ok(Err(error)) => {
@@ -165,6 +177,31 @@ pub(super) fn functions(file: File, offsets: &[u64], surveyed: bool) -> Result<F
         extents: unique.into_values().collect(),
         surveyed: survey_now,
     })
+}
+
+/// The functions of a map that these addresses are in. Stubs of Java have one name together, which says nothing.
+fn compiled(mut map: File, addresses: &[u64]) -> io::Result<Found> {
+    // Whoever read it before has left off at its end.
+    map.rewind()?;
+    let functions = functions_at(map, addresses)?.into_values();
+    let functions = functions.filter(|function| !function.name.starts_with("StubRoutines"));
+    let extents = functions.map(|function| Extent {
+        start: function.start,
+        end: function.end,
+        primitive: Some((by_name(own_name(&function.name)), Evidence::Name)),
+    });
+    Ok(Found {
+        extents: extents.collect(),
+        surveyed: false,
+    })
+}
+
+/// Without a signature: of `void java.lang.Object.wait(long)` what is called `java.lang.Object.wait`.
+fn own_name(name: &str) -> &str {
+    let Some((before, _)) = name.split_once('(') else {
+        return name;
+    };
+    before.rsplit(' ').next().unwrap_or(before)
 }
 
 fn extent(

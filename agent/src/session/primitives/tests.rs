@@ -1,13 +1,14 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::fs::File;
-use std::time::Duration;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 use super::images::Images;
 use super::*;
 use tlsprof_common::Device;
 use tlsprof_discover::elf::ElfView;
-use tlsprof_discover::sample::installed;
+use tlsprof_discover::sample::{add_perf_map, installed};
 
 const SERVICE: &str = "nginx";
 
@@ -25,20 +26,26 @@ fn sample(address: u64, code: &[u8]) -> CpuSample {
     }
 }
 
+const HANDSHAKE: (Activity, Mode) = (Activity::Handshake, Mode::User);
+
 /// What is booked of these samples of handshakes.
 fn booked(samples: &[CpuSample]) -> PrimitiveAccount {
     let proc = ProcRoot::default();
     let mappings = proc.images(std::process::id()).unwrap().unwrap();
     let mut primitives = Primitives::new();
-    let mut ledger = Ledger::default();
-    let handshake = (Activity::Handshake, Mode::User);
-    ledger.add_samples(SERVICE, handshake.0, handshake.1, 1);
     for sample in samples {
-        primitives.note(SERVICE, handshake, sample, &proc, &mappings);
+        primitives.note(SERVICE, HANDSHAKE, sample, &proc, &mappings);
     }
     let elsewhere = (Activity::Application, Mode::User);
     let one = sample(0, &[]);
     primitives.note(SERVICE, elsewhere, &one, &proc, &mappings);
+    account_of(&mut primitives)
+}
+
+/// What is booked of all that was noted, and not booked yet.
+fn account_of(primitives: &mut Primitives) -> PrimitiveAccount {
+    let mut ledger = Ledger::default();
+    ledger.add_samples(SERVICE, HANDSHAKE.0, HANDSHAKE.1, 1);
     primitives.book(&mut ledger, |_| true);
     primitives.await_answers();
     primitives.hand_over(&mut ledger);
@@ -88,6 +95,51 @@ fn code_in_no_file_is_known_by_its_instructions_alone() {
     assert_eq!(account.identified(Evidence::Instructions), 1);
 }
 
+/// A copy of parts of /proc in which this process wrote such a map.
+fn with_map(map: &str) -> (tempfile::TempDir, ProcRoot, PathBuf) {
+    let tree = tempfile::tempdir().unwrap();
+    let path = add_perf_map(tree.path(), std::process::id(), Some(map));
+    let proc = ProcRoot::new(tree.path());
+    (tree, proc, path)
+}
+
+#[test]
+fn code_that_a_virtual_machine_compiled_is_known_by_its_map() {
+    let map = "1000 100 void java.math.BigInteger.oddModPow(int[])\n1100 100 StubRoutines (1)\n";
+    let (_tree, proc, _path) = with_map(map);
+    let mut primitives = Primitives::new();
+    for address in [0x1000, 0x10ff, 0x1100, 0x1200] {
+        primitives.note(SERVICE, HANDSHAKE, &sample(address, &[]), &proc, &[]);
+    }
+    let account = account_of(&mut primitives);
+    let count = |primitive| account.part(Activity::Handshake, primitive).samples;
+    assert_eq!((count(Primitive::RsaDh), account.samples()), (2, 4));
+    assert_eq!(count(Primitive::NotIdentified), 2);
+}
+
+#[test]
+fn a_map_that_is_written_anew_is_read_anew() {
+    let (_tree, proc, path) = with_map("1000 100 Interpreter\n");
+    let mut primitives = Primitives::new();
+    let mut now = || {
+        primitives.note(SERVICE, HANDSHAKE, &sample(0x1010, &[]), &proc, &[]);
+        let account = account_of(&mut primitives);
+        account.part(Activity::Handshake, Primitive::Sha).samples
+    };
+    assert_eq!(now(), 0);
+    fs::write(
+        &path,
+        "1000 100 void sun.security.provider.SHA2.implCompress0(int[])\n",
+    )
+    .unwrap();
+    let file = File::options().write(true).open(&path).unwrap();
+    let later = SystemTime::now() + Duration::from_secs(10);
+    file.set_modified(later).unwrap();
+    // Not at once.
+    let until = (1..20).find(|_| now() == 1);
+    assert_eq!(until, Some(5));
+}
+
 #[test]
 fn the_kernel_is_no_code_of_an_image() {
     let kernel = CpuSample {
@@ -103,8 +155,7 @@ fn the_kernel_is_no_code_of_an_image() {
 fn samples_wait_for_an_account_of_their_service() {
     let proc = ProcRoot::default();
     let mut primitives = Primitives::new();
-    let handshake = (Activity::Handshake, Mode::User);
-    primitives.note(SERVICE, handshake, &sample(0, &[]), &proc, &[]);
+    primitives.note(SERVICE, HANDSHAKE, &sample(0, &[]), &proc, &[]);
     let mut ledger = Ledger::default();
     primitives.book(&mut ledger, |_| true);
     assert!(ledger.service(SERVICE).is_none());

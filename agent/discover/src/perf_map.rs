@@ -1,0 +1,238 @@
+//! Names of code that a process compiled itself: the map that its virtual machine writes for perf.
+//!
+//! `/tmp/perf-PID.map`, with the process's own id as itself sees it, has a line for each function: its address and its
+//! size in hexadecimal, and its name (tools/perf/Documentation/jit-interface.txt). Java writes it on
+//! `jcmd PID Compiler.perfmap` (JDK 17 and later), Node.js with `--perf-basic-prof`, .NET with
+//! `DOTNET_PerfMapEnabled=1`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::os::unix::fs::MetadataExt as _;
+use std::time::SystemTime;
+
+use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
+
+use super::ProcRoot;
+use super::image::open::device;
+use tlsprof_common::{ImageId, Pid};
+
+/// No more of a map is read: that of a large Java server has 5 MB.
+const MAX_SIZE: u64 = 64 << 20;
+
+/// A map as it was when it was opened.
+#[derive(Debug)]
+pub struct PerfMap {
+    /// For reading.
+    pub file: File,
+    /// What identifies the file.
+    pub id: ImageId,
+    /// When it was last written.
+    pub written: SystemTime,
+}
+
+/// A function that was compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiled {
+    /// Its first address.
+    pub start: u64,
+    /// The address after its last one.
+    pub end: u64,
+    /// As the virtual machine calls it: Java with its signature.
+    pub name: String,
+}
+
+impl ProcRoot {
+    /// The map of a process, in its own mount namespace. It must belong to the user of the process, or to root:
+    /// anybody can write to /tmp.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be opened.
+    pub fn perf_map(&self, pid: Pid) -> io::Result<PerfMap> {
+        let status = self.read(pid, "status").map_err(io::Error::other)?;
+        let status = status.ok_or(io::ErrorKind::NotFound)?;
+        let (own, user) = own_id_and_user(&status).ok_or(io::ErrorKind::InvalidData)?;
+        let root = open(
+            self.root_of(pid),
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = File::from(openat2(
+            root,
+            format!("tmp/perf-{own}.map"),
+            flags,
+            Mode::empty(),
+            ResolveFlags::IN_ROOT,
+        )?);
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || ![0, user].contains(&metadata.uid()) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let id = ImageId {
+            device: device(metadata.dev()),
+            inode: metadata.ino(),
+        };
+        Ok(PerfMap {
+            id,
+            written: metadata.modified()?,
+            file,
+        })
+    }
+}
+
+/// The id of a process in the innermost namespace that it is in, and its effective user (`NSpid` and `Uid` of
+/// proc_pid_status(5)).
+fn own_id_and_user(status: &[u8]) -> Option<(Pid, u32)> {
+    let status = String::from_utf8_lossy(status);
+    let field = |name: &str| {
+        let mut lines = status.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+    };
+    let own = field("NSpid")?.split_whitespace().next_back()?;
+    let user = field("Uid")?.split_whitespace().nth(1)?;
+    Some((own.parse().ok()?, user.parse().ok()?))
+}
+
+/// The functions that these addresses are in, by their first address. Of two at one place the later line counts: it
+/// was compiled later. Lines of another form are skipped.
+///
+/// # Errors
+/// Those of reading.
+pub fn functions_at(map: impl Read, addresses: &[u64]) -> io::Result<BTreeMap<u64, Compiled>> {
+    let mut addresses = addresses.to_vec();
+    addresses.sort_unstable();
+    let mut found = BTreeMap::new();
+    for line in BufReader::new(map.take(MAX_SIZE)).split(b'\n') {
+        let Some(function) = parse_line(&line?) else {
+            continue;
+        };
+        let at = addresses.partition_point(|address| *address < function.start);
+        if addresses
+            .get(at)
+            .is_some_and(|address| *address < function.end)
+        {
+            found.insert(function.start, function);
+        }
+    }
+    Ok(found)
+}
+
+fn parse_line(line: &[u8]) -> Option<Compiled> {
+    let line = String::from_utf8_lossy(line);
+    let (start, rest) = line.split_once(' ')?;
+    let (size, name) = rest.split_once(' ')?;
+    let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+    let start = number(start)?;
+    Some(Compiled {
+        start,
+        end: start.checked_add(number(size)?)?,
+        name: name.trim().to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::{Path, PathBuf};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::sample::add_perf_map;
+
+    const MAP: &str = "\
+0x00007f0010000000 0x0000000000000100 void java.lang.Object.wait(long)
+7f0010000100 80 LazyCompile:*handle /srv/app.js:10:3
+not a line
+7f0010000200 zz name
+ffffffffffffff00 200 beyond
+7f0010000100 40 later
+";
+
+    fn names(addresses: &[u64]) -> Vec<String> {
+        let found = functions_at(MAP.as_bytes(), addresses).unwrap();
+        found.into_values().map(|one| one.name).collect()
+    }
+
+    #[test]
+    fn functions_are_found_by_the_addresses_in_them() {
+        let wait = "void java.lang.Object.wait(long)";
+        assert_eq!(names(&[0x7f00_1000_0000]), [wait]);
+        assert_eq!(names(&[0x7f00_1000_00ff, 0x7f00_1000_0001]), [wait]);
+        assert_eq!(names(&[0x7f00_1000_0110]), ["later"]);
+        assert_eq!(
+            names(&[0x7f00_1000_0200, 0xffff_ffff_ffff_ff01, 0]),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn ids_are_those_that_the_process_itself_sees() {
+        let status = b"Name:\tjava\nNSpid:\t4711\t12\nUid:\t1\t1000\t1\t1\n";
+        assert_eq!(own_id_and_user(status), Some((12, 1000)));
+        assert_eq!(own_id_and_user(b"Name:\tjava\n"), None);
+    }
+
+    /// A copy of parts of /proc with a process 10, and where its map would be.
+    fn tree() -> (tempfile::TempDir, ProcRoot, PathBuf) {
+        let tree = tempfile::tempdir().unwrap();
+        let path = add_perf_map(tree.path(), 10, None);
+        let proc = ProcRoot::new(tree.path());
+        (tree, proc, path)
+    }
+
+    #[test]
+    fn the_map_is_in_the_root_of_the_process() {
+        let (_tree, proc, path) = tree();
+        assert!(proc.perf_map(10).is_err());
+        fs::write(&path, MAP).unwrap();
+        let map = proc.perf_map(10).unwrap();
+        assert_eq!(map.id.inode, fs::metadata(&path).unwrap().ino());
+        assert_eq!(
+            functions_at(map.file, &[0x7f00_1000_0000]).unwrap().len(),
+            1
+        );
+    }
+
+    #[test]
+    fn links_lead_to_nothing_outside() {
+        let (tree, proc, path) = tree();
+        let outside = tree.path().join("perf-3.map");
+        fs::write(&outside, MAP).unwrap();
+        symlink(&outside, &path).unwrap();
+        assert!(proc.perf_map(10).is_err());
+        let folder = path.parent().unwrap();
+        fs::remove_dir_all(folder).unwrap();
+        for target in [tree.path(), Path::new("../..")] {
+            symlink(target, folder).unwrap();
+            assert!(proc.perf_map(10).is_err());
+            fs::remove_file(folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused() {
+        let (_tree, proc, path) = tree();
+        fs::create_dir(path).unwrap();
+        assert!(proc.perf_map(10).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_map_is_survived(map: Vec<u8>, addresses: Vec<u64>) {
+            functions_at(map.as_slice(), &addresses).unwrap();
+        }
+
+        #[test]
+        fn any_line_of_numbers_is_survived(
+            start: u64, size: u64, name in ".{0,40}", addresses: Vec<u64>,
+        ) {
+            let map = format!("{start:x} {size:x} {name}\n");
+            functions_at(map.as_bytes(), &addresses).unwrap();
+        }
+    }
+}
