@@ -131,7 +131,7 @@ STACKS = {
         by_samples(lambda places, server: symbols.java_functions(places, server.process)),
         {"X25519": JAVA_STEPS, "P-256": JAVA_STEPS},
         # What it compiles from Java has no name; of that only the arithmetic of curves is identified.
-        named=0.7,
+        named=0.6,
         before=2000,
     ),
 }
