@@ -42,6 +42,16 @@ pub struct Compiled {
     pub name: String,
 }
 
+impl Compiled {
+    /// Its name without a signature: of `void java.lang.Object.wait(long)` what is called
+    /// `java.lang.Object.wait`.
+    pub fn own_name(&self) -> &str {
+        let before = self.name.split_once('(').map(|(before, _)| before);
+        let own = before.and_then(|before| before.rsplit(' ').next());
+        own.filter(|own| !own.is_empty()).unwrap_or(&self.name)
+    }
+}
+
 impl ProcRoot {
     /// The map of a process, in its own mount namespace. It must belong to the user of the process, or to root:
     /// anybody can write to /tmp.
@@ -168,6 +178,17 @@ ffffffffffffff00 200 beyond
             names(&[0x7f00_1000_0200, 0xffff_ffff_ffff_ff01, 0]),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn a_name_is_one_without_its_signature() {
+        let own = |line: &str| parse_line(line.as_bytes()).unwrap().own_name().to_owned();
+        assert_eq!(
+            own("0x10 0x10 void java.lang.Object.wait(long, int)"),
+            "java.lang.Object.wait"
+        );
+        assert_eq!(own("10 10 JS:*fib [eval]:1:13"), "JS:*fib [eval]:1:13");
+        assert_eq!(own("10 10 (anonymous)"), "(anonymous)");
     }
 
     #[test]

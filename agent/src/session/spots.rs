@@ -110,7 +110,7 @@ impl Spots {
             let map = proc.perf_map(process).ok()?;
             known.id = Some(map.id);
             let image = self.images.entry(map.id).or_default();
-            image.module = "compiled by itself".to_owned();
+            image.module = "compiled at run time".to_owned();
             image.names = Some(Names::Map(map.file));
         }
         known.id
@@ -236,7 +236,7 @@ fn in_map(mut map: &File, addresses: &[u64]) -> HashMap<u64, String> {
     let functions = functions.unwrap_or_default();
     let name = |address: &u64| {
         let (_, function) = functions.range(..=*address).next_back()?;
-        (*address < function.end).then(|| (*address, function.name.clone()))
+        (*address < function.end).then(|| (*address, function.own_name().to_owned()))
     };
     addresses.iter().filter_map(name).collect()
 }
@@ -314,7 +314,7 @@ mod tests {
         }
         let stacks = spots.stacks().into_keys();
         let functions: Vec<String> = stacks.map(|stack| stack.function).collect();
-        assert_eq!(functions, ["", "void App.run()"]);
+        assert_eq!(functions, ["", "App.run"]);
     }
 
     #[test]

@@ -188,20 +188,12 @@ fn compiled(mut map: File, addresses: &[u64]) -> io::Result<Found> {
     let extents = functions.map(|function| Extent {
         start: function.start,
         end: function.end,
-        primitive: Some((by_name(own_name(&function.name)), Evidence::Name)),
+        primitive: Some((by_name(function.own_name()), Evidence::Name)),
     });
     Ok(Found {
         extents: extents.collect(),
         surveyed: false,
     })
-}
-
-/// Without a signature: of `void java.lang.Object.wait(long)` what is called `java.lang.Object.wait`.
-fn own_name(name: &str) -> &str {
-    let Some((before, _)) = name.split_once('(') else {
-        return name;
-    };
-    before.rsplit(' ').next().unwrap_or(before)
 }
 
 fn extent(
