@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read};
+use std::io::{self, BufRead as _, BufReader, Read, Seek as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::time::SystemTime;
 
@@ -104,12 +104,18 @@ fn own_id_and_user(status: &[u8]) -> Option<(Pid, u32)> {
     Some((own.parse().ok()?, user.parse().ok()?))
 }
 
-/// The functions that these addresses are in, by their first address. Of two at one place the later line counts: it
-/// was compiled later. Lines of another form are skipped.
+/// The functions of a map that these addresses are in, by their first address; from its beginning, whoever has read
+/// in it before.
 ///
 /// # Errors
 /// Those of reading.
-pub fn functions_at(map: impl Read, addresses: &[u64]) -> io::Result<BTreeMap<u64, Compiled>> {
+pub fn functions_in(mut map: &File, addresses: &[u64]) -> io::Result<BTreeMap<u64, Compiled>> {
+    map.rewind()?;
+    functions_at(map, addresses)
+}
+
+/// Of two at one place the later line counts: it was compiled later. Lines of another form are skipped.
+fn functions_at(map: impl Read, addresses: &[u64]) -> io::Result<BTreeMap<u64, Compiled>> {
     let mut addresses = addresses.to_vec();
     addresses.sort_unstable();
     let mut found = BTreeMap::new();
@@ -214,7 +220,7 @@ ffffffffffffff00 200 beyond
         let map = proc.perf_map(10).unwrap();
         assert_eq!(map.id.inode, fs::metadata(&path).unwrap().ino());
         assert_eq!(
-            functions_at(map.file, &[0x7f00_1000_0000]).unwrap().len(),
+            functions_in(&map.file, &[0x7f00_1000_0000]).unwrap().len(),
             1
         );
     }

@@ -4,23 +4,28 @@ use std::time::Duration;
 
 /// Samples a second on each CPU. Primes, not 100: work that a timer starts is not always, nor never, seen.
 const USUAL: u32 = 97;
-/// 499 raise the CPU time of a program that computes by 0.9%
+const MORE: [u32; 3] = [199, 293, 397];
+/// Raises the CPU time of a program that computes by 0.9%
 /// (docs/journal/2026-11-21-cost-of-sampling.md).
-const MORE: [u32; 4] = [199, 293, 397, 499];
+const HIGHEST: u32 = 499;
 /// A report of this length has samples enough.
 const ENOUGH: Duration = Duration::from_secs(30);
 
 /// Of a profile of that length: as many samples as one of 30 s has, as far as the rate allows. `duration`: None
 /// if nobody knows.
 pub(super) fn frequency(wanted: Option<u32>, duration: Option<Duration>) -> u32 {
-    let usual = wanted.unwrap_or(USUAL);
-    let (None, Some(duration)) = (wanted, duration) else {
-        return usual;
-    };
+    match (wanted, duration) {
+        (Some(wanted), _) => wanted,
+        (None, None) => USUAL,
+        (None, Some(duration)) => of_length(duration),
+    }
+}
+
+fn of_length(duration: Duration) -> u32 {
     let needed = f64::from(USUAL) * ENOUGH.as_secs_f64() / duration.as_secs_f64();
     let mut rates = [USUAL].into_iter().chain(MORE);
     let enough = rates.find(|rate| f64::from(*rate) >= needed);
-    enough.unwrap_or_else(|| MORE.into_iter().max().unwrap_or(USUAL))
+    enough.unwrap_or(HIGHEST)
 }
 
 #[cfg(test)]

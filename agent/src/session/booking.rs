@@ -43,11 +43,11 @@ pub(super) struct News {
 
 impl Bookkeeper {
     /// `estimates`: socket calls may be seen in windows only, later.
-    pub(super) fn new(signatures: Signatures, estimates: bool) -> Self {
+    pub(super) fn new(estimates: bool) -> Self {
         Self {
             joiner: Joiner::default(),
             window: Window::default(),
-            signatures,
+            signatures: Signatures::default(),
             cohorts: Cohorts::new(estimates),
             undecodable: 0,
         }

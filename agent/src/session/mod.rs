@@ -44,7 +44,6 @@ use port::Ports;
 use queues::Queues;
 use sampling::Samples;
 use shared::{monotonic_now, read, write};
-use signatures::Signatures;
 use silence::Silence;
 use survey::Start;
 use targets::Targets;
@@ -101,10 +100,7 @@ impl Session {
             ledger,
             targets: start.survey.targets,
             ports: Ports::new(start.survey.listening),
-            books: Bookkeeper::new(
-                Signatures::default(),
-                options.budget.is_some() && options.keep == Keep::Connections,
-            ),
+            books: Bookkeeper::new(options.budget.is_some() && options.keep == Keep::Connections),
             calls: CallWindows::new(monotonic_now()),
             cpu: CpuBook::new(),
             samples: Samples::new(start.samples, options.spots),

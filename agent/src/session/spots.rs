@@ -4,7 +4,6 @@ pub(super) mod readable;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::Seek as _;
 use std::path::Path;
 
 use tracing::debug;
@@ -14,7 +13,7 @@ use tlsprof_common::{ImageId, Pid};
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::elf::ElfView;
 use tlsprof_discover::image::Mapping;
-use tlsprof_discover::perf_map::functions_at;
+use tlsprof_discover::perf_map::functions_in;
 use tlsprof_evidence::activity::{Activity, Mode, kernel_symbols};
 use tlsprof_ledger::{Code, Profile, Spot};
 use tlsprof_outlet::flamegraph::Stack;
@@ -231,9 +230,8 @@ impl Image {
     }
 }
 
-fn in_map(mut map: &File, addresses: &[u64]) -> HashMap<u64, String> {
-    let functions = map.rewind().and_then(|()| functions_at(map, addresses));
-    let functions = functions.unwrap_or_default();
+fn in_map(map: &File, addresses: &[u64]) -> HashMap<u64, String> {
+    let functions = functions_in(map, addresses).unwrap_or_default();
     let name = |address: &u64| {
         let (_, function) = functions.range(..=*address).next_back()?;
         (*address < function.end).then(|| (*address, function.own_name().to_owned()))

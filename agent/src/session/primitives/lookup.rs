@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Seek as _};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread;
@@ -13,7 +13,7 @@ use crate::session::spots::readable::readable;
 use tlsprof_common::causes::one_line;
 use tlsprof_common::{ImageId, privilege};
 use tlsprof_discover::elf::{Around, Bounds, ElfError, ElfView};
-use tlsprof_discover::perf_map::functions_at;
+use tlsprof_discover::perf_map::functions_in;
 use tlsprof_evidence::primitive::{
     Evidence, MAX_FUNCTION, Primitive, by_code, by_name, identify_all,
 };
@@ -116,7 +116,7 @@ fn look_up(unknown: Unknown) -> (ImageId, Found) {
         surveyed,
     } = unknown;
     let found = catch_unwind(AssertUnwindSafe(|| match is_map {
-        true => compiled(file, &offsets).map_err(|source| ElfError::Read {
+        true => compiled(&file, &offsets).map_err(|source| ElfError::Read {
             what: "a map of compiled code",
             offset: 0,
             source,
@@ -180,10 +180,8 @@ pub(super) fn functions(file: File, offsets: &[u64], surveyed: bool) -> Result<F
 }
 
 /// The functions of a map that these addresses are in. Stubs of Java have one name together, which says nothing.
-fn compiled(mut map: File, addresses: &[u64]) -> io::Result<Found> {
-    // Whoever read it before has left off at its end.
-    map.rewind()?;
-    let functions = functions_at(map, addresses)?.into_values();
+fn compiled(map: &File, addresses: &[u64]) -> io::Result<Found> {
+    let functions = functions_in(map, addresses)?.into_values();
     let functions = functions.filter(|function| !function.name.starts_with("StubRoutines"));
     let extents = functions.map(|function| Extent {
         start: function.start,
