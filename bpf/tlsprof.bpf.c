@@ -12,6 +12,7 @@
 #include "accept.bpf.c"
 #include "connections.bpf.c"
 #include "gnutls.bpf.c"
+#include "listeners.bpf.c"
 #include "openssl.bpf.c"
 #include "processes.bpf.c"
 #include "samples.bpf.c"

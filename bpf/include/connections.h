@@ -8,8 +8,6 @@
 #include "connection.h"
 #include "maps.h"
 
-#define IPPROTO_TCP 6 /* include/uapi/linux/in.h */
-
 /* Socket-local storage: freed with its socket, and bounded by nothing else. What is kept in it is
  * there if is_kept(). */
 struct {

@@ -274,6 +274,14 @@ struct tlsprof_process_event {
 	char path[TLSPROF_PATH_LEN]; /* exec: file name as given to execve */
 };
 
+/* A process that has a listening TCP socket open; once for each descriptor. */
+struct tlsprof_listener {
+	__u64 socket; /* inode */
+	__u32 pid;
+	__u16 port;
+	__u16 reserved;
+};
+
 /* One TCP connection, opened or closed. What is known only at the close is 0 in
  * the event of the opening. */
 struct tlsprof_connection_event {

@@ -147,6 +147,7 @@ struct file {
 };
 
 struct inode {
+	unsigned long i_ino;
 	unsigned short i_mode;
 	__u32 i_rdev;
 };
@@ -192,6 +193,20 @@ struct tcp_sock {
 
 #pragma clang attribute pop
 
+struct seq_file;
+
+/* What the kernel hands to an iterator over open files (kernel/bpf/task_iter.c): fixed places, not relocated. */
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	__u64 fd;
+	struct file *file;
+};
+
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
@@ -200,6 +215,11 @@ struct tcp_sock {
 /* include/linux/sched.h */
 #define PF_KTHREAD 0x00200000
 #define TASK_DEAD 0x80
+/* include/uapi/linux/in.h */
+#define IPPROTO_TCP 6
+#define IPPROTO_MPTCP 262
+/* include/net/tcp_states.h */
+#define TCP_LISTEN 10
 
 /*
  * Bounds a length visibly for the verifier: up to 6.1 at least, it loses a comparison if the

@@ -11,6 +11,7 @@ mod handshake;
 mod image;
 mod interrupts;
 mod labelled;
+mod listener;
 mod loss;
 mod near;
 pub mod privilege;
@@ -25,6 +26,7 @@ pub use connection::{
 pub use handshake::{Outcome, Reason, Resumption, Role, Source, Step, Steps};
 pub use image::{Device, ImageId};
 pub use interrupts::InterruptTime;
+pub use listener::Listener;
 pub use loss::{Loss, Severity};
 pub use near::{did_you_mean, near};
 pub use process::{LifetimeCpu, Pid, ProcessEvent};

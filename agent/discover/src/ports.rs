@@ -1,21 +1,19 @@
 //! TCP ports that processes listen on.
 
+use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::proc_root::unless_gone;
 use super::{Error, ProcRoot};
-use tlsprof_common::Pid;
+use tlsprof_common::{Listener, Pid};
 
-mod holders;
 mod listening;
-mod reader;
 mod sockets;
 mod udp;
 
 pub use listening::ListeningPorts;
-pub use reader::{Life, PortReader};
-pub use sockets::{Listener, parse_listeners};
+use sockets::{Sockets, listening_sockets};
 pub use udp::udp_ports;
 
 /// The inode in a link of /proc/PID/fd, if it is of a socket: `socket:[123]`.
@@ -28,11 +26,38 @@ fn socket_inode(link: &Path) -> Option<u64> {
 }
 
 impl ListeningPorts {
-    /// Reads the sockets of the given processes, each in its own network
-    /// namespace. A process that is gone, or may not be read, has none.
+    /// Reads the sockets of the given processes in /proc, each in its own network namespace: a system
+    /// call for each open file. A process that is gone, or may not be read, has none.
     pub fn read(proc: &ProcRoot, pids: impl IntoIterator<Item = Pid>) -> Self {
-        PortReader::default().read(proc, pids.into_iter().map(|pid| (pid, 0)))
+        let mut namespaces = HashMap::new();
+        let listeners = pids
+            .into_iter()
+            .flat_map(|pid| listeners(proc, pid, &mut namespaces).unwrap_or_default());
+        Self::new(listeners)
     }
+}
+
+/// The listening sockets of a process. `namespaces` are those that were read, each through the first of
+/// its processes that still lives.
+fn listeners(
+    proc: &ProcRoot,
+    process: Pid,
+    namespaces: &mut HashMap<PathBuf, Sockets>,
+) -> Option<Vec<Listener>> {
+    let namespace = proc.network_namespace(process)?;
+    if !namespaces.contains_key(&namespace) {
+        namespaces.insert(namespace.clone(), listening_sockets(proc, process)?);
+    }
+    let ports = namespaces.get(&namespace)?;
+    let open = proc.sockets(process).unwrap_or_default().into_iter();
+    let listeners = open.filter_map(|socket| {
+        Some(Listener {
+            process,
+            socket,
+            port: *ports.get(&socket)?,
+        })
+    });
+    Some(listeners.collect())
 }
 
 impl ProcRoot {

@@ -90,6 +90,19 @@ impl ProcRoot {
         self.path(pid, "root")
     }
 
+    /// The network namespace of a process; None if it is gone or may not be read.
+    pub fn network_namespace(&self, pid: Pid) -> Option<PathBuf> {
+        self.read_link(pid, "ns/net").ok().flatten()
+    }
+
+    /// The same as a file.
+    ///
+    /// # Errors
+    /// What the system says: the process may be gone, or may not be read.
+    pub fn open_network_namespace(&self, pid: Pid) -> io::Result<File> {
+        File::open(self.path(pid, "ns/net"))
+    }
+
     /// The network namespace of this process; None where /proc does not show it.
     pub fn own_network_namespace(&self) -> Option<PathBuf> {
         fs::read_link(self.path.join("self/ns/net")).ok()

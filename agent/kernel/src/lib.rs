@@ -14,6 +14,7 @@ mod hook;
 mod hook_cost;
 mod least_time;
 pub mod limits;
+pub mod listeners;
 pub mod load;
 pub mod loaded;
 pub mod lockdown;

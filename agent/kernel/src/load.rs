@@ -12,11 +12,13 @@ use super::connections::{self, ConnectionHooks};
 use super::error::{LoadError, Unavailable, maps, refused};
 use super::heap;
 use super::limits;
+use super::listeners::Listeners;
 use super::loaded::Loaded;
 use super::object::{Tables, UprobeMode, best_mode, load_uprobes, open, program, take_map};
 use super::samples::Sampling;
 use super::socket_calls::Tier;
 use super::types::KernelTypes;
+use tlsprof_common::causes::one_line;
 
 /// Tracepoint programs with their tracepoints.
 const TRACEPOINTS: &[(&str, &str)] = &[
@@ -49,9 +51,10 @@ pub struct Options {
 /// [`LoadError`] says what the kernel lacks or refuses. That connections cannot
 /// be followed is no error, see [`Loaded::connections`].
 ///
-/// `followed` is called as soon as processes are followed: again for each way to see socket
-/// calls that the kernel refuses, since all is loaded anew then, and what was seen is lost.
-pub fn load(options: &Options, followed: impl Fn()) -> Result<Loaded, LoadError> {
+/// `followed` is called as soon as processes are followed, with who listens where, if the kernel
+/// tells: again for each way to see socket calls that the kernel refuses, since all is loaded anew
+/// then, and what was seen is lost.
+pub fn load(options: &Options, followed: impl Fn(Option<Listeners>)) -> Result<Loaded, LoadError> {
     limits::raise();
     let types = KernelTypes::read(options.btf.as_deref())?;
     let mode = options.mode.unwrap_or_else(best_mode);
@@ -63,7 +66,9 @@ pub fn load(options: &Options, followed: impl Fn()) -> Result<Loaded, LoadError>
         let mut bpf = open(types.btf(), mode, storage, tables)?;
         // Before anything that times a thread: the scheduler stops its clock.
         load_tracepoints(&mut bpf, types.btf())?;
-        followed();
+        let listeners =
+            Listeners::load(&mut bpf, types.btf()).and_then(|()| Listeners::new(&mut bpf));
+        followed(told(listeners));
         Ok(bpf)
     })?;
     drop(types);
@@ -102,6 +107,15 @@ pub fn try_tier(tier: Tier, btf: Option<&Path>) -> Result<(), Unavailable> {
     let storage = tier.storage();
     let mut bpf = open(types.btf(), UprobeMode::Single, storage, Tables::SMALLEST)?;
     connections::attach_tier(&mut bpf, &types, tier).map(drop)
+}
+
+/// Without them /proc tells who listens.
+pub(super) fn told(listeners: Result<Listeners, LoadError>) -> Option<Listeners> {
+    listeners
+        .inspect_err(|error| {
+            tracing::debug!(error = one_line(error), "no iterator over open files")
+        })
+        .ok()
 }
 
 fn load_tracepoints(bpf: &mut Ebpf, btf: &Btf) -> Result<(), LoadError> {

@@ -14,6 +14,8 @@ use rustix::io::Errno;
 use super::connections::Connections;
 use super::error::Unavailable;
 use super::hits::Hits;
+use super::listeners::Listeners;
+use super::load::told;
 use super::object::UprobeMode;
 use super::plain::Pod;
 use super::samples::{Samples, Sampling};
@@ -195,6 +197,11 @@ impl Loaded {
         if let Err(error) = samples.follow_cpus(&mut self.bpf) {
             tracing::debug!(error = one_line(&error), "a CPU is not sampled");
         }
+    }
+
+    /// Who listens where; None where the kernel does not tell.
+    pub fn listeners(&mut self) -> Option<Listeners> {
+        told(Listeners::new(&mut self.bpf))
     }
 
     /// Lost data by `enum tlsprof_loss`, since loading.

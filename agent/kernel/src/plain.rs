@@ -3,8 +3,8 @@
 
 use tlsprof_common::contract::{
     tlsprof_connection_event, tlsprof_connection_object, tlsprof_control, tlsprof_event_header,
-    tlsprof_exchange, tlsprof_handshake, tlsprof_handshake_event, tlsprof_process_event,
-    tlsprof_sample, tlsprof_sample_key,
+    tlsprof_exchange, tlsprof_handshake, tlsprof_handshake_event, tlsprof_listener,
+    tlsprof_process_event, tlsprof_sample, tlsprof_sample_key,
 };
 
 /// A structure of the contract: plain integers and arrays of them.
@@ -30,6 +30,7 @@ plain!(
     tlsprof_exchange,
     tlsprof_handshake,
     tlsprof_handshake_event,
+    tlsprof_listener,
     tlsprof_process_event,
     tlsprof_sample,
     tlsprof_sample_key,

@@ -84,7 +84,7 @@ impl Record<'_> {
 // SAFETY: a C structure of integers without padding.
 unsafe impl Plain for HelloHead {}
 
-fn read<T: Plain>(bytes: &[u8]) -> Option<T> {
+pub(super) fn read<T: Plain>(bytes: &[u8]) -> Option<T> {
     if bytes.len() < size_of::<T>() {
         return None;
     }

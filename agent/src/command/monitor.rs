@@ -68,7 +68,6 @@ impl Monitor {
             return Ok(false);
         }
         self.shown = accounted;
-        self.session.follow_ports();
         self.show();
         let due = |judged: Instant| judged.elapsed() >= self.judge_interval;
         if self.judged.is_none_or(due) {

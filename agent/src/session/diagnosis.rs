@@ -12,6 +12,7 @@ use tlsprof_discover::reach::reach;
 use tlsprof_evidence::activity::kernel_symbols::KernelFunctions;
 use tlsprof_kernel::cost::calibrate;
 use tlsprof_kernel::error::Unavailable;
+use tlsprof_kernel::listeners::Listeners;
 use tlsprof_kernel::load::{Options, load, try_tier};
 use tlsprof_kernel::loaded::Loaded;
 use tlsprof_kernel::lockdown::Lockdown;
@@ -40,7 +41,7 @@ impl From<State> for Found {
 /// go again.
 pub(crate) fn diagnose(options: &Options) -> Diagnosis {
     let btf = options.btf.as_deref();
-    let loaded = load(options, || ()).map_err(|error| Found {
+    let loaded = load(options, |_| ()).map_err(|error| Found {
         state: State::Unavailable(one_line(&error)),
         summary: error.in_short().map(str::to_owned),
     });
@@ -123,6 +124,12 @@ const PROGRAMS: &[(Group, &str, Check, &str)] = &[
         "accept_wait",
         |it| found(it.connections.accepts().err()),
         "how long connections wait to be accepted",
+    ),
+    (
+        Group::Recommended,
+        "listening_sockets",
+        listeners,
+        "who listens on which port, of all processes at once",
     ),
 ];
 
@@ -270,6 +277,18 @@ const fn sees(tier: Tier, in_use: bool) -> &'static str {
         }
         (Tier::RawSyscalls, false) => "socket calls, when any system call of the host returns",
     }
+}
+
+/// Without the kernel's iterator they are read from /proc.
+fn listeners(loaded: &mut Loaded) -> Found {
+    let state = match loaded.listeners().map(Listeners::read) {
+        Some(Ok(_)) => State::Available,
+        _ => State::Degraded(
+            "read from /proc, each open file by itself: seconds beside a thousand processes"
+                .to_owned(),
+        ),
+    };
+    state.into()
 }
 
 fn trap(loaded: &mut Loaded) -> Found {

@@ -117,15 +117,9 @@ impl Session {
         self.ports.known()
     }
 
-    /// The facts of services with the ports as they were lately, see [`follow_ports`](Self::follow_ports).
+    /// The facts of services with the ports as they were lately, some seconds ago at most.
     pub(crate) fn recent_facts(&self) -> BTreeMap<String, ServiceFacts> {
         self.service_facts(self.ports.known())
-    }
-
-    /// Reads the ports of services now and then, beside the session. To be called about once
-    /// a second by who wants [`recent_facts`](Self::recent_facts).
-    pub(crate) fn follow_ports(&mut self) {
-        self.ports.turn(&self.targets);
     }
 
     fn facts_of(&self, service: &ServiceView<'_>, ports: &ListeningPorts) -> ServiceFacts {

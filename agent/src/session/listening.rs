@@ -1,66 +1,71 @@
 //! The ports of services as long as a session goes on: read now and then, in a thread of
 //! its own.
 //!
-//! With 500 workers of an nginx that may take a second, in which evidence would be waiting.
+//! With a million open files that takes a tenth of a second, in which evidence would be waiting.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use tlsprof_common::Pid;
+use tlsprof_common::causes::one_line;
 use tlsprof_discover::ProcRoot;
-use tlsprof_discover::ports::{Life, ListeningPorts, PortReader};
+use tlsprof_discover::ports::ListeningPorts;
+use tlsprof_kernel::listeners::Listeners;
 
 /// Time between two readings, at least.
 const PERIOD: Duration = Duration::from_secs(5);
-/// So many times as long as it took must pass before it is done again: it may use half a
-/// percent of a CPU, which it does only where processes come and go all the time.
-const REST: u32 = 200;
-/// The same for looking through all processes, known ones too.
-const REST_OF_ALL: u32 = 2000;
+/// So many times as long as it took must pass before it is done again: it uses a fifth of a percent
+/// of a CPU at most.
+const REST: u32 = 500;
 
-/// What comes out of the thread.
-#[derive(Debug)]
-struct Reading {
-    reader: PortReader,
-    known: ListeningPorts,
-    took: Duration,
+/// Where to read.
+pub(super) enum Source {
+    /// All processes.
+    Kernel(Listeners),
+    /// These processes, where the kernel does not tell.
+    Proc(ProcRoot, Vec<Pid>),
+}
+
+impl Source {
+    fn read(self) -> ListeningPorts {
+        match self {
+            Self::Kernel(listeners) => {
+                let read = listeners.read().inspect_err(|error| {
+                    tracing::debug!(error = one_line(error), "listeners cannot be read");
+                });
+                ListeningPorts::new(read.unwrap_or_default())
+            }
+            Self::Proc(proc, processes) => ListeningPorts::read(&proc, processes),
+        }
+    }
 }
 
 /// What was read last, and the reading that is under way.
 #[derive(Debug)]
 pub(super) struct Listening {
     known: ListeningPorts,
-    /// Empty while it is in the thread.
-    reader: PortReader,
-    reading: Option<JoinHandle<Reading>>,
+    reading: Option<JoinHandle<(ListeningPorts, Duration)>>,
     next: Instant,
-    all_next: Instant,
-    /// How long it takes to look through all processes.
-    all_took: Duration,
     news: bool,
     /// What is being read is out of date already.
     again: bool,
 }
 
 impl Listening {
-    /// `known` was read by that reader.
-    pub(super) fn new(reader: PortReader, known: ListeningPorts, took: Duration) -> Self {
-        let now = Instant::now();
+    /// Reads at once.
+    pub(super) fn new(source: Source) -> Self {
         Self {
-            known,
-            reader,
+            known: source.read(),
             reading: None,
-            next: now,
-            all_next: now + (took * REST_OF_ALL).max(PERIOD),
-            all_took: took,
+            next: Instant::now(),
             news: false,
             again: false,
         }
     }
 
-    /// Has all processes read again at once: it is known that something has changed.
+    /// Has them read again at once: it is known that something has changed.
     pub(super) fn hurry(&mut self) {
         self.next = Instant::now();
-        self.all_next = self.next;
         self.again = self.reading.is_some();
     }
 
@@ -75,56 +80,39 @@ impl Listening {
     }
 
     /// Takes what was read, or begins to read again if it is time. Never waits.
-    pub(super) fn turn(&mut self, proc: &ProcRoot, processes: impl Iterator<Item = Life>) {
+    pub(super) fn turn(&mut self, source: impl FnOnce() -> Source) {
         match self.reading.take() {
             Some(reading) if !reading.is_finished() => self.reading = Some(reading),
+            // An error: it panicked. What was known before is good enough.
             Some(reading) => {
-                // An error: it panicked. What was known before is good enough.
-                if let Ok(read) = reading.join() {
-                    self.finish(read);
+                if let Ok((known, took)) = reading.join() {
+                    self.finish(known, took);
                 }
             }
-            None if Instant::now() >= self.next => self.read(proc.clone(), processes.collect()),
+            None if Instant::now() >= self.next => self.begin(source()),
             None => {}
         }
     }
 
-    /// Reads what is new, at once.
-    pub(super) fn read_now(&mut self, proc: &ProcRoot, processes: impl Iterator<Item = Life>) {
-        if let Some(Ok(read)) = self.reading.take().map(JoinHandle::join) {
-            self.finish(read);
-        }
-        self.known = self.reader.read(proc, processes);
+    /// Reads at once.
+    pub(super) fn read_now(&mut self, source: Source) {
+        self.known = source.read();
     }
 
-    fn finish(&mut self, read: Reading) {
-        let now = Instant::now();
+    fn finish(&mut self, known: ListeningPorts, took: Duration) {
         if !std::mem::take(&mut self.again) {
-            self.next = now + (read.took * REST).max(PERIOD);
+            self.next = Instant::now() + (took * REST).max(PERIOD);
         }
         self.news = true;
-        self.all_took = self.all_took.max(read.took);
-        (self.known, self.reader) = (read.known, read.reader);
+        self.known = known;
     }
 
-    fn read(&mut self, proc: ProcRoot, processes: Vec<Life>) {
-        let now = Instant::now();
-        self.next = now + PERIOD;
-        let mut reader = std::mem::take(&mut self.reader);
-        if now >= self.all_next {
-            reader.forget();
-            self.all_next = now + (self.all_took * REST_OF_ALL).max(PERIOD);
-        }
+    fn begin(&mut self, source: Source) {
+        self.next = Instant::now() + PERIOD;
         let thread = thread::Builder::new().name("tlsprof-ports".to_owned());
         let reading = thread.spawn(move || {
             let began = Instant::now();
-            let known = reader.read(&proc, processes);
-            let took = began.elapsed();
-            Reading {
-                reader,
-                known,
-                took,
-            }
+            (source.read(), began.elapsed())
         });
         // Without a thread what is known gets older.
         self.reading = reading.ok();
@@ -141,19 +129,19 @@ mod tests {
 
     #[test]
     fn a_port_is_known_some_turns_later() {
+        let own = std::process::id();
+        let source = || Source::Proc(ProcRoot::default(), vec![own]);
+        let mut listening = Listening::new(source());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (proc, own) = (ProcRoot::default(), std::process::id());
-        let (reader, known) = (PortReader::default(), ListeningPorts::default());
-        let mut listening = Listening::new(reader, known, Duration::ZERO);
         let began = Instant::now();
         while !listening.known().of([own]).contains(&port) {
             assert!(began.elapsed() < Duration::from_secs(30));
-            listening.turn(&proc, [(own, 0)].into_iter());
+            listening.turn(source);
             thread::yield_now();
         }
         // It rests now.
-        listening.turn(&proc, [(own, 0)].into_iter());
+        listening.turn(|| unreachable!());
         assert!(listening.reading.is_none());
     }
 }

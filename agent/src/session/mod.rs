@@ -133,7 +133,7 @@ impl Session {
     /// taken first, so that no reading waits for it.
     fn begin(&mut self) {
         self.take_evidence(&mut |_, _| {});
-        self.queues.turn(&self.targets, &self.ledger, true);
+        self.read_queues(true);
         self.loaded.take_samples(|_, _| {});
         let calls_in = self.calls.with_hooks(monotonic_now());
         self.overhead
@@ -153,7 +153,8 @@ impl Session {
         self.take_evidence(see);
         self.targets.take_mappings();
         self.take_samples();
-        self.queues.turn(&self.targets, &self.ledger, true);
+        self.ports.settle(&mut self.loaded, &mut self.targets);
+        self.read_queues(true);
     }
 
     /// Waits up to `timeout` for evidence and books it; `see` gets each handshake
@@ -185,10 +186,11 @@ impl Session {
         let registry = &mut self.targets.registry;
         let calls_in = self.calls.with_hooks(monotonic_now());
         self.overhead.turn(&mut self.loaded, registry, calls_in)?;
-        self.queues.turn(&self.targets, &self.ledger, false);
+        self.read_queues(false);
         self.silence.turn(&mut self.loaded);
         if self.cpu.is_due() {
             self.targets.follow_cpus();
+            self.ports.turn(&mut self.loaded, &self.targets);
             self.take_samples();
             let sampled =
                 self.loaded.samples.is_ok() && self.calls.sampled_since(self.cpu.read_at());
@@ -232,7 +234,6 @@ impl Session {
             });
             self.targets.take_mappings();
         }
-        self.ports.settle(&mut self.targets);
         self.books.flush(&mut self.targets, &self.ledger, &mut see);
         self.cpu
             .book_as_read(&self.targets, &mut self.samples, &self.ledger);
@@ -365,6 +366,14 @@ impl Session {
         Ok(())
     }
 
+    /// Reads the accept queues, if it is time or the last chance.
+    fn read_queues(&mut self, last: bool) {
+        let ports = self.ports.known();
+        if self.queues.turn(&self.targets, ports, &self.ledger, last) {
+            self.ports.hurry();
+        }
+    }
+
     fn take_samples(&mut self) {
         let hit = |process| self.cpu.note(process);
         self.samples
@@ -382,6 +391,6 @@ fn take_evidence(
 ) -> bool {
     let news = books.take(loaded, targets, ledger, see);
     ports.note_ends(&news.ended, books.elapsed(monotonic_now()));
-    ports.follow_selected(targets, news.appeared);
+    ports.follow_selected(loaded, targets, news.appeared);
     news.all_taken
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::listening::Listening;
+use super::listening::{Listening, Source};
 use super::shared::monotonic_now;
 use super::targets::Targets;
 use tlsprof_common::Pid;
 use tlsprof_common::units::time;
 use tlsprof_discover::ports::ListeningPorts;
+use tlsprof_kernel::loaded::Loaded;
 use tlsprof_outlet::terminal::units::counted;
 
 /// Most processes that a note names.
@@ -69,21 +70,31 @@ impl Ports {
         self.listening.known()
     }
 
-    /// Reads the ports of services now and then, beside the session.
-    pub(super) fn turn(&mut self, targets: &Targets) {
-        self.listening.turn(&targets.proc, targets.table.lives());
+    /// Reads the ports of all processes now and then, beside the session.
+    pub(super) fn turn(&mut self, loaded: &mut Loaded, targets: &Targets) {
+        self.listening.turn(|| source(loaded, targets));
+    }
+
+    /// Has them read at once: there is a listener that is not known.
+    pub(super) fn hurry(&mut self) {
+        self.listening.hurry();
     }
 
     /// Follows a selected port: takes note of its listeners, selects new ones, and has the
     /// ports read at once where one has `appeared`.
-    pub(super) fn follow_selected(&mut self, targets: &mut Targets, appeared: bool) {
+    pub(super) fn follow_selected(
+        &mut self,
+        loaded: &mut Loaded,
+        targets: &mut Targets,
+        appeared: bool,
+    ) {
         if targets.table.selected_port().is_none() {
             return;
         }
         if appeared {
             self.listening.hurry();
         }
-        self.turn(targets);
+        self.turn(loaded, targets);
         if self.listening.take_news() {
             targets.table.follow_listeners(self.listening.known());
             self.note_listeners(targets);
@@ -112,15 +123,21 @@ impl Ports {
 
     /// At the end: reads the ports, and selects who listens on the selected one, whether it had a
     /// connection or not.
-    pub(super) fn settle(&mut self, targets: &mut Targets) {
-        let lives = targets.table.lives();
-        self.listening.read_now(&targets.proc, lives);
+    pub(super) fn settle(&mut self, loaded: &mut Loaded, targets: &mut Targets) {
+        self.listening.read_now(source(loaded, targets));
         targets.table.follow_listeners(self.listening.known());
     }
 
     /// Who listened on the selected port and has ended.
     pub(super) fn note(&self, targets: &Targets) -> Option<String> {
         self.selected.note(targets.table.selected_port()?)
+    }
+}
+
+fn source(loaded: &mut Loaded, targets: &Targets) -> Source {
+    match loaded.listeners() {
+        Some(listeners) => Source::Kernel(listeners),
+        None => Source::Proc(targets.proc.clone(), targets.table.live().collect()),
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod owners;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use super::shared::{read, write};
 use super::targets::Targets;
-use owners::{MIN_IDLE_FACTOR, Owners};
+use owners::Owners;
 use tlsprof_common::Pid;
 use tlsprof_common::causes::one_line;
 use tlsprof_discover::ProcRoot;
+use tlsprof_discover::ports::ListeningPorts;
 use tlsprof_discover::table::ServiceView;
 use tlsprof_evidence::accept_queue::{AcceptQueues, Overflows};
 use tlsprof_kernel::sock_diag::{ListeningSocket, SockDiag};
@@ -25,6 +26,9 @@ use tlsprof_outlet::doctor::State;
 /// Time between two readings, at least. The kernel walks through a table of all its
 /// listening sockets for each network namespace.
 const PERIOD: Duration = Duration::from_secs(1);
+/// Least idle time after a reading, as a multiple of how long the reading took: readings use at
+/// most half a percent of a CPU.
+const MIN_IDLE_FACTOR: u32 = 200;
 /// Network namespaces that are read; each takes an open file.
 const NAMESPACES: usize = 256;
 
@@ -32,7 +36,8 @@ const NAMESPACES: usize = 256;
 #[derive(Debug)]
 pub(super) struct Queues {
     namespaces: BTreeMap<PathBuf, Namespace>,
-    owners: Owners,
+    /// Cookies of the sockets that were there the last time.
+    known: BTreeSet<u64>,
     next: Instant,
     /// Why a namespace could not be read, the last time.
     refusal: Option<String>,
@@ -55,24 +60,41 @@ impl Queues {
         let now = Instant::now();
         Self {
             namespaces: BTreeMap::new(),
-            owners: Owners::new(),
+            known: BTreeSet::new(),
             next: now,
             refusal: None,
         }
     }
 
-    /// Reads the accept queues into the ledger, if it is time or the last chance.
-    pub(super) fn turn(&mut self, targets: &Targets, ledger: &SharedLedger, last: bool) {
+    /// Reads the accept queues into the ledger, if it is time or the last chance. True if there is a
+    /// new socket that nobody is known to have.
+    pub(super) fn turn(
+        &mut self,
+        targets: &Targets,
+        ports: &ListeningPorts,
+        ledger: &SharedLedger,
+        last: bool,
+    ) -> bool {
         if Instant::now() < self.next && !last {
-            return;
+            return false;
         }
         let services = targets.table.services();
-        let mut queues = self.read(&targets.proc, &services);
+        let reading = self.read(&targets.proc, &services);
+        let mut queues = by_service(&Owners::new(&services, ports), &reading);
         let worth = targets.worth_booking(&read(ledger));
         queues.retain(|name, one| {
             worth.contains(name) || one.overflows > 0 || one.fullest.length > 0
         });
         write(ledger).record_accept_queues(&queues);
+        self.has_news(&reading, ports)
+    }
+
+    fn has_news(&mut self, reading: &Reading, ports: &ListeningPorts) -> bool {
+        let cookies = reading.iter().map(|(socket, _)| socket.cookie).collect();
+        let before = std::mem::replace(&mut self.known, cookies);
+        reading.iter().any(|(socket, _)| {
+            !before.contains(&socket.cookie) && ports.holders(socket.inode).is_none()
+        })
     }
 
     /// What it means that accept queues could not be read.
@@ -83,12 +105,8 @@ impl Queues {
         ))
     }
 
-    /// Reads the queues of these services.
-    fn read(
-        &mut self,
-        proc: &ProcRoot,
-        services: &[ServiceView<'_>],
-    ) -> BTreeMap<String, AcceptQueues> {
+    /// Reads the queues in the network namespaces of these services.
+    fn read(&mut self, proc: &ProcRoot, services: &[ServiceView<'_>]) -> Reading {
         let began = Instant::now();
         let members = members(proc, services);
         self.namespaces.retain(|name, _| members.contains_key(name));
@@ -99,10 +117,8 @@ impl Queues {
         for (name, processes) in members.iter().take(NAMESPACES) {
             reading.extend(self.read_namespace(proc, name, processes));
         }
-        let sockets: Vec<ListeningSocket> = reading.iter().map(|(one, _)| *one).collect();
-        self.owners.update(proc, services, &sockets);
         self.next = Instant::now() + PERIOD.max(began.elapsed() * MIN_IDLE_FACTOR);
-        self.by_service(&reading)
+        reading
     }
 
     fn read_namespace(&mut self, proc: &ProcRoot, name: &Path, processes: &[Pid]) -> Reading {
@@ -121,17 +137,17 @@ impl Queues {
             }
         }
     }
+}
 
-    fn by_service(&self, reading: &Reading) -> BTreeMap<String, AcceptQueues> {
-        let mut services: BTreeMap<String, AcceptQueues> = BTreeMap::new();
-        for (socket, overflows) in reading {
-            if let Some(service) = self.owners.of(socket) {
-                let queues = services.entry(service.to_owned()).or_default();
-                queues.add(socket.into(), *overflows);
-            }
+fn by_service(owners: &Owners<'_>, reading: &Reading) -> BTreeMap<String, AcceptQueues> {
+    let mut services: BTreeMap<String, AcceptQueues> = BTreeMap::new();
+    for (socket, overflows) in reading {
+        if let Some(service) = owners.of(socket) {
+            let queues = services.entry(service.to_owned()).or_default();
+            queues.add(socket.into(), *overflows);
         }
-        services
     }
+    services
 }
 
 impl Namespace {

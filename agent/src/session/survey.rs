@@ -6,20 +6,18 @@ use std::thread::{self, ScopedJoinHandle};
 
 use anyhow::{Context as _, Result};
 
-use super::listening::Listening;
+use super::listening::{Listening, Source};
 use super::options::Options;
 use super::sampling::SampleDesk;
-use super::shared::monotonic_now;
 use super::targets::Targets;
 use tlsprof_common::causes::one_line;
 use tlsprof_common::privilege;
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::host::Host;
-use tlsprof_discover::ports::PortReader;
-use tlsprof_discover::selection::Selection;
 use tlsprof_discover::table::ProcessTable;
 use tlsprof_evidence::activity::kernel_symbols::KernelFunctions;
 use tlsprof_kernel::cost::{TrapCost, calibrate};
+use tlsprof_kernel::listeners::Listeners;
 use tlsprof_kernel::load::{Options as LoadOptions, load};
 use tlsprof_kernel::loaded::Loaded;
 use tlsprof_kernel::mappings::Watch;
@@ -50,15 +48,15 @@ impl Start {
             connections: options.connections,
             sampling: options.sampling,
         };
-        let survey = || Survey::new(proc, host, options);
+        let survey = |listeners| Survey::new(proc, host, options, listeners);
         thread::scope(|scope| {
             let (surveying, loads) = (RefCell::new(None), Cell::new(0));
             // Processes are followed first and scanned then: what happens in between is seen
             // twice, not never.
-            let followed = || {
+            let followed = |listeners| {
                 loads.set(loads.get() + 1);
                 let mut surveying = surveying.borrow_mut();
-                surveying.get_or_insert_with(|| scope.spawn(survey));
+                surveying.get_or_insert_with(|| scope.spawn(move || survey(listeners)));
             };
             let mut loaded = load(&load_options, followed)?;
             // Our own programs are among the functions by now.
@@ -66,7 +64,7 @@ impl Start {
             let trap = calibrate(&mut loaded).unwrap_or_default();
             let mut survey = match surveying.take() {
                 Some(surveying) => outcome(surveying)?,
-                None => survey()?,
+                None => survey(None)?,
             };
             if loads.get() > 1 {
                 // What was followed at first was dropped with its programs.
@@ -96,21 +94,22 @@ fn sample_desk() -> SampleDesk {
 }
 
 impl Survey {
-    fn new(proc: &ProcRoot, host: &Host, options: &Options) -> Result<Self> {
+    fn new(
+        proc: &ProcRoot,
+        host: &Host,
+        options: &Options,
+        listeners: Option<Listeners>,
+    ) -> Result<Self> {
         // Watch first, scan then, as with processes.
         let watch = Watch::start()
             .context("the kernel refuses to report mappings (perf_event_open)")
             .map_err(privilege::because)?;
         let mut table = ProcessTable::new(proc.clone());
         table.scan()?;
-        let mut reader = PortReader::default();
-        let began = monotonic_now();
-        // Each of 1,000 workers of an nginx has a channel to each other: these are read beside the session.
-        let ports = match options.selection {
-            Selection::Port(_) => reader.read(proc, table.lives()),
-            _ => reader.read(proc, table.heads()),
-        };
-        let listening = Listening::new(reader, ports, monotonic_now().saturating_sub(began));
+        let listening = Listening::new(match listeners {
+            Some(listeners) => Source::Kernel(listeners),
+            None => Source::Proc(proc.clone(), table.live().collect()),
+        });
         table
             .select(&options.selection, listening.known())
             .map_err(|error| privilege::because(error.into()))?;

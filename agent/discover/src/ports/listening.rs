@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tlsprof_common::Pid;
+use tlsprof_common::{Listener, Pid};
 
 /// The first process. systemd holds the sockets that it hands to services.
-pub(super) const INIT: Pid = 1;
+const INIT: Pid = 1;
 
 /// Who listens where, at one moment.
 ///
@@ -14,29 +14,40 @@ pub(super) const INIT: Pid = 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListeningPorts {
     by_process: BTreeMap<Pid, BTreeSet<u16>>,
+    by_socket: BTreeMap<u64, BTreeSet<Pid>>,
 }
 
 impl ListeningPorts {
+    /// Of these listeners.
+    pub fn new(listeners: impl IntoIterator<Item = Listener>) -> Self {
+        let mut sockets: BTreeMap<u64, (u16, BTreeSet<Pid>)> = BTreeMap::new();
+        for one in listeners {
+            let (_, holders) = sockets
+                .entry(one.socket)
+                .or_insert((one.port, BTreeSet::new()));
+            holders.insert(one.process);
+        }
+        let mut ports = Self::default();
+        for (socket, (port, mut holders)) in sockets {
+            if holders.len() > 1 {
+                holders.remove(&INIT);
+            }
+            for process in &holders {
+                ports.by_process.entry(*process).or_default().insert(port);
+            }
+            ports.by_socket.insert(socket, holders);
+        }
+        ports
+    }
+
     /// These processes listen on this port, and no others anywhere.
     #[cfg(test)]
     pub(crate) fn on<const N: usize>(port: u16, pids: [Pid; N]) -> Self {
-        let one = |pid| (pid, BTreeSet::from([port]));
-        Self {
-            by_process: pids.map(one).into(),
-        }
-    }
-
-    pub(super) fn of_holders(sockets: impl Iterator<Item = Vec<(Pid, u16)>>) -> Self {
-        let mut by_process: BTreeMap<Pid, BTreeSet<u16>> = BTreeMap::new();
-        for holders in sockets {
-            let shared = holders.iter().any(|&(pid, _)| pid != INIT);
-            for (pid, port) in holders {
-                if pid != INIT || !shared {
-                    by_process.entry(pid).or_default().insert(port);
-                }
-            }
-        }
-        Self { by_process }
+        Self::new(pids.map(|process| Listener {
+            process,
+            socket: 1,
+            port,
+        }))
     }
 
     /// Ports that any of these processes listens on.
@@ -46,6 +57,11 @@ impl ListeningPorts {
             .flatten()
             .copied()
             .collect()
+    }
+
+    /// Processes that have a listening socket open, by its inode; None if nobody is known to.
+    pub fn holders(&self, socket: u64) -> Option<&BTreeSet<Pid>> {
+        self.by_socket.get(&socket)
     }
 
     /// Processes that listen on this port, on any address and in any network

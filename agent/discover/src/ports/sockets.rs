@@ -11,18 +11,12 @@ const LISTEN: &str = "0A";
 /// The kernel formats as many lines at once as it is asked for, from a page on.
 const PAGE: usize = 4096;
 
-/// A listening socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listener {
-    /// Inode of the socket.
-    pub socket: u64,
-    /// TCP port.
-    pub port: u16,
-}
+/// Listening sockets: inode and port.
+pub(super) type Sockets = HashMap<u64, u16>;
 
 /// A line of /proc/net/tcp.
 enum Line {
-    Listener(Listener),
+    Listener(u64, u16),
     Connection,
     /// The heading, or of another form.
     Other,
@@ -35,12 +29,14 @@ enum Line {
 /// # Errors
 ///
 /// Those of reading.
-pub fn parse_listeners(mut file: impl BufRead) -> io::Result<Vec<Listener>> {
-    let mut listeners = Vec::new();
+pub(super) fn parse_listeners(mut file: impl BufRead) -> io::Result<Sockets> {
+    let mut listeners = Sockets::new();
     let mut line = Vec::new();
     while file.read_until(b'\n', &mut line)? > 0 {
         match parse_line(&line) {
-            Line::Listener(listener) => listeners.push(listener),
+            Line::Listener(socket, port) => {
+                listeners.insert(socket, port);
+            }
             Line::Connection => break,
             Line::Other => {}
         }
@@ -59,27 +55,16 @@ fn parse_line(line: &[u8]) -> Line {
     if state != Some(LISTEN) {
         return Line::Connection;
     }
-    let mut listener = || {
-        Some(Listener {
-            port: u16::from_str_radix(port, 16).ok()?,
-            socket: fields.nth(5)?.parse().ok()?,
-        })
-    };
-    listener().map_or(Line::Other, Line::Listener)
+    let port = u16::from_str_radix(port, 16).ok();
+    let socket = fields.nth(5).and_then(|inode| inode.parse().ok());
+    match (socket, port) {
+        (Some(socket), Some(port)) => Line::Listener(socket, port),
+        _ => Line::Other,
+    }
 }
 
-/// Listening sockets of the process's network namespace, by inode; None if the
-/// process is gone.
-pub(super) fn listening_sockets(proc: &ProcRoot, pid: Pid) -> Option<HashMap<u64, u16>> {
-    let listeners = listeners(proc, pid)?.into_iter();
-    Some(
-        listeners
-            .map(|listener| (listener.socket, listener.port))
-            .collect(),
-    )
-}
-
-fn listeners(proc: &ProcRoot, pid: Pid) -> Option<Vec<Listener>> {
+/// Those of the process's network namespace; None if the process is gone.
+pub(super) fn listening_sockets(proc: &ProcRoot, pid: Pid) -> Option<Sockets> {
     let read =
         |name| parse_listeners(BufReader::with_capacity(PAGE, proc.open(pid, name).ok()??)).ok();
     let mut listeners = read("net/tcp")?;

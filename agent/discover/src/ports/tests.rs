@@ -11,6 +11,7 @@ use std::process::id;
 
 use proptest::prelude::*;
 
+use super::sockets::parse_listeners;
 use super::*;
 
 const TCP: &[u8] = include_bytes!("../../../tests/fixtures/proc/net_tcp");
@@ -18,7 +19,7 @@ const TCP6: &[u8] = include_bytes!("../../../tests/fixtures/proc/net_tcp6");
 
 /// A process with sockets, in a network namespace. The kernel shows the table of
 /// the namespace under each of its processes.
-pub(super) fn add_process(tree: &Path, pid: Pid, namespace: u32, sockets: &[u64]) {
+fn add_process(tree: &Path, pid: Pid, namespace: u32, sockets: &[u64]) {
     let dir = tree.join(pid.to_string());
     for part in ["fd", "net", "ns"] {
         fs::create_dir_all(dir.join(part)).unwrap();
@@ -42,12 +43,14 @@ fn read(tree: &Path, pids: &[Pid]) -> ListeningPorts {
 
 #[test]
 fn only_listening_sockets_count() {
-    let listener = |socket, port| Listener { socket, port };
     assert_eq!(
         parse_listeners(TCP).unwrap(),
-        [listener(70001, 8080), listener(70002, 443)]
+        Sockets::from([(70001, 8080), (70002, 443)])
     );
-    assert_eq!(parse_listeners(TCP6).unwrap(), [listener(70004, 8443)]);
+    assert_eq!(
+        parse_listeners(TCP6).unwrap(),
+        Sockets::from([(70004, 8443)])
+    );
 }
 
 #[test]
@@ -95,6 +98,8 @@ fn the_first_process_only_keeps_sockets_for_others() {
     let ports = read(tree.path(), &[1, 20]);
     assert_eq!(ports.of([1]), BTreeSet::from([8080]));
     assert_eq!(ports.listening_on(443).collect::<Vec<_>>(), [20]);
+    assert_eq!(ports.holders(70002), Some(&BTreeSet::from([20])));
+    assert_eq!(ports.holders(70003), None);
 }
 
 #[test]

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::code::{KnownCode, is_loader, is_tls_library};
 use super::{Entry, ProcessSource, ProcessTable};
 use crate::image::Mapping;
-use crate::ports::Life;
 use crate::process::CpuTime;
 use crate::selection::Wanted;
 use crate::service::ServiceName;
@@ -60,23 +59,6 @@ impl<S: ProcessSource> ProcessTable<S> {
             .iter()
             .filter(|(_, entry)| entry.alive)
             .map(|(&pid, _)| pid)
-    }
-
-    /// The same, each with a number that distinguishes processes that reuse a pid.
-    pub fn lives(&self) -> impl Iterator<Item = Life> {
-        self.live()
-            .filter_map(|pid| Some((pid, self.entries.get(&pid)?.life)))
-    }
-
-    /// The same of those whose parent belongs to another service: a master, not its workers.
-    pub fn heads(&self) -> impl Iterator<Item = Life> {
-        let service = |pid: &Pid| self.entries.get(pid).map(|entry| &entry.service);
-        let is_head = move |entry: &Entry| service(&entry.parent) != Some(&entry.service);
-        let heads = self
-            .entries
-            .iter()
-            .filter(move |(_, entry)| entry.alive && is_head(entry));
-        heads.map(|(&pid, entry)| (pid, entry.life))
     }
 
     /// Selected services that have live processes, by name.

@@ -1,103 +1,45 @@
 //! Which service has a listening socket.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
 
 use tlsprof_common::Pid;
-use tlsprof_discover::ProcRoot;
+use tlsprof_discover::ports::ListeningPorts;
 use tlsprof_discover::table::ServiceView;
 use tlsprof_kernel::sock_diag::ListeningSocket;
 
-/// Least idle time after a reading, as a multiple of how long the reading took: readings use at
-/// most half a percent of a CPU.
-pub(super) const MIN_IDLE_FACTOR: u32 = 200;
-
-/// Who has a socket open is looked up again after this time: it may be handed on.
-const OWNERS_PERIOD: Duration = Duration::from_secs(60);
-
-/// So many of the latest processes of a service, and its first.
-const LOOKED_THROUGH: usize = 15;
-
-/// Which service has a listening socket, by its cookie; None for none that is
-/// profiled.
-#[derive(Debug)]
-pub(super) struct Owners {
-    services: BTreeMap<u64, Option<String>>,
-    looked_up: Option<Instant>,
-    /// No new look before so much time has passed.
-    rest: Duration,
+/// Which service has a listening socket open.
+pub(super) struct Owners<'a> {
+    services: BTreeMap<Pid, &'a str>,
+    ports: &'a ListeningPorts,
 }
 
-impl Owners {
-    pub(super) const fn new() -> Self {
+impl<'a> Owners<'a> {
+    /// Among these services.
+    pub(super) fn new(services: &'a [ServiceView<'_>], ports: &'a ListeningPorts) -> Self {
+        let members = services.iter().flat_map(|service| {
+            let members = service.processes.iter();
+            members.map(|pid| (*pid, service.name.as_str()))
+        });
         Self {
-            services: BTreeMap::new(),
-            looked_up: None,
-            rest: Duration::ZERO,
+            services: members.collect(),
+            ports,
         }
     }
 
-    /// The service that has the socket; None for none that is profiled.
-    pub(super) fn of(&self, socket: &ListeningSocket) -> Option<&str> {
-        self.services.get(&socket.cookie)?.as_deref()
-    }
-
-    /// Looks who has the sockets open, if one is new or the last look is long ago.
-    pub(super) fn update(
-        &mut self,
-        proc: &ProcRoot,
-        services: &[ServiceView<'_>],
-        sockets: &[ListeningSocket],
-    ) {
-        let cookies: BTreeSet<u64> = sockets.iter().map(|one| one.cookie).collect();
-        self.services.retain(|cookie, _| cookies.contains(cookie));
-        let began = Instant::now();
-        let is_new = cookies.len() > self.services.len();
-        let is_old = self
-            .looked_up
-            .is_none_or(|then| then.elapsed() >= OWNERS_PERIOD);
-        let rests = self
-            .looked_up
-            .is_some_and(|then| then.elapsed() < self.rest);
-        if !(is_new || is_old) || rests {
-            return;
+    /// The service that most of the processes belong to which have it open; among equals the one with the
+    /// latest process: a helper binds, hands on and stays. None for none of these.
+    pub(super) fn of(&self, socket: &ListeningSocket) -> Option<&'a str> {
+        let mut counts: BTreeMap<&str, (usize, Pid)> = BTreeMap::new();
+        for pid in self.ports.holders(socket.inode)? {
+            if let Some(service) = self.services.get(pid) {
+                let (count, last) = counts.entry(service).or_default();
+                *count += 1;
+                *last = (*last).max(*pid);
+            }
         }
-        let inodes: BTreeSet<u64> = sockets.iter().map(|one| one.inode).collect();
-        let processes = services
-            .iter()
-            .flat_map(|service| some_of(&service.processes));
-        let holders = proc.holders(processes, &inodes);
-        self.services = sockets
-            .iter()
-            .map(|socket| {
-                let pids = holders.get(&socket.inode);
-                let owner = pids.and_then(|pids| owner(services, pids));
-                (socket.cookie, owner)
-            })
-            .collect();
-        self.looked_up = Some(began);
-        self.rest = began.elapsed() * MIN_IDLE_FACTOR;
+        let most = counts.into_iter().max_by_key(|(_, rank)| *rank);
+        most.map(|(service, _)| service)
     }
-}
-
-/// Those of the processes of a service whose open files are looked through: all of 1,000 workers, each
-/// with a channel to each other, would take ten seconds.
-fn some_of(processes: &[Pid]) -> impl Iterator<Item = Pid> {
-    let latest = processes.len().saturating_sub(LOOKED_THROUGH);
-    let first = processes.iter().take(latest.min(1));
-    first.chain(processes.iter().skip(latest)).copied()
-}
-
-/// The service that most of these processes belong to; among equals the one with the
-/// latest process: a helper binds, hands on and stays.
-fn owner(services: &[ServiceView<'_>], pids: &[Pid]) -> Option<String> {
-    let counts = services.iter().map(|service| {
-        let theirs = |pid: &&Pid| service.processes.contains(pid);
-        let own: Vec<&Pid> = pids.iter().filter(theirs).collect();
-        (own.len(), own.last().copied().copied(), service.name)
-    });
-    let most = counts.max_by_key(|(count, last, _)| (*count, *last))?;
-    (most.0 > 0).then(|| most.2.as_str().to_owned())
 }
 
 #[cfg(test)]
@@ -105,6 +47,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use tlsprof_common::Listener;
     use tlsprof_discover::service::ServiceName;
 
     #[test]
@@ -122,22 +65,23 @@ mod tests {
             view(server, &[20, 21]),
             view(other, &[30]),
         ];
-        let owned_by = |pids: &[Pid]| owner(&services, pids);
+        let owned_by = |pids: &[Pid]| {
+            let ports = ListeningPorts::new(pids.iter().map(|&process| Listener {
+                process,
+                socket: 7,
+                port: 443,
+            }));
+            let socket = ListeningSocket {
+                inode: 7,
+                ..ListeningSocket::default()
+            };
+            let owners = Owners::new(&services, &ports);
+            owners.of(&socket).map(str::to_owned)
+        };
         assert_eq!(owned_by(&[10, 20, 21, 30]).as_deref(), Some("server"));
         assert_eq!(owned_by(&[10, 20]).as_deref(), Some("server"));
         assert_eq!(owned_by(&[10]).as_deref(), Some("helper"));
         assert_eq!(owned_by(&[99]), None);
         assert_eq!(owned_by(&[]), None);
-    }
-
-    #[test]
-    fn of_many_processes_the_first_and_the_latest_are_looked_through() {
-        let all: Vec<Pid> = (1..=1000).collect();
-        let expected: Vec<Pid> = [1].into_iter().chain(986..=1000).collect();
-        assert!(some_of(&all).eq(expected));
-        for few in [1, 15, 16] {
-            let all: Vec<Pid> = (1..=few).collect();
-            assert!(some_of(&all).eq(1..=few));
-        }
     }
 }

@@ -48,12 +48,3 @@ fn one_worker_that_ends_leaves_the_images_of_the_others() {
     table.scan().unwrap();
     assert_eq!(changes(&mut table), ["-200"]);
 }
-
-#[test]
-fn the_head_of_a_service_is_who_was_not_started_by_it() {
-    let (fake, mut table) = pool();
-    fake.run(20, 10, 80, "/usr/bin/logger", &[]);
-    table.scan().unwrap();
-    let heads: Vec<Pid> = table.heads().map(|(pid, _)| pid).collect();
-    assert_eq!(heads, [10, 20]);
-}

@@ -1,0 +1,64 @@
+//! Which processes have listening sockets open, by an iterator of the kernel over open files.
+//!
+//! It takes some 0.1 us for each open file of the host. A link of /proc/PID/fd takes a system call, and
+//! 1,000 workers of an nginx have a million files.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+
+use aya::programs::Iter;
+use aya::{Btf, Ebpf};
+
+use super::error::{LoadError, refused};
+use super::object::program;
+use super::record::read;
+use tlsprof_common::Listener;
+use tlsprof_common::contract::tlsprof_listener;
+
+/// Its C function.
+const PROGRAM: &str = "listeners";
+
+/// A reading that has still to be made: of what is open by then.
+#[derive(Debug)]
+pub struct Listeners(File);
+
+impl Listeners {
+    pub(super) fn load(bpf: &mut Ebpf, btf: &Btf) -> Result<(), LoadError> {
+        let program: &mut Iter = program(bpf, PROGRAM)?;
+        program.load("task_file", btf).map_err(refused(PROGRAM))
+    }
+
+    pub(super) fn new(bpf: &mut Ebpf) -> Result<Self, LoadError> {
+        let failed = |error: anyhow::Error| LoadError::Program {
+            program: PROGRAM.to_owned(),
+            source: error,
+        };
+        let program: &mut Iter = program(bpf, PROGRAM)?;
+        let link = program.attach().and_then(|link| program.take_link(link));
+        let link = link.map_err(refused(PROGRAM))?;
+        let file = link.into_file().map_err(|error| failed(error.into()))?;
+        Ok(Self(file))
+    }
+
+    /// All listeners of the host, once for each descriptor. Takes 0.1 s with a million open files.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn read(mut self) -> io::Result<Vec<Listener>> {
+        let mut bytes = Vec::new();
+        self.0.read_to_end(&mut bytes)?;
+        Ok(decode(&bytes))
+    }
+}
+
+fn decode(bytes: &[u8]) -> Vec<Listener> {
+    let records = bytes.chunks_exact(size_of::<tlsprof_listener>());
+    let records = records.filter_map(read::<tlsprof_listener>);
+    let listeners = records.map(|one| Listener {
+        process: one.pid,
+        socket: one.socket,
+        port: one.port,
+    });
+    listeners.collect()
+}
