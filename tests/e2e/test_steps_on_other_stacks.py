@@ -85,6 +85,11 @@ class Stack:
 GO_RSA = r"crypto/(internal/fips140/)?rsa\.|crypto/internal/fips140/bigmod\.|math/big\."
 AWS_LC = r"(aws_lc_[\d_]+_)?"
 AWS_LC_RSA = AWS_LC + r"(rsa|RSA|bn_|BN_|bignum_(?!.*(p256|25519))|\w*amm52)"
+RING_RSA = r"(ring_core_[\d_]+|__)?(bn_(sqr|power|post|mulx?4x|gather|scatter|from)|mulx?4x_internal)|_R\w*4ring\w*(3rsa|6bigint)"
+RING_25519 = r"(ring_core_[\d_]+|inline_)?(x25519|fiat_curve25519|fe4?_|ge_)"
+# Arithmetic for any length, which its RSA has others for.
+RING_P384 = r"ring_core_[\d_]+(bn_mul_mont|LIMBS_|p384)|elem_|(p|nistz)384_"
+BORING_RSA = r"\w*(rsa|RSA|bn_|BN_|mulx?4x|mod_exp)"
 NSS_SIGNING = {"signing": "PK11_SignWithMechanism"}
 NSS_STEPS = NSS_SIGNING | {"key_exchange": "PK11_GenerateKeyPairWithOpFlags|PK11_PubDeriveWithKDF"}
 NETTLE_SIGNING = {"signing": "nettle_rsa_compute_root_tr"}
@@ -112,6 +117,23 @@ STACKS = {
         # Of stripped Rust 0.79 to 0.86: what has no name is code of the protocol, in hundreds of functions.
         named=0.75,
     ),
+    "ring": Stack(
+        lambda *where: other_stacks.built("rustls-ring", *where),
+        by_samples(symbols.stripped("rustls-ring")),
+        {
+            "X25519": {"key_exchange": RING_25519, "signing": RING_RSA},
+            "P-256": {"key_exchange": r"\w*(p256|nistz256)", "signing": RING_RSA},
+            "P-384": {"key_exchange": RING_P384, "signing": RING_RSA},
+        },
+    ),
+    "boringssl": Stack(
+        lambda *where: other_stacks.built("boring-server", *where),
+        by_samples(symbols.stripped("boring-server")),
+        {
+            "X25519": {"key_exchange": r"\w*(25519|fe4?_|ge_)", "signing": BORING_RSA},
+            "P-256": {"key_exchange": r"\w*(p256|nistz256|ec_|EC_)", "signing": BORING_RSA},
+        },
+    ),
     "gnutls": Stack(
         other_stacks.gnutls_serv,
         by_probes("libhogweed.so"),
@@ -136,12 +158,18 @@ STACKS = {
     ),
 }
 STACKS["java_with_map"] = replace(STACKS["java"], named=0.8, names=symbols.java_map, shared=0.1)
+STACKS["java_21_with_map"] = replace(
+    STACKS["java_with_map"],
+    start=lambda *where: other_stacks.java(*where, options=symbols.JAVA_OPTIONS, home=other_stacks.JAVA_21),
+)
 CASES = [(name, group) for name, stack in STACKS.items() for group in stack.steps]
 
 
 @pytest.mark.parametrize("name, group", CASES)
 def test_steps_are_those_of_functions_with_names(name, group, rsa, tmp_path):
     stack = STACKS[name]
+    if name.startswith("java_21") and not other_stacks.JAVA_21.exists():
+        pytest.skip("no Java 21: deploy/packages/tools.sh servers")
     config = tmp_path / "tlsprof.toml"
     config.write_text(CONFIG)
     with stack.start(tmp_path, rsa) as server:

@@ -9,13 +9,19 @@ from pathlib import Path
 from typing import Iterator, Optional, Sequence
 
 from .certificates import Certificate
-from .paths import PROGRAMS, TESTS
+from .paths import PROGRAMS, TESTS, TOOLS
 from .processes import Argument, Process, name_of_copy, private_copy
 from .servers import START_SECONDS, Server, announcing, on_free_port
 
 NSS_NICKNAME = "own"
 
 JAVA_THREADS = 4
+
+JAVA_21 = TOOLS.parent / "java-21" / "home"
+"""That of deploy/packages/tools.sh, beside the distribution's."""
+
+BUILD_SECONDS = 900.0
+"""Bound of a build beside others."""
 
 GNUTLS_PRIORITY = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"
 
@@ -33,6 +39,16 @@ def rustls(folder: Path, certificate: Certificate, name: Optional[str] = None) -
     """rustls on AWS-LC, a thread per connection, stripped."""
     program = private_copy(PROGRAMS / "rustls-server", folder, name)
     with announcing([program, certificate.cert, certificate.key]) as server:
+        yield server
+
+
+@contextmanager
+def built(program: str, folder: Path, certificate: Certificate) -> Iterator[Server]:
+    """A server that only long tests need, built now: `rustls-ring`, `boring-server`. A thread per connection, stripped."""
+    files = [f"{PROGRAMS}/{program}{suffix}" for suffix in ("", ".symbols")]
+    make = ["make", "--silent", "-C", TESTS, f"OUT={PROGRAMS}", *files]
+    subprocess.run(make, check=True, timeout=BUILD_SECONDS)
+    with announcing([private_copy(PROGRAMS / program, folder), certificate.cert, certificate.key]) as server:
         yield server
 
 
@@ -66,10 +82,12 @@ def java(
     threads: Optional[int] = None,
     options: Sequence[Argument] = (),
     name: Optional[str] = None,
+    home: Optional[Path] = None,
 ) -> Iterator[Server]:
     """The JDK's HttpsServer: all in the thread that accepts, or in a pool of `threads`. `options`
-    are those of the virtual machine. `name`: of its program, where the test needs one."""
-    command = [_private_java(folder, name), *options, "-Dsun.net.httpserver.nodelay=true"]
+    are those of the virtual machine. `name`: of its program, where the test needs one. `home`: of
+    another JDK than the host's."""
+    command = [_private_java(folder, name, home), *options, "-Dsun.net.httpserver.nodelay=true"]
     command += ["-cp", PROGRAMS, "HttpsTestServer", certificate.cert, certificate.key]
     if threads:
         command.append(threads)
@@ -112,16 +130,17 @@ def engine_times(plain: Server) -> dict[str, int]:
         return json.load(answer)
 
 
-def _private_java(folder: Path, name: Optional[str] = None) -> Path:
+def _private_java(folder: Path, name: Optional[str] = None, home: Optional[Path] = None) -> Path:
     """The launcher looks for the rest of the JDK beside its own folder."""
-    found = shutil.which("java")
-    assert found, "java is not installed"
-    home = Path(found).resolve().parents[1]
+    if home is None:
+        found = shutil.which("java")
+        assert found, "java is not installed"
+        home = Path(found).resolve().parents[1]
     copy = folder / "jdk"
     (copy / "bin").mkdir(parents=True)
     for part in ("lib", "conf", "release"):
         (copy / part).symlink_to(home / part)
-    return private_copy(found, copy / "bin", name or name_of_copy("java", folder))
+    return private_copy(home / "bin" / "java", copy / "bin", name or name_of_copy("java", folder))
 
 
 @contextmanager

@@ -9,7 +9,10 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
+#[cfg(feature = "aws-lc")]
 use rustls::crypto::aws_lc_rs::Ticketer;
+#[cfg(feature = "ring")]
+use rustls::crypto::ring::Ticketer;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::ServerSessionMemoryCache;
