@@ -244,9 +244,8 @@ def test_a_closed_server_has_steps_in_text_and_a_predicted_saving(certificates, 
 
 
 @pytest.mark.long
-def test_the_saving_predicted_for_a_closed_server_is_a_lower_bound(certificates, tmp_path):
-    """Half of the measured one at least, and not more: compiled code around P-384's arithmetic is not
-    identified. Measured: 0.64 to 0.77."""
+def test_the_saving_predicted_for_a_closed_server_is_near_the_measured_one(certificates, tmp_path):
+    """A little less, mostly 0.87: not all compiled code around P-384's arithmetic is identified."""
     folders = [tmp_path / "slow", tmp_path / "fast"]
     load = ab(1000, 10, found=False)
     with ExitStack() as stack:
@@ -261,4 +260,4 @@ def test_the_saving_predicted_for_a_closed_server_is_a_lower_bound(certificates,
             return predicted_saving(tmp_path, slow, load, "slow-key-exchange", *often) / saved
 
         figures = Rounds(measure).each(lambda ratio: ratio)
-        assert_agrees(figures, expected=0.75, within=0.25, name="predicted / measured")
+        assert_agrees(figures, expected=1.0, within=0.25, name="predicted / measured")
