@@ -88,7 +88,7 @@ impl Assignment {
         }
     }
 
-    /// X25519 and X448 have little code in common with other curves, but Java has code for the two of them.
+    /// No library shares code between X25519 or X448 and other curves; Java shares some between these two.
     fn elliptic_curve(&self) -> StepSet {
         let others = self.having(|code| code.shared.has(Primitive::EllipticCurve));
         match others.is_empty() {
