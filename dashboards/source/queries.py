@@ -91,9 +91,9 @@ def ratio(part: str, whole: str) -> str:
     return f"{part} / ({whole} > 0)"
 
 
-def each_of(parts: str, whole: str) -> str:
-    """Each part over the one whole, which has no labels."""
-    return f"{parts} / on () group_left () ({whole} > 0)"
+def each_of(parts: str, whole: str, *by: str) -> str:
+    """Each part over the one whole, which has no labels, or over the whole with the same labels `by`."""
+    return f"{parts} / on ({', '.join(by)}) group_left () ({whole} > 0)"
 
 
 def or_zero(expression: str, witness: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from . import figures, thresholds
 from .frame import Row
 from .panels import PER_SECOND, SHARE, Query, course
-from .queries import Source, ratio, total
+from .queries import Source, each_of, ratio, total
 from .text import Text
 
 ONE = Source()
@@ -27,6 +27,8 @@ def _sources() -> list[Any]:
         total(ONE.rate("tlsprof_agreement_cpu_seconds_total", 'source="socket"')),
         total(ONE.rate("tlsprof_agreement_cpu_seconds_total", 'source="library"')),
     )
+    steps = ONE.rate("tlsprof_agreement_step_cpu_seconds_total")
+    steps = each_of(total(steps, "step", "source"), total(steps, "source"), "source")
     by_source = total(ONE.rate("tlsprof_handshakes_by_source_total"), "role", "source")
     offloaded = total(ONE.rate("tlsprof_handshakes_offloaded_total"))
     return [
@@ -44,7 +46,7 @@ def _sources() -> list[Any]:
             PER_SECOND,
             Query(by_source, "{{role}}: {{source}}"),
             Query(offloaded, "offloaded"),
-            size=(12, 7),
+            size=(8, 7),
         ),
         course(
             "Agreement of the sources",
@@ -58,7 +60,22 @@ def _sources() -> list[Any]:
             ),
             SHARE,
             Query(agreement, "socket / library"),
-            size=(12, 7),
+            size=(8, 7),
+        ),
+        course(
+            "Agreement of steps",
+            Text(
+                "Share of each step in the CPU time of the same handshakes, by library probes and by CPU samples."
+                " Steps joined by + run the same code: their samples may belong to either step.",
+                "The two lines of each step within 5 points, or what is between them in a row joined by +.",
+                "Samples below probes: code around a step's arithmetic is not identified and counts as other."
+                " Services without probes but with the same TLS library have steps that are as much too low.",
+                "Library probes did not measure the steps of all handshakes of the service in this time range, or"
+                " there were no CPU samples.",
+            ),
+            SHARE,
+            Query(steps, "{{step}}: {{source}}"),
+            size=(8, 7),
         ),
     ]
 

@@ -7,16 +7,17 @@ from typing import Callable, Iterator
 
 import pytest
 
-from harness import debian, other_stacks
+from harness import debian, metrics, other_stacks
 from harness.certificates import Certificate
 from harness.load import Load, run_load
 from harness.paths import LOADGEN, PROGRAMS
 from harness.processes import private_copy
-from harness.profiler import Profiling, Service
-from harness.sampled_steps import agree, steps
+from harness.profiler import UNLIMITED, Profiling, Service, start_agent
+from harness.sampled_steps import agree, assert_agree, steps
 from harness.scenarios import ab, predicted_saving, sampled_often, spend
 from harness.sequential import Rounds, assert_agrees
 from harness.servers import Server, announcing, selftimed
+from harness.waiting import wait_until
 from harness.web_servers import nginx
 
 pytestmark = pytest.mark.alone
@@ -114,6 +115,51 @@ def of_version(version: str, group: str, certificate: Certificate, folder: Path)
     print(f"{version}, {group}: {steps(service)}, by probes {exact}")
     assert exact["signing"] > 0 and exact["key_exchange"] > 0, service
     return service, exact
+
+
+AGREEMENT = "tlsprof_agreement_step_cpu_seconds_total"
+SPENT = "tlsprof_handshake_outcome_cpu_seconds_total"
+
+
+def test_an_agent_exports_the_steps_of_the_same_handshakes_by_both_sources(certificates, tmp_path):
+    """Samples are booked a second or two after the handshakes; those of the last second need further ones."""
+    config = tmp_path / "tlsprof.toml"
+    config.write_text(UNLIMITED.read_text() + CONFIG)
+    certificate = certificates["rsa2048"]
+    program = private_copy(PROGRAMS / "http.symbols", tmp_path)
+
+    def scraped() -> dict[str, dict[str, float]]:
+        """CPU seconds of the service by step, for each source."""
+        samples = metrics.scrape(agent.url)
+        ours = [one for one in samples if one.name == AGREEMENT and one.labels["service_name"] == program.name]
+        return {
+            source: {one.labels["step"]: one.value for one in ours if one.labels["source"] == source}
+            for source in ("library", "samples")
+        }
+
+    def ours(name: str, **labels: str) -> float:
+        return metrics.total(metrics.scrape(agent.url), name, service_name=program.name, **labels)
+
+    def nearly_all() -> bool:
+        run_load(Load(tls="1.3", full=50, groups="X25519", threads=2), server.port)
+        return sum(scraped()["library"].values()) > 0.9 * ours(SPENT)
+
+    with announcing([program, certificate.cert, certificate.key, "--tls", "1.3"]) as server:
+        with start_agent(["--config", config]) as agent:
+            run_load(Load(tls="1.3", full=FULL, groups="X25519", threads=2), server.port)
+            wait_until(nearly_all, "both sources to cover nearly all handshakes", 60.0)
+            found, sampled = scraped(), ours("tlsprof_cpu_samples_total", activity="handshake")
+            assert sum(found["library"].values()) <= ours(SPENT) * (1 + 1e-6), found
+    totals = {source: sum(seconds.values()) for source, seconds in found.items()}
+    assert totals["samples"] == pytest.approx(totals["library"], rel=0.15), found
+    exact, by_samples = (
+        {step: seconds / totals[source] for step, seconds in found[source].items()}
+        for source in ("library", "samples")
+    )
+    assert "key_derivation" not in exact, exact
+    single = {step: share for step, share in exact.items() if step in PUBLIC_KEY}
+    assert single["signing"] > 0 and single["key_exchange"] > 0, exact
+    assert_agree(by_samples, single, sampled, POINTS)
 
 
 OTHERS = [("1.1.1", "X25519"), ("1.1.1", "P-384"), ("3.5", "X25519MLKEM768")]

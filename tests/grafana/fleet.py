@@ -163,6 +163,11 @@ def _handshakes(service: Service, own: Labels, role: str, rate: float) -> Iterat
         for step, share in (("key_exchange", 0.15), ("signing", 0.35), ("other", 0.5)):
             sampled = rate * service.full * share
             yield _counter("tlsprof_handshake_step_sampled_cpu_seconds_total", {**own, "step": step}, sampled)
+        for step, probed, sampled in (("key_exchange", 0.2, 0.18), ("signing", 0.4, 0.38), ("other", 0.4, 0.44)):
+            for source, share in (("library", probed), ("samples", sampled)):
+                labels = {**own, "step": step, "source": source}
+                name = "tlsprof_agreement_step_cpu_seconds_total"
+                yield _counter(name, labels, rate * service.full * share)
         for reason, share in (("between_calls", 0.01), ("run_queue", 0.0005)):
             yield _counter("tlsprof_handshake_wait_seconds_total", {**own, "reason": reason}, rate * share)
 

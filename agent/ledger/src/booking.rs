@@ -201,6 +201,7 @@ impl Ledger {
         for account in self.services.values_mut() {
             let total = account.cpu();
             account.activities.settle(total, self.now, &self.sampling);
+            account.step_samples.note_reading(self.now);
             account.follow_samples(self.now);
         }
     }

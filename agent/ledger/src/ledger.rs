@@ -81,6 +81,7 @@ impl Ledger {
         let total = account.cpu();
         let new = Accounted { user, system };
         account.activities.add_cpu(new, total, now, &self.sampling);
+        account.step_samples.note_reading(now);
         account.follow_samples(now);
     }
 

@@ -132,6 +132,12 @@ impl ServiceAccount {
         self.step_samples.counters()
     }
 
+    /// CPU time by step of the same handshakes over the same time, by library probes and from samples; it never
+    /// decreases. Key derivation is in `other`, as it is not always probed.
+    pub fn step_agreement(&self) -> impl Iterator<Item = (StepSet, [Duration; 2])> {
+        self.step_samples.agreement()
+    }
+
     /// Whether probes measured more verification than what a server does without certificates of clients:
     /// to look for the issuers of its own takes some 0.5% of a handshake.
     fn verifies(&self) -> bool {
@@ -146,8 +152,7 @@ impl ServiceAccount {
     /// Takes over what was sampled since the last time.
     pub(super) fn follow_samples(&mut self, now: Duration) {
         let verifies = self.verifies();
-        let computed = self.activities.primitives();
-        self.step_samples.follow(computed, verifies, now);
+        self.step_samples.follow(&self.activities, verifies, now);
     }
 
     pub(super) fn record(&mut self, handshake: &Handshake, limits: Limits) {

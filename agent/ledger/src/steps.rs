@@ -268,7 +268,7 @@ impl StepAccount {
 }
 
 /// The measured steps in nanoseconds, made to add up to `nanos` exactly.
-fn exact_parts(nanos: u64, steps: &Steps) -> [u64; Step::COUNT] {
+pub(super) fn exact_parts(nanos: u64, steps: &Steps) -> [u64; Step::COUNT] {
     let mut left = nanos;
     let mut parts = steps.cpu.map(|cpu| {
         let part = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX).min(left);

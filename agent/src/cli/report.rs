@@ -76,6 +76,16 @@ pub enum Until<'a> {
     CommandEnds(&'a [OsString], Option<Duration>),
 }
 
+impl Until<'_> {
+    /// The longest that the report can last, if that is known.
+    pub(crate) const fn at_most(self) -> Option<Duration> {
+        match self {
+            Self::Elapsed(duration) => Some(duration),
+            Self::CommandEnds(_, at_most) => at_most,
+        }
+    }
+}
+
 impl Target {
     /// clap has seen to it that at most one is given.
     pub fn selection(&self) -> Selection {

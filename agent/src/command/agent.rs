@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use super::monitor::{Monitor, about, locked};
 use super::notices::Notices;
 use super::reload::Reload;
-use super::setup::{PRIVILEGES, STARTING, new_ledger, session_options, stop_flag};
+use super::setup::{PRIVILEGES, Purpose, STARTING, new_ledger, session_options, stop_flag};
 use super::{doctor, own, service_manager};
 use crate::cli::AgentOptions;
 use crate::config::Config;
@@ -43,7 +43,7 @@ pub(super) fn run(
     } else {
         Selection::Named(options.services.clone())
     };
-    let session_options = session_options(config, selection, Some(config.agent.budget));
+    let session_options = session_options(config, selection, Purpose::Watch);
     let ledger = new_ledger(config);
     let watch = Watch::new(about()?, (&config.limits).into(), Bounds::default());
     let shown = Shown {

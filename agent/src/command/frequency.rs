@@ -11,18 +11,18 @@ const HIGHEST: u32 = 499;
 /// A report of this length has samples enough.
 const ENOUGH: Duration = Duration::from_secs(30);
 
-/// Of a profile of that length: as many samples as one of 30 s has, as far as the rate allows. `duration`: None
-/// if nobody knows.
-pub(super) fn frequency(wanted: Option<u32>, duration: Option<Duration>) -> u32 {
-    match (wanted, duration) {
+/// Of a profile of at most that length: as many samples as one of 30 s has, as far as the rate allows.
+/// `at_most`: None if the length is not known.
+pub(super) fn frequency(wanted: Option<u32>, at_most: Option<Duration>) -> u32 {
+    match (wanted, at_most) {
         (Some(wanted), _) => wanted,
         (None, None) => USUAL,
-        (None, Some(duration)) => of_length(duration),
+        (None, Some(at_most)) => of_length(at_most),
     }
 }
 
-fn of_length(duration: Duration) -> u32 {
-    let needed = f64::from(USUAL) * ENOUGH.as_secs_f64() / duration.as_secs_f64();
+fn of_length(at_most: Duration) -> u32 {
+    let needed = f64::from(USUAL) * ENOUGH.as_secs_f64() / at_most.as_secs_f64();
     let mut rates = [USUAL].into_iter().chain(MORE);
     let enough = rates.find(|rate| f64::from(*rate) >= needed);
     enough.unwrap_or(HIGHEST)

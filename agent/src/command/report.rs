@@ -17,7 +17,7 @@ use super::load_tool::LoadTool;
 use super::notices::Notices;
 use super::output::{Output, write};
 use super::progress::Progress;
-use super::setup::{PRIVILEGES, TURN, new_ledger, sampling, session_options, stop_flag};
+use super::setup::{PRIVILEGES, Purpose, TURN, new_ledger, session_options, stop_flag};
 use super::tee::Tee;
 use crate::cli::{ReportFormat, ReportOptions, Until};
 use crate::config::Config;
@@ -90,14 +90,10 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
 }
 
 fn of_session(options: &ReportOptions, config: &Config) -> Options {
-    let duration = match options.until() {
-        Until::Elapsed(duration) => Some(duration),
-        Until::CommandEnds(..) => None,
-    };
+    let purpose = Purpose::Report(options.until().at_most());
     Options {
         spots: options.cpu_breakdown.is_some(),
-        sampling: sampling(config, duration),
-        ..session_options(config, options.target.selection(), None)
+        ..session_options(config, options.target.selection(), purpose)
     }
 }
 

@@ -31,18 +31,30 @@ pub(super) const TURN: Duration = Duration::from_millis(100);
 /// Windows of key derivation in a report are at most this far apart.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
-/// `budget` is the share of the targets' CPU time that profiling may cost. It does not bind
-/// where the user wants all steps.
-pub(super) fn session_options(
-    config: &Config,
-    selection: Selection,
-    budget: Option<f64>,
-) -> Options {
+/// What a session is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Purpose {
+    /// To run until it is stopped, within the overhead budget.
+    Watch,
+    /// A report on at most this time; None if that is not known.
+    Report(Option<Duration>),
+}
+
+/// The overhead budget does not bind where the user wants all steps.
+pub(super) fn session_options(config: &Config, selection: Selection, purpose: Purpose) -> Options {
     let profile = &config.profile;
-    // A report is short, and its load may begin late: it has a window more often.
-    let period = match budget {
-        Some(_) => profile.key_derivation_interval,
-        None => profile.key_derivation_interval.min(REPORT_INTERVAL),
+    let (budget, period, at_most) = match purpose {
+        Purpose::Watch => (
+            Some(config.agent.budget),
+            profile.key_derivation_interval,
+            None,
+        ),
+        // A report is short, and its load may begin late: it has a window more often.
+        Purpose::Report(at_most) => (
+            None,
+            profile.key_derivation_interval.min(REPORT_INTERVAL),
+            at_most,
+        ),
     };
     let windows = Duty {
         window: profile.key_derivation_window,
@@ -65,15 +77,15 @@ pub(super) fn session_options(
         handshakes_in_progress: config.limits.handshakes_in_progress,
         handshake_silence: config.limits.handshake_silence,
         connections: profile.connections,
-        sampling: sampling(config, None),
+        sampling: sampling(config, at_most),
         spots: false,
     }
 }
 
-/// For a profile of that length, if it is known.
-pub(super) fn sampling(config: &Config, duration: Option<Duration>) -> Sampling {
+/// For a profile of at most that length, if one is known.
+pub(super) fn sampling(config: &Config, at_most: Option<Duration>) -> Sampling {
     Sampling {
-        frequency: frequency(config.profile.sample_frequency, duration),
+        frequency: frequency(config.profile.sample_frequency, at_most),
         different: config.limits.samples,
     }
 }

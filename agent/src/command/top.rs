@@ -14,7 +14,7 @@ use ratatui::crossterm::event::{self, Event};
 use super::log;
 use super::monitor::{Monitor, about, locked};
 use super::notices::Notices;
-use super::setup::{PRIVILEGES, STARTING, new_ledger, session_options, stop_flag};
+use super::setup::{PRIVILEGES, Purpose, STARTING, new_ledger, session_options, stop_flag};
 use crate::cli::TopOptions;
 use crate::config::Config;
 use crate::session::Session;
@@ -47,8 +47,7 @@ pub(super) fn run(
     // Before there are other threads, which have what their parent has.
     privilege::keep_only(STARTING).context(PRIVILEGES)?;
     notices.say("attaching...");
-    let budget = Some(config.agent.budget);
-    let session_options = session_options(config, options.target.selection(), budget);
+    let session_options = session_options(config, options.target.selection(), Purpose::Watch);
     let session = Session::start(&session_options, new_ledger(config))?;
     privilege::keep_only(Kept::default()).context(PRIVILEGES)?;
     notices.say(format_args!("profiling {}", session.coverage()));

@@ -143,6 +143,11 @@ impl CpuAccount {
         self.cipher_alone
     }
 
+    /// Whether all CPU time of handshakes so far is in primitives, and none waits for a sample.
+    pub(super) fn all_handshakes_divided(&self) -> bool {
+        !self.waiting.has_cpu() && !self.primitives.has_waiting(Activity::Handshake)
+    }
+
     /// What the code of handshakes and encryption computes.
     pub const fn primitives(&self) -> &PrimitiveAccount {
         &self.primitives

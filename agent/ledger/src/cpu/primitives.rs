@@ -101,6 +101,11 @@ impl PrimitiveAccount {
         }
     }
 
+    /// Whether CPU time of that activity waits for samples.
+    pub(super) fn has_waiting(&self, activity: Activity) -> bool {
+        self.cpu.get(&activity).is_some_and(|nanos| *nanos > 0)
+    }
+
     /// Divides what waits among the samples that wait.
     pub(super) fn divide(&mut self) {
         for activity in Self::ACTIVITIES {

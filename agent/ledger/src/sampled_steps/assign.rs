@@ -18,6 +18,8 @@ const KINDS: [(&str, Primitive); 6] = [
     ("ed448", Primitive::Curve448),
 ];
 
+const X_CURVES: Codes = Codes::of(&[Primitive::Curve25519, Primitive::Curve448]);
+
 /// What is known of the handshakes and the code of a service.
 #[derive(Debug)]
 pub(super) struct Assignment {
@@ -42,8 +44,16 @@ impl Assignment {
         };
         let known = known(uses);
         let explained = explained(&known, sampled);
+        let signed_by_rsa =
+            hidden_kind(uses, sampled, significant).is_some_and(|(_, own)| own == Primitive::RsaDh);
         let hidden = uses.iter().filter(|one| one.by.is_none());
-        let hidden = hidden.map(|one| (one.step, hidden_code(one.step, explained, significant)));
+        let hidden = hidden.map(|one| {
+            let mut code = hidden_code(one.step, explained, significant);
+            if signed_by_rsa {
+                code.shared = code.shared.without(Codes::of(&[Primitive::EllipticCurve]));
+            }
+            (one.step, code)
+        });
         Self {
             uses: known.iter().copied().chain(hidden).collect(),
             sampled,
@@ -55,6 +65,7 @@ impl Assignment {
         let found = match primitive {
             Primitive::KeyDerivation => StepSet::of(Step::KeyDerivation),
             Primitive::BigNumber => self.big_number(),
+            Primitive::EllipticCurve => self.elliptic_curve(),
             // Any of it.
             Primitive::PublicKey => self.having(|_| true),
             _ => self.having(|code| code.own.has(primitive) || code.shared.has(primitive)),
@@ -74,6 +85,15 @@ impl Assignment {
         match general.is_empty() {
             true => self.having(|code| code.in_part),
             false => general,
+        }
+    }
+
+    /// No library shares code between X25519 or X448 and other curves; Java shares some between these two.
+    fn elliptic_curve(&self) -> StepSet {
+        let others = self.having(|code| code.shared.has(Primitive::EllipticCurve));
+        match others.is_empty() {
+            true => self.having(|code| !code.own.both(X_CURVES).is_empty()),
+            false => others,
         }
     }
 

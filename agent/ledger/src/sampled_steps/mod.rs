@@ -9,6 +9,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "statistics")]
 
+mod agreement;
 mod assign;
 mod step_set;
 #[cfg(test)]
@@ -22,9 +23,10 @@ use tlsprof_evidence::Handshake;
 use tlsprof_evidence::activity::Activity;
 use tlsprof_evidence::primitive::Primitive;
 
-use super::PrimitiveAccount;
 use super::cpu::Part;
 use super::interval::{Interval, of_share};
+use super::{CpuAccount, PrimitiveAccount};
+use agreement::StepAgreement;
 use assign::{Assignment, hidden_kind};
 pub use step_set::StepSet;
 use uses::{Codes, Use, VERIFICATION};
@@ -74,10 +76,12 @@ pub(super) struct StepSamples {
     /// What is in `booked`.
     taken: BTreeMap<Primitive, Part>,
     booked: BTreeMap<StepSet, Part>,
+    agreement: StepAgreement,
 }
 
 impl StepSamples {
     pub(super) fn record(&mut self, handshake: &Handshake) {
+        self.agreement.record(handshake);
         for one in uses::of(handshake) {
             self.uses.insert(one);
             let [newest, _] = &mut self.recent;
@@ -121,9 +125,20 @@ impl StepSamples {
         booked.map(|(steps, part)| (*steps, part.cpu()))
     }
 
+    /// What was booked over the same time by library probes and from samples.
+    pub(super) fn agreement(&self) -> impl Iterator<Item = (StepSet, [Duration; 2])> {
+        self.agreement.booked()
+    }
+
+    /// The kernel's CPU time was read: that of all handshakes so far is in it.
+    pub(super) fn note_reading(&mut self, now: Duration) {
+        self.agreement.note_reading(now);
+    }
+
     /// Books what has come since the last time by what was negotiated of late.
     /// `verifies`: probes measured the verification of certificates.
-    pub(super) fn follow(&mut self, computed: &PrimitiveAccount, verifies: bool, now: Duration) {
+    pub(super) fn follow(&mut self, activities: &CpuAccount, verifies: bool, now: Duration) {
+        let computed = activities.primitives();
         if now >= self.turned + GENERATION {
             let [newest, older] = &mut self.recent;
             *older = std::mem::take(newest);
@@ -148,6 +163,12 @@ impl StepSamples {
                 let sum = self.booked.entry(assignment.steps(primitive)).or_default();
                 sum.add(new);
             }
+        }
+        if activities.all_handshakes_divided() {
+            let sampled = self.booked.iter();
+            let sampled = sampled.map(|(steps, part)| (*steps, part.cpu()));
+            let unattributed = activities.unattributed().total();
+            self.agreement.end_round(sampled, unattributed, now);
         }
     }
 }

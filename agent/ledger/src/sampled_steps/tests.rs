@@ -1,6 +1,8 @@
 //! Which steps samples count for, by what was negotiated.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod curves;
+
 use proptest::prelude::*;
 use tlsprof_common::{Outcome, Resumption, Role};
 use tlsprof_evidence::activity::Mode;

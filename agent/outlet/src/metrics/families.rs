@@ -111,6 +111,11 @@ AGREEMENT_HANDSHAKES = Counter "tlsprof_agreement_handshakes" ["service_name" "r
     "Completed TLS handshakes measured by both sources.";
 AGREEMENT_CPU = Counter "tlsprof_agreement_cpu_seconds" ["service_name" "role" "source"]
     "CPU time of TLS handshakes measured by both sources, by source.";
+AGREEMENT_STEP_CPU = Counter "tlsprof_agreement_step_cpu_seconds" ["service_name" "step" "source"]
+    "CPU time of the same TLS handshakes by step, by library probes and from CPU samples."
+    "Sources: `library`, `samples`. Counted while library probes measure the steps of all handshakes of the service; \
+     otherwise neither source counts. Key derivation is in `other`, because it is not always probed. Steps that samples \
+     cannot separate, such as `key_exchange+signing`, are zero for `library`.";
 HANDSHAKE_WAIT = Counter "tlsprof_handshake_wait_seconds" ["service_name" "reason"]
     "Off-CPU time during TLS handshakes, by reason."
     "Reasons: `run_queue`, `lock`, `disk`, `network`, `random`, `pipe`, `other`, and `between_calls` of a \

@@ -1,6 +1,7 @@
 //! Which source showed handshakes, and how far the sources agree.
 
 use std::fmt;
+use std::time::Duration;
 
 use prometheus_client::encoding::DescriptorEncoder;
 
@@ -8,10 +9,13 @@ use tlsprof_common::{Role, Source};
 use tlsprof_ledger::{HandshakeKey, HandshakeSum, Ledger, RoleAccount, ServiceAccount};
 
 use super::families::{
-    AGREEMENT_CPU, AGREEMENT_HANDSHAKES, HANDSHAKE_FLIGHT_CPU, HANDSHAKES_BY_SOURCE,
-    HANDSHAKES_ESTIMATED, HANDSHAKES_OFFLOADED,
+    AGREEMENT_CPU, AGREEMENT_HANDSHAKES, AGREEMENT_STEP_CPU, HANDSHAKE_FLIGHT_CPU,
+    HANDSHAKES_BY_SOURCE, HANDSHAKES_ESTIMATED, HANDSHAKES_OFFLOADED,
 };
 use super::rows::write;
+
+/// Sources of the CPU time of steps.
+const STEP_SOURCES: [&str; 2] = ["library", "samples"];
 
 pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fmt::Result {
     let by_source = ledger.services().flat_map(|(name, service)| {
@@ -40,7 +44,19 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fm
         let labels = Source::ALL.map(|source| [name, role, source.label()]);
         labels.into_iter().zip(cpu)
     });
-    write(encoder, &AGREEMENT_CPU, agreement)
+    write(encoder, &AGREEMENT_CPU, agreement)?;
+    let steps: Vec<(&str, String, [Duration; 2])> = ledger
+        .services()
+        .flat_map(|(name, service)| {
+            let steps = service.step_agreement();
+            steps.map(move |(steps, cpu)| (name, steps.label(), cpu))
+        })
+        .collect();
+    let steps = steps.iter().flat_map(|(name, step, cpu)| {
+        let labels = STEP_SOURCES.map(|source| [*name, step.as_str(), source]);
+        labels.into_iter().zip(*cpu)
+    });
+    write(encoder, &AGREEMENT_STEP_CPU, steps)
 }
 
 /// The labels that every account has, and the account.

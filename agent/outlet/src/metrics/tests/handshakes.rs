@@ -1,6 +1,7 @@
 //! What handshakes, hellos and findings become.
 
 use super::*;
+use tlsprof_evidence::primitive::{Evidence as Proof, Primitive};
 
 /// One series for each set of labels, whatever the source.
 #[test]
@@ -52,6 +53,44 @@ fn handshakes_of_two_sources_are_one_series() {
     ] {
         assert!(text.contains(line), "{line}\nis not in\n{text}");
     }
+}
+
+#[test]
+fn steps_have_both_sources_once_samples_are_looked_up() {
+    let ledger = SharedLedger::default();
+    let metrics = Metrics::new(&ledger);
+    let both = || -> Vec<String> {
+        let text = String::from_utf8(metrics.encode(Format::PlainText).unwrap()).unwrap();
+        let lines = text.lines();
+        let ours =
+            lines.filter(|line| line.starts_with("tlsprof_agreement_step_cpu_seconds_total{"));
+        ours.map(str::to_owned).collect()
+    };
+    {
+        let mut ledger = ledger.write().unwrap();
+        ledger.set_sampling(Sampling::Every(Duration::from_millis(1)));
+        ledger.record("nginx", &sample::handshake());
+        ledger.add_samples("nginx", Activity::Handshake, Mode::User, 1);
+        ledger.add_cpu("nginx", Duration::from_millis(1), Duration::ZERO);
+    }
+    assert_eq!(both(), Vec::<String>::new());
+    let signing = (Activity::Handshake, Primitive::RsaDh, Proof::Name);
+    let counts = BTreeMap::from([(signing, 1)]);
+    ledger.write().unwrap().note_primitives("nginx", &counts);
+    let row = |step: &str, source: &str, seconds: &str| {
+        format!(
+            "tlsprof_agreement_step_cpu_seconds_total{{service_name=\"nginx\",step=\"{step}\",source=\"{source}\"}} {seconds}"
+        )
+    };
+    let expected = [
+        row("key_exchange", "library", "0.000118"),
+        row("key_exchange", "samples", "0.0"),
+        row("signing", "library", "0.000905"),
+        row("signing", "samples", "0.001"),
+        row("other", "library", "0.000327"),
+        row("other", "samples", "0.0"),
+    ];
+    assert_eq!(both(), expected);
 }
 
 #[test]
