@@ -1,6 +1,7 @@
 """CPU samples against programs that know what CPU time they used."""
 
 import json
+import math
 import os
 import sys
 from contextlib import ExitStack
@@ -144,6 +145,8 @@ def test_no_samples_where_they_are_switched_off(tmp_path):
     assert (sampling["period_seconds"], sampling["unavailable"]) == (None, reason)
 
 
+SIGMAS = 4
+"""Of a count, at most its root each: a false alarm in 15,000 runs. At 199 per second there were twice as many as at 97."""
 SHORT, USUAL = 499, 97
 """Samples a second on each CPU, in a report of two seconds and in one whose length nobody knows."""
 
@@ -160,8 +163,11 @@ def test_short_reports_are_sampled_more_often(frequency, until, tmp_path):
     assert report["sampling"]["period_seconds"] == pytest.approx(1 / frequency, rel=0.001)
     used = sum(row["cpu_seconds"] for row in service["activities"])
     sampled = Samples.parse(done.stderr).count(service="alone")
-    # A machine that is itself a guest may lose some while it is stopped.
-    assert 0.8 * used * frequency < sampled < 1.05 * used * frequency, done.describe()
+    expected = used * frequency
+    # Beside other work it is on a CPU at the time of a sample by chance. A machine that is itself a guest may lose
+    # some while it is stopped.
+    error = SIGMAS * math.sqrt(expected)
+    assert 0.8 * expected - error < sampled < expected + error, done.describe()
 
 
 HANDSHAKE_TOLERANCE = {"auto": 0.03, "off": 0.055}

@@ -160,7 +160,8 @@ def test_what_comes_after_the_window_is_no_loss(busy, tmp_path):
         report = profile(tmp_path, busy.port, "--duration", "300ms").report
         assert more.alive(), more.describe()
     predictions = [one["prediction"] for one in report.data["findings"]]
-    assert any(one.get("source") == "calibration" for one in predictions), predictions
+    # At idle priority, so that on a busy machine it may get no time.
+    assert any(one.get("source") == "calibration" or one["kind"] == "unknown" for one in predictions), predictions
     assert report.losses_of_events() == {}
 
 

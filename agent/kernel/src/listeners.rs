@@ -13,6 +13,7 @@ use super::error::{LoadError, refused};
 use super::object::program;
 use super::record::read;
 use tlsprof_common::Listener;
+use tlsprof_common::causes::one_line;
 use tlsprof_common::contract::tlsprof_listener;
 
 /// Its C function.
@@ -52,13 +53,46 @@ impl Listeners {
     }
 }
 
+/// Without them /proc tells who listens.
+pub(super) fn told(listeners: Result<Listeners, LoadError>) -> Option<Listeners> {
+    let listeners = listeners.inspect_err(|error| {
+        tracing::debug!(error = one_line(error), "no iterator over open files");
+    });
+    listeners.ok()
+}
+
 fn decode(bytes: &[u8]) -> Vec<Listener> {
-    let records = bytes.chunks_exact(size_of::<tlsprof_listener>());
-    let records = records.filter_map(read::<tlsprof_listener>);
-    let listeners = records.map(|one| Listener {
+    let (records, _rest) = bytes.as_chunks::<{ size_of::<tlsprof_listener>() }>();
+    let records = records.iter().filter_map(|record| read(record));
+    let listeners = records.map(|one: tlsprof_listener| Listener {
         process: one.pid,
         socket: one.socket,
         port: one.port,
     });
     listeners.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_records_are_listeners() {
+        let mut bytes = Vec::new();
+        for (socket, process, port) in [(70_001_u64, 10_u32, 443_u16), (1 << 40, 11, 8443)] {
+            bytes.extend(socket.to_ne_bytes());
+            bytes.extend(process.to_ne_bytes());
+            bytes.extend(port.to_ne_bytes());
+            bytes.extend([0; 2]);
+        }
+        bytes.extend([1; 15]);
+        let found = decode(&bytes);
+        let expected = [(10, 70_001, 443), (11, 1 << 40, 8443)];
+        let expected = expected.map(|(process, socket, port)| Listener {
+            process,
+            socket,
+            port,
+        });
+        assert_eq!(found, expected);
+    }
 }

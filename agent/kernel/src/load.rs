@@ -12,13 +12,12 @@ use super::connections::{self, ConnectionHooks};
 use super::error::{LoadError, Unavailable, maps, refused};
 use super::heap;
 use super::limits;
-use super::listeners::Listeners;
+use super::listeners::{Listeners, told};
 use super::loaded::Loaded;
 use super::object::{Tables, UprobeMode, best_mode, load_uprobes, open, program, take_map};
 use super::samples::Sampling;
 use super::socket_calls::Tier;
 use super::types::KernelTypes;
-use tlsprof_common::causes::one_line;
 
 /// Tracepoint programs with their tracepoints.
 const TRACEPOINTS: &[(&str, &str)] = &[
@@ -107,15 +106,6 @@ pub fn try_tier(tier: Tier, btf: Option<&Path>) -> Result<(), Unavailable> {
     let storage = tier.storage();
     let mut bpf = open(types.btf(), UprobeMode::Single, storage, Tables::SMALLEST)?;
     connections::attach_tier(&mut bpf, &types, tier).map(drop)
-}
-
-/// Without them /proc tells who listens.
-pub(super) fn told(listeners: Result<Listeners, LoadError>) -> Option<Listeners> {
-    listeners
-        .inspect_err(|error| {
-            tracing::debug!(error = one_line(error), "no iterator over open files")
-        })
-        .ok()
 }
 
 fn load_tracepoints(bpf: &mut Ebpf, btf: &Btf) -> Result<(), LoadError> {
