@@ -1,7 +1,7 @@
 //! The ports of services as long as a session goes on: read now and then, in a thread of
 //! its own.
 //!
-//! With a million open files that takes a tenth of a second, in which evidence would be waiting.
+//! With a million open files that takes half a second, in which evidence would be waiting.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
