@@ -1,6 +1,6 @@
 //! Which processes have listening sockets open, by an iterator of the kernel over open files.
 //!
-//! It takes 0.4 us for each open file of the host. A link of /proc/PID/fd takes ten times as long, and
+//! It takes 0.4 us for each open file of the host. A link in /proc/PID/fd takes 10 us, and
 //! 1,000 workers of an nginx have a million files (docs/journal/2026-11-26-listeners-by-an-iterator.md).
 
 use std::fs::File;
