@@ -21,7 +21,9 @@ from harness.web_servers import nginx
 
 NOBODY = 65534
 
-REQUIRED = ("bpf", "perfmon", "sys_ptrace", "dac_read_search")
+PROGRAMS = ("bpf", "perfmon")
+FILES = ("sys_ptrace", "dac_read_search")
+REQUIRED = (*PROGRAMS, *FILES)
 RECOMMENDED = (*REQUIRED, "syslog")
 """Those of the systemd unit."""
 
@@ -68,7 +70,20 @@ def test_five_capabilities_are_enough(rsa, tmp_path, open_folder):
     assert service.count(cipher="unknown", outcome="completed") == 0
 
 
-@pytest.mark.parametrize("dropped", REQUIRED)
+@pytest.mark.parametrize("dropped", FILES)
+def test_a_port_is_found_without_the_right_to_read_files_of_others(dropped, rsa, tmp_path, open_folder):
+    """The kernel tells who listens; from sockets comes what no library shows."""
+    left = unprivileged(*(name for name in RECOMMENDED if name != dropped))
+    with nginx(tmp_path, rsa, workers=1) as server:
+        with Profiling(open_folder, "--port", server.port, launcher=left) as profiling:
+            seen = run_load(LOAD, server.port)
+            profiling.finish()
+    service = profiling.report.on_port(server.port)
+    assert seen.agrees_with(service.outcomes("server"))
+    assert service.resumed("server") == seen.resumed
+
+
+@pytest.mark.parametrize("dropped", PROGRAMS)
 def test_a_required_capability_that_is_missing_is_named(dropped, rsa, tmp_path):
     left = unprivileged(*(name for name in RECOMMENDED if name != dropped))
     with nginx(tmp_path, rsa, workers=1) as server:

@@ -157,7 +157,7 @@ def test_handshakes_never_take_more_than_there_was(starts, busy, tmp_path):
 def test_what_comes_after_the_window_is_no_loss(busy, tmp_path):
     """While savings are calibrated, and the report is written, the load goes on."""
     with Process(RESUMED.command(busy.port)) as more:
-        report = profile(tmp_path, busy.port, "--duration", "300ms").report
+        report = profile(tmp_path, busy.port, "--duration", "1s").report
         assert more.alive(), more.describe()
     predictions = [one["prediction"] for one in report.data["findings"]]
     # At idle priority, so that on a busy machine it may get no time.
