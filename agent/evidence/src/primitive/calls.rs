@@ -62,6 +62,42 @@ fn targets(code: &[u8], address: u64, how: &[u8]) -> impl Iterator<Item = u64> {
     })
 }
 
+/// Which functions call which, by place.
+pub(super) struct Calls {
+    called: Vec<Vec<usize>>,
+    callers: Vec<Vec<usize>>,
+}
+
+impl Calls {
+    /// `called`: what each function calls.
+    pub(super) fn new(called: Vec<Vec<usize>>) -> Self {
+        let mut callers = vec![Vec::new(); called.len()];
+        for (caller, called) in called.iter().enumerate() {
+            for one in called {
+                if let Some(callers) = callers.get_mut(*one) {
+                    callers.push(caller);
+                }
+            }
+        }
+        Self { called, callers }
+    }
+
+    fn joins(&self, one: usize, belongs: &[bool]) -> bool {
+        let among = |those: &[usize]| those.iter().filter(|one| has(belongs, **one)).count();
+        let called = of(&self.called, one).iter().copied();
+        let called: Vec<usize> = called.filter(|one| !self.is_common(*one)).collect();
+        let callers = of(&self.callers, one);
+        let (below, above) = (among(&called), among(callers));
+        let calls = below > 0 && below * CALLED.1 >= called.len() * CALLED.0;
+        let is_called = above >= LEAST_CALLERS && above * CALLING.1 >= callers.len() * CALLING.0;
+        calls || (is_called && !self.is_common(one))
+    }
+
+    fn is_common(&self, one: usize) -> bool {
+        of(&self.callers, one).len() > MOST_CALLERS
+    }
+}
+
 /// What a function's own code proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
@@ -75,13 +111,8 @@ pub(super) enum Proof {
     None,
 }
 
-/// Functions without a proof of their own that belong to arithmetic on big numbers, in order. `called`: what
-/// each of them calls, by place.
-pub(super) fn around_big_numbers(proofs: &[Proof], called: &[Vec<usize>]) -> Vec<usize> {
-    let calls = Calls {
-        called,
-        callers: &reversed(called, proofs.len()),
-    };
+/// Functions without a proof of their own that belong to arithmetic on big numbers, in order.
+pub(super) fn around_big_numbers(proofs: &[Proof], calls: &Calls) -> Vec<usize> {
     let is_one = |one: &Proof| matches!(one, Proof::BigNumber | Proof::Power);
     let mut belongs: Vec<bool> = proofs.iter().map(is_one).collect();
     let mut found = Vec::new();
@@ -110,51 +141,27 @@ pub(super) fn around_big_numbers(proofs: &[Proof], called: &[Vec<usize>]) -> Vec
 /// Functions of an exponentiation, in order: what calls a product with a power beside few others is a step of
 /// one, and so is arithmetic that steps call and that nothing calls but code with few calls. In OpenSSL:
 /// `bn_powerx5`, and the square `bn_sqrx8x_internal` that nearly all of its time goes to.
-pub(super) fn around_powers(proofs: &[Proof], called: &[Vec<usize>]) -> Vec<usize> {
-    let callers = reversed(called, proofs.len());
+pub(super) fn around_powers(proofs: &[Proof], calls: &Calls) -> Vec<usize> {
     let is = |one: usize, proof: Proof| proofs.get(one) == Some(&proof);
-    let is_small = |one: usize| of(called, one).len() <= MOST_CALLED;
+    let is_small = |one: usize| of(&calls.called, one).len() <= MOST_CALLED;
     let mut found = Vec::new();
     for step in 0..proofs.len() {
-        let calls = of(called, step);
+        let called = of(&calls.called, step);
         if is(step, Proof::Other)
             || !is_small(step)
-            || !calls.iter().any(|&one| is(one, Proof::Power))
+            || !called.iter().any(|&one| is(one, Proof::Power))
         {
             continue;
         }
         found.push(step);
-        let squares = calls.iter().filter(|&&one| {
-            is(one, Proof::BigNumber) && of(&callers, one).iter().all(|&one| is_small(one))
+        let squares = called.iter().filter(|&&one| {
+            is(one, Proof::BigNumber) && of(&calls.callers, one).iter().all(|&one| is_small(one))
         });
         found.extend(squares);
     }
     found.sort_unstable();
     found.dedup();
     found
-}
-
-/// Which functions call which.
-struct Calls<'a> {
-    called: &'a [Vec<usize>],
-    callers: &'a [Vec<usize>],
-}
-
-impl Calls<'_> {
-    fn joins(&self, one: usize, belongs: &[bool]) -> bool {
-        let among = |those: &[usize]| those.iter().filter(|one| has(belongs, **one)).count();
-        let called = of(self.called, one).iter().copied();
-        let called: Vec<usize> = called.filter(|one| !self.is_common(*one)).collect();
-        let callers = of(self.callers, one);
-        let (below, above) = (among(&called), among(callers));
-        let calls = below > 0 && below * CALLED.1 >= called.len() * CALLED.0;
-        let is_called = above >= LEAST_CALLERS && above * CALLING.1 >= callers.len() * CALLING.0;
-        calls || (is_called && !self.is_common(one))
-    }
-
-    fn is_common(&self, one: usize) -> bool {
-        of(self.callers, one).len() > MOST_CALLERS
-    }
 }
 
 fn has(belongs: &[bool], one: usize) -> bool {
@@ -165,19 +172,6 @@ fn of(all: &[Vec<usize>], one: usize) -> &[usize] {
     all.get(one).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// By whom each is called.
-fn reversed(called: &[Vec<usize>], number: usize) -> Vec<Vec<usize>> {
-    let mut callers = vec![Vec::new(); number];
-    for (caller, called) in called.iter().enumerate() {
-        for one in called {
-            if let Some(callers) = callers.get_mut(*one) {
-                callers.push(caller);
-            }
-        }
-    }
-    callers
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,6 +179,14 @@ mod tests {
 
     const BIG: Proof = Proof::BigNumber;
     const NONE: Proof = Proof::None;
+
+    fn around(proofs: &[Proof], called: &[Vec<usize>]) -> Vec<usize> {
+        around_big_numbers(proofs, &Calls::new(called.to_vec()))
+    }
+
+    fn powers(proofs: &[Proof], called: &[Vec<usize>]) -> Vec<usize> {
+        around_powers(proofs, &Calls::new(called.to_vec()))
+    }
 
     #[test]
     fn calls_and_jumps_to_the_beginning_of_functions_count() {
@@ -220,7 +222,7 @@ mod tests {
         // 0 is proved; 1 calls it and 3; 2 calls it, 3 and 4.
         let called = [vec![], vec![0, 3], vec![0, 3, 4], vec![], vec![]];
         let proofs = [BIG, NONE, NONE, NONE, NONE];
-        assert_eq!(around_big_numbers(&proofs, &called), [1]);
+        assert_eq!(around(&proofs, &called), [1]);
     }
 
     #[test]
@@ -231,7 +233,7 @@ mod tests {
         called.push(vec![]);
         let mut proofs = vec![BIG, BIG];
         proofs.extend([NONE; 10]);
-        assert_eq!(around_big_numbers(&proofs, &called), [2]);
+        assert_eq!(around(&proofs, &called), [2]);
     }
 
     #[test]
@@ -241,7 +243,7 @@ mod tests {
             called.push(vec![]);
             let mut proofs = vec![BIG; number];
             proofs.push(NONE);
-            around_big_numbers(&proofs, &called)
+            around(&proofs, &called)
         };
         assert_eq!(callers(MOST_CALLERS), [MOST_CALLERS]);
         assert_eq!(callers(MOST_CALLERS + 1), [0; 0]);
@@ -253,24 +255,24 @@ mod tests {
         // 0 multiplies with a power, 1 and 4 square; 2 calls all of them, 3 only 1.
         let mut called = vec![vec![], vec![], vec![0, 1, 4], vec![1], vec![]];
         let mut proofs = vec![POWER, BIG, NONE, BIG, BIG];
-        assert_eq!(around_powers(&proofs, &called), [1, 2, 4]);
+        assert_eq!(powers(&proofs, &called), [1, 2, 4]);
         // A function with many calls uses 4 as well, and the product.
         called.push(vec![0, 2, 3, 4, 6]);
         called.push(vec![]);
         proofs.extend([NONE; 2]);
-        assert_eq!(around_powers(&proofs, &called), [1, 2]);
+        assert_eq!(powers(&proofs, &called), [1, 2]);
         // Without the product it is no exponentiation.
         let squares: Vec<Proof> = proofs
             .iter()
             .map(|one| if *one == POWER { BIG } else { *one })
             .collect();
-        assert_eq!(around_powers(&squares, &called), [0; 0]);
+        assert_eq!(powers(&squares, &called), [0; 0]);
     }
 
     #[test]
     fn proved_functions_stay_what_they_are() {
         let called = [vec![], vec![0]];
-        assert_eq!(around_big_numbers(&[BIG, Proof::Other], &called), [0; 0]);
+        assert_eq!(around(&[BIG, Proof::Other], &called), [0; 0]);
     }
 
     proptest! {
@@ -279,10 +281,10 @@ mod tests {
             proofs in prop::collection::vec(prop::sample::select(vec![BIG, NONE, Proof::Other, Proof::Power]), 0..40),
             called in prop::collection::vec(prop::collection::vec(0_usize..50, 0..6), 0..50),
         ) {
-            for one in around_big_numbers(&proofs, &called) {
+            for one in around(&proofs, &called) {
                 prop_assert_eq!(proofs.get(one), Some(&NONE));
             }
-            for one in around_powers(&proofs, &called) {
+            for one in powers(&proofs, &called) {
                 prop_assert!(proofs.get(one) != Some(&Proof::Other));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::calls::{Proof, around_big_numbers, around_powers, called_between, called_by};
+use super::calls::{Calls, Proof, around_big_numbers, around_powers, called_between, called_by};
 use super::{MAX_FUNCTION, Primitive, by_code};
 
 /// Larger images are not surveyed: that would take seconds.
@@ -34,19 +34,18 @@ pub fn identify_all(
     functions.extend(others.filter(|(_, verdict)| verdict.is_some()));
     functions.sort_unstable();
     let starts: Vec<u64> = functions.iter().map(|((first, _), _)| *first).collect();
-    let called: Vec<Vec<usize>> = functions
-        .iter()
-        .map(|(one, _)| called_by(&code(one), one.0, &starts))
-        .collect();
+    let called = functions.iter();
+    let called = called.map(|(one, _)| called_by(&code(one), one.0, &starts));
+    let calls = Calls::new(called.collect());
     let proofs: Vec<Proof> = functions
         .iter()
         .map(|(_, verdict)| proof(verdict))
         .collect();
-    let powers = around_powers(&proofs, &called);
+    let powers = around_powers(&proofs, &calls);
     let proved = proofs.iter().filter(|one| **one == Proof::BigNumber);
     let around = match proved.count() {
         0..LEAST_PROVED => Vec::new(),
-        _ => around_big_numbers(&proofs, &called),
+        _ => around_big_numbers(&proofs, &calls),
     };
     let identified = functions.into_iter().enumerate();
     let identified = identified.filter_map(|(at, (bounds, verdict))| {

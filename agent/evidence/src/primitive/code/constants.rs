@@ -18,9 +18,11 @@ struct Constant {
 pub(super) const REACH: usize = 640;
 
 const ONES: u64 = u64::MAX;
+/// Round constants of SHA-256.
+const FIFTH_AND_SIXTH: u64 = 0x59f1_11f1_3956_c25b;
 
 static CONSTANTS: LazyLock<Vec<Constant>> = LazyLock::new(|| {
-    let wide: [(Primitive, &[u64]); 12] = [
+    let wide: [(Primitive, &[u64]); 13] = [
         // SEC 2, 2.4.2: prime and order; 2^512 modulo the prime, which brings numbers into Montgomery's form.
         (
             Primitive::P256,
@@ -102,11 +104,24 @@ static CONSTANTS: LazyLock<Vec<Constant>> = LazyLock::new(|| {
             Primitive::Sha3,
             &[1, 0x8082, 0x8000_0000_0000_808a, 0x8000_0000_8000_8000],
         ),
-        // FIPS 180-4, 4.2.2 and 4.2.3: the first round constants; tables for vectors have each row twice.
+        // FIPS 180-4, 4.2.2: the first round constants. Tables for vectors have each row of 16 bytes twice.
         (
             Primitive::Sha,
-            &[0x7137_4491_428a_2f98, 0xe9b5_dba5_b5c0_fbcf],
+            &[
+                0x7137_4491_428a_2f98,
+                0xe9b5_dba5_b5c0_fbcf,
+                FIFTH_AND_SIXTH,
+            ],
         ),
+        (
+            Primitive::Sha,
+            &[
+                0x7137_4491_428a_2f98,
+                0xe9b5_dba5_b5c0_fbcf,
+                0x7137_4491_428a_2f98,
+            ],
+        ),
+        // 4.2.3
         (
             Primitive::Sha,
             &[0x428a_2f98_d728_ae22, 0x7137_4491_23ef_65cd],
@@ -116,6 +131,8 @@ static CONSTANTS: LazyLock<Vec<Constant>> = LazyLock::new(|| {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let extent = match primitive {
             Primitive::Sha3 => 24 * 8,
+            // Other constants may lie behind SHA-256's 64 words; the tables for vectors have masks there.
+            Primitive::Sha if words.get(2) == Some(&FIFTH_AND_SIXTH) => 64 * 4,
             Primitive::Sha => REACH,
             _ => bytes.len(),
         };

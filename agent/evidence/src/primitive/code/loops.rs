@@ -3,7 +3,7 @@
 
 use iced_x86::{FlowControl, Instruction, MemorySize, Mnemonic as M, OpKind, Register, RflagsBits};
 
-use super::x86_64::is_wide;
+use super::factors::{Factors, is_wide};
 
 /// So many registers there are.
 const REGISTERS: usize = 16;
@@ -11,30 +11,46 @@ const REGISTERS: usize = 16;
 const MAX_LENGTH: usize = 400;
 /// So many multiplications, and this part of all in the loop, must be of words that it goes through.
 const LEAST: usize = 2;
+/// So many limbs are cut where an element of a field has some.
+const LEAST_CUT: usize = 2;
 
 type Set = [bool; REGISTERS];
 
 /// Whether a function has such a loop.
 pub(super) fn go_through_numbers(code: &[Instruction]) -> bool {
-    code.iter().enumerate().any(|(end, jump)| {
-        let flow = jump.flow_control();
-        let target = jump.near_branch_target();
-        let jumps = matches!(
-            flow,
-            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
-        );
-        if !jumps || target > jump.ip() {
-            return false;
-        }
-        let start = code.partition_point(|one| one.ip() < target);
-        let body = code.get(start..end).filter(|one| one.len() <= MAX_LENGTH);
-        body.is_some_and(|body| {
-            // Assembly written by hand may end before its last jump.
-            let ends = flow == FlowControl::ConditionalBranch
-                || body.iter().any(|one| leaves(one, jump.ip()));
-            ends && is_innermost(body, target) && is_through_numbers(body)
+    !cuts_limbs(code)
+        && code.iter().enumerate().any(|(end, jump)| {
+            let flow = jump.flow_control();
+            let target = jump.near_branch_target();
+            let jumps = matches!(
+                flow,
+                FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
+            );
+            if !jumps || target > jump.ip() {
+                return false;
+            }
+            let start = code.partition_point(|one| one.ip() < target);
+            let body = code.get(start..end).filter(|one| one.len() <= MAX_LENGTH);
+            body.is_some_and(|body| {
+                // Assembly written by hand may end before its last jump.
+                let ends = flow == FlowControl::ConditionalBranch
+                    || body.iter().any(|one| leaves(one, jump.ip()));
+                ends && is_innermost(body, target)
+                    && !counts_to_constant(body)
+                    && is_through_numbers(body)
+            })
         })
-    })
+}
+
+/// Whether it carries from limbs of 56 bits: elements of the fields of P-224, P-384 and Curve448. Numbers of any length
+/// are kept in whole words.
+fn cuts_limbs(code: &[Instruction]) -> bool {
+    let cuts = code.iter().filter(|one| match one.mnemonic() {
+        M::Shrd => one.op2_kind() == OpKind::Immediate8 && one.immediate8() == 56,
+        M::Shld => one.op2_kind() == OpKind::Immediate8 && one.immediate8() == 8,
+        _ => false,
+    });
+    cuts.count() >= LEAST_CUT
 }
 
 /// Whether it may jump out of a loop with that last instruction.
@@ -53,6 +69,28 @@ fn is_innermost(body: &[Instruction], first: u64) -> bool {
     })
 }
 
+/// Whether the number of its rounds is a constant: what moves on by addition is compared with one. What counts down may
+/// be compared with how many words are left.
+fn counts_to_constant(body: &[Instruction]) -> bool {
+    let mut before = body.iter().rev();
+    let last = before.find(|one| one.rflags_modified() != RflagsBits::NONE);
+    last.is_some_and(|last| {
+        let counter = last.op0_register().full_register();
+        let is_counter = |one: &Instruction| {
+            let adds = match one.mnemonic() {
+                M::Add => one.try_immediate(1).is_ok_and(|by| by.cast_signed() > 0),
+                M::Lea => one.memory_displacement64().cast_signed() > 0,
+                M::Inc => true,
+                _ => false,
+            };
+            adds && advanced(one) == Some(counter)
+        };
+        last.mnemonic() == M::Cmp
+            && last.try_immediate(1).is_ok_and(|to| to.cast_signed() > 0)
+            && body.iter().any(is_counter)
+    })
+}
+
 fn is_through_numbers(body: &[Instruction]) -> bool {
     let mut moving = Set::default();
     for one in body {
@@ -61,16 +99,28 @@ fn is_through_numbers(body: &[Instruction]) -> bool {
         }
     }
     let (mut loaded, mut of_moving, mut all) = (Set::default(), 0, 0);
-    for one in body {
+    let mut factors = Factors::default();
+    for (at, one) in body.iter().enumerate() {
+        // Division by a constant is a multiplication as well.
+        let is_by_constant = factors.note(one);
         if is_wide(one) {
             all += 1;
-            of_moving += usize::from(is_of_moving(one, &moving, &loaded));
+            let is_product = !is_by_constant && !asks_for_overflow(body, at);
+            of_moving += usize::from(is_product && is_of_moving(one, &moving, &loaded));
         }
         note_loads(one, &moving, &mut loaded);
     }
     (of_moving >= LEAST && of_moving * 3 >= all * 2)
         || carries_on(body, &moving)
         || keeps_carries(body, &moving)
+}
+
+/// Whether what follows a product only asks if it is longer than a word: sizes of arrays.
+fn asks_for_overflow(body: &[Instruction], product: usize) -> bool {
+    let mut behind = body.iter().skip(product + 1);
+    let flags = RflagsBits::CF | RflagsBits::OF;
+    let next = behind.find(|one| (one.rflags_read() | one.rflags_modified()) & flags != 0);
+    next.is_some_and(|one| one.rflags_read() & RflagsBits::OF != 0 && one.mnemonic() != M::Adox)
 }
 
 /// Whether a loop adds or subtracts words of numbers in memory, with the carry of the words before: that
@@ -104,7 +154,10 @@ fn keeps_carries(body: &[Instruction], moving: &Set) -> bool {
         adds && behind
             .clone()
             .find(|one| uses_carry(one))
-            .is_some_and(|one| matches!(one.mnemonic(), M::Setb | M::Setae))
+            .filter(|one| matches!(one.mnemonic(), M::Setb | M::Setae))
+            // Then only the carry is kept.
+            .filter(|one| one.op0_register().full_register() != register)
+            .is_some_and(|carry| !is_asked_for(carry.op0_register(), behind.clone()))
             && behind.any(|one| {
                 one.mnemonic() == M::Mov
                     && one.op0_kind() == OpKind::Memory
@@ -112,6 +165,14 @@ fn keeps_carries(body: &[Instruction], moving: &Set) -> bool {
                     && is_word(one)
                     && is_through(one, moving)
             })
+    })
+}
+
+/// Whether a carry is only asked for, as where sums are cut at the greatest number.
+fn is_asked_for<'a>(carry: Register, mut behind: impl Iterator<Item = &'a Instruction>) -> bool {
+    let is_it = |one: Register| one.full_register() == carry.full_register();
+    behind.any(|one| {
+        one.mnemonic() == M::Test && is_it(one.op0_register()) && is_it(one.op1_register())
     })
 }
 

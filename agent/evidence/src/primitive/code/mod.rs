@@ -4,6 +4,7 @@
 //! What is not proved is None: code for one curve is not told by how many words it multiplies.
 
 mod constants;
+mod factors;
 mod loops;
 mod x86_64;
 
@@ -30,6 +31,11 @@ const LEAST_SHORT: usize = 50;
 /// a reduction cuts them all.
 const LEAST_OF_NINE: usize = 45;
 const LEAST_CUT: usize = 4;
+/// An element of the field of P-521 has eight limbs of 58 bits and one of 57: a reduction carries from each to the next.
+const LEAST_OF_58: usize = 8;
+/// The words of the primes that compilers do not multiply by with shifts, and that few other primes have.
+const WORDS_OF_P256: [u64; 1] = [0xffff_ffff_0000_0001];
+const WORDS_OF_P384: [u64; 2] = [0xffff_ffff_0000_0000, 0xffff_ffff_ffff_fffe];
 /// Bytes from the first to the last operand that multiplications of lanes take from one place. Beyond 521
 /// bits: the longest number of a curve takes 88 of 52 bits, and 128 of 29 bits.
 const LONG_OPERAND: i64 = 128;
@@ -87,6 +93,10 @@ fn by_signs(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> Option<Pr
         Some(Primitive::MlKem)
     } else if is_p256_in_limbs(signs, memory) {
         Some(Primitive::P256)
+    } else if signs.by_58 >= LEAST_OF_58 && signs.mask_58 > 0 {
+        Some(Primitive::P521)
+    } else if let Some(curve) = montgomery_field(signs) {
+        Some(curve)
     } else if is_exponentiation(signs) {
         Some(Primitive::RsaDh)
     } else if is_big_number(signs, memory) {
@@ -99,17 +109,18 @@ fn by_signs(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> Option<Pr
 /// Field arithmetic with 2^255 = 19 or 2^256 = 38. The reduction may be a part of another function that
 /// it jumps to.
 fn is_curve25519(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool {
-    let reduces = |signs: &Signs| signs.is_38 > 0 && signs.wide >= 3;
-    let after = || {
+    let wraps = |signs: &Signs| signs.by_38 > 0 || signs.factors.times(38) > 0;
+    let tails = || {
         let tails = signs.leaves.iter();
-        let mut tails = tails.map(|&at| Signs::of(&memory(at, TAIL), at));
-        tails.any(|tail| reduces(&tail))
+        tails.map(|&at| Signs::of(&memory(at, TAIL), at))
     };
+    let reduces = |tail: Signs| (wraps(&tail) || signs.leaves_with_38) && tail.wide >= 3;
     // Division by constants multiplies as widely, but carries nothing on.
     if signs.wide >= LEAST_WIDE && signs.carried * 2 >= signs.wide {
-        return signs.by_19 >= 2 || signs.is_38 > 0 || after();
+        let in_fifths = || signs.by_51 > 0 || tails().any(|tail| tail.by_51 > 0);
+        return wraps(signs) || (signs.by_19 >= 2 && in_fifths()) || tails().any(reduces);
     }
-    let limbs = signs.by_25 >= 4 && signs.by_26 >= 4;
+    let limbs = signs.by_25 >= 4 && signs.by_26 >= 4 && signs.by_19 >= 2;
     let ladder = signs.curve_factor > 0 && signs.wide >= 4 && signs.carried * 2 >= signs.wide;
     (signs.short >= LEAST_SHORT && limbs) || ladder
 }
@@ -121,6 +132,27 @@ fn is_p256_in_limbs(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> b
     cuts(signs)
         || (signs.short >= LEAST_OF_NINE
             && called.any(|&at| cuts(&Signs::of(&memory(at, CALLED), at))))
+}
+
+/// Montgomery's reduction multiplies by each word of the prime in each round, and by nothing else that is constant,
+/// between the products of an element's words.
+fn montgomery_field(signs: &Signs) -> Option<Primitive> {
+    let factors = &signs.factors;
+    let is_field = |words: &[u64], shared: &[u64], rounds| {
+        words.iter().all(|word| factors.times(*word) >= rounds)
+            && factors.are_among(&[words, shared].concat())
+            && words
+                .iter()
+                .all(|word| signs.wide >= rounds * factors.times(*word))
+            && signs.carried * 2 >= signs.wide
+    };
+    if is_field(&WORDS_OF_P256, &[u64::MAX, 0xffff_ffff], 4) {
+        Some(Primitive::P256)
+    } else if is_field(&WORDS_OF_P384, &[u64::MAX, 0xffff_ffff, 0x1_0000_0001], 6) {
+        Some(Primitive::P384)
+    } else {
+        None
+    }
 }
 
 /// It has such loops, or calls what has.

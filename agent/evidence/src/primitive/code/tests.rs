@@ -7,6 +7,8 @@
     reason = "tests"
 )]
 
+mod fields;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -93,18 +95,24 @@ fn round_constants_are_hashes() {
         0,
     ];
     assert_eq!(verdict(&refers_to(40), &keccak), Some(Primitive::Sha3));
-    let sha256 = [0x7137_4491_428a_2f98, 0xe9b5_dba5_b5c0_fbcf];
-    assert_eq!(verdict(&refers_to(128), &sha256), Some(Primitive::Sha));
+    let rows = |third| [0x7137_4491_428a_2f98, 0xe9b5_dba5_b5c0_fbcf, third];
+    let (plain, for_vectors) = (rows(0x59f1_11f1_3956_c25b), rows(0x7137_4491_428a_2f98));
+    assert_eq!(verdict(&refers_to(252), &plain), Some(Primitive::Sha));
+    // Something else is behind 64 words.
+    assert_eq!(verdict(&refers_to(256), &plain), None);
+    assert_eq!(verdict(&refers_to(512), &for_vectors), Some(Primitive::Sha));
 }
 
-/// imul $19,%rbp,%rdi
-const BY_19: &[u8] = &[0x48, 0x6b, 0xfd, 0x13];
+/// imul $19,%rbp,%rdi; shrd $51,%rdx,%rax
+const BY_19: &[u8] = &[0x48, 0x6b, 0xfd, 0x13, 0x48, 0x0f, 0xac, 0xd0, 51];
 
 #[test]
 fn wide_products_that_wrap_around_at_19_or_38_are_curve25519() {
     let products = MUL.repeat(15);
     let field = [&products[..], BY_19, BY_19, RET].concat();
     assert_eq!(verdict(&field, &[]), Some(Primitive::Curve25519));
+    let in_other_limbs = [&products[..], &BY_19[..4], &BY_19[..4], RET].concat();
+    assert_eq!(verdict(&in_other_limbs, &[]), None);
     let once = [&products[..], BY_19, RET].concat();
     assert_eq!(verdict(&once, &[]), None);
     let few = [&MUL.repeat(9), BY_19, BY_19, RET].concat();
@@ -112,16 +120,21 @@ fn wide_products_that_wrap_around_at_19_or_38_are_curve25519() {
     // Without carries it is division by constants, and 19 or 38 anything.
     let divides = [&MUL[..3].repeat(15)[..], BY_19, BY_19, RET].concat();
     assert_eq!(verdict(&divides, &[]), None);
-    // mov $38,%edx
-    let by_38 = [&products[..], &[0xba, 0x26, 0, 0, 0], RET].concat();
+    // mov $38,%eax
+    let number = &[0xb8, 0x26, 0, 0, 0];
+    let by_38 = [&products[..], number, MUL, RET].concat();
     assert_eq!(verdict(&by_38, &[]), Some(Primitive::Curve25519));
+    // Nothing is multiplied by it.
+    let has_38 = [&products[..], number, RET].concat();
+    assert_eq!(verdict(&has_38, &[]), None);
 }
 
 #[test]
 fn nineteen_times_is_also_two_sums() {
     let products = MUL.repeat(15);
     let nine = [0x48, 0x8d, 0x04, 0xff]; // lea (%rdi,%rdi,8),%rax
-    let of = |second: u8| [&nine[..], &[0x4c, 0x8d, 0x14, second]].concat();
+    let carry = &BY_19[4..];
+    let of = |second: u8| [&nine[..], &[0x4c, 0x8d, 0x14, second], carry].concat();
     // lea (%rdi,%rax,2),%r10; lea (%rsi,%rax,2),%r10
     let (nineteen, other) = (of(0x47), of(0x46));
     let field = [&products[..], &nineteen.repeat(2), RET].concat();
@@ -158,12 +171,12 @@ fn limbs_of_28_and_29_bits_are_p256() {
 
 #[test]
 fn a_reduction_in_another_function_counts() {
-    // jmp DATA, where mov $38,%edx and four products are.
+    // jmp DATA, where mov $38,%eax and four products are.
     let distance = u32::try_from(DATA - ADDRESS - 60 - 5)
         .unwrap()
         .to_le_bytes();
     let jumps = [&MUL.repeat(10), &[0xe9][..], &distance].concat();
-    let tail = [&[0xba, 0x26, 0, 0, 0], &MUL.repeat(4)[..], RET, &[0; 6]].concat();
+    let tail = [&[0xb8, 0x26, 0, 0, 0], &MUL.repeat(4)[..], RET, &[0; 6]].concat();
     let tail: Vec<u64> = tail
         .as_chunks::<8>()
         .0
@@ -297,27 +310,31 @@ fn a_loop_may_end_before_its_last_jump() {
 }
 
 /// NSS's `s_mp_sub` in part, as gcc compiles it: the borrow goes to a register.
-const SUBTRACTS: [&[u8]; 8] = [
+const SUBTRACTS: [&[u8]; 9] = [
     &[0x48, 0x8b, 0x06],       // mov (%rsi),%rax
+    &[0x48, 0x29, 0xd0],       // sub %rdx,%rax
     &[0x48, 0x2b, 0x01],       // sub (%rcx),%rax
     &[0x0f, 0x92, 0xc2],       // setb %dl
     &[0x48, 0x89, 0x06],       // mov %rax,(%rsi)
     &[0x48, 0x83, 0xc6, 0x08], // add $8,%rsi
     &[0x48, 0x83, 0xc1, 0x08], // add $8,%rcx
     &[0x4c, 0x39, 0xc9],       // cmp %r9,%rcx
-    &[0x72, 0xe7],             // jb to the beginning
+    &[0x72, 0xe4],             // jb to the beginning
 ];
 
 #[test]
 fn loops_that_keep_the_borrow_of_words_are_big_number_arithmetic() {
     let code = [&SUBTRACTS.concat()[..], RET].concat();
     assert_eq!(verdict(&code, &[]), Some(Primitive::BigNumber));
-    // cmp in place of sub; sub of a word that stays the same; no borrow; the difference is not stored.
+    // cmp in place of sub; sub of a word that stays the same; no borrow; the difference is not stored; the borrow is
+    // only asked for (test %rdx,%rdx), as where a difference is cut at zero; it takes the difference's place (setb %al).
     let changed = [
-        (1, &[0x48, 0x3b, 0x01][..]),
-        (1, &[0x48, 0x2b, 0x03][..]),
-        (2, &[0x0f, 0x1f, 0x00][..]),
-        (3, &[0x48, 0x89, 0x16][..]),
+        (2, &[0x48, 0x3b, 0x01][..]),
+        (2, &[0x48, 0x2b, 0x03][..]),
+        (3, &[0x0f, 0x1f, 0x00][..]),
+        (4, &[0x48, 0x89, 0x16][..]),
+        (7, &[0x48, 0x85, 0xd2][..]),
+        (3, &[0x0f, 0x92, 0xc0][..]),
     ];
     for (at, instead) in changed {
         let mut other = SUBTRACTS;

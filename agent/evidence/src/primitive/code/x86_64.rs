@@ -7,6 +7,8 @@ use iced_x86::{
     Register,
 };
 
+use super::factors::{Factors, is_wide};
+
 /// Most instructions of a function that are looked at.
 const MAX_INSTRUCTIONS: usize = 8192;
 /// Most places in memory that are looked at for constants.
@@ -22,6 +24,8 @@ const MINUS_ML_KEM_PRIME: i64 = -ML_KEM_PRIME;
 const ML_KEM_FACTORS: [i64; 3] = [5039, 20159, 62209];
 /// (486662 + 2) / 4 of RFC 7748, 4.1, or one less.
 const CURVE25519_FACTORS: [i64; 2] = [121_666, 121_665];
+
+const MASK_58: i64 = (1 << 58) - 1;
 
 /// By base register, the first and the last place.
 type Operands = BTreeMap<u32, (i64, i64)>;
@@ -40,8 +44,10 @@ pub(super) struct Signs {
     pub(crate) by_19: usize,
     /// Registers that were set to 9 times another one: the first half of such a multiplication, without one.
     nine_times: BTreeMap<Register, Register>,
-    /// The number 38, by which 2^256 does.
-    pub(crate) is_38: usize,
+    /// Wide multiplications by constants, and where these are kept.
+    pub(crate) factors: Factors,
+    /// Multiplications by 38, the number by which 2^256 does, but for wide ones.
+    pub(crate) by_38: usize,
     /// Its other constant.
     pub(crate) curve_factor: usize,
     pub(crate) ml_kem_prime: usize,
@@ -52,6 +58,11 @@ pub(super) struct Signs {
     /// Limbs of 28 and of 29 bits, cut to their length.
     pub(crate) of_28: usize,
     pub(crate) of_29: usize,
+    /// Carries out of limbs of 51 bits.
+    pub(crate) by_51: usize,
+    /// Shifts right by 58 bits, and the mask of so many.
+    pub(crate) by_58: usize,
+    pub(crate) mask_58: usize,
     /// 64 bits brought to all lanes.
     pub(crate) broadcast: usize,
     /// By base register: the first and the last place from which multiplications of 52 bits, and those of 32
@@ -65,6 +76,8 @@ pub(super) struct Signs {
     pub(crate) references: Vec<u64>,
     /// Where jumps lead out of it.
     pub(crate) leaves: Vec<u64>,
+    /// With the number 38 in a register.
+    pub(crate) leaves_with_38: bool,
     /// Functions that it calls by their address.
     pub calls: Vec<u64>,
 }
@@ -87,10 +100,12 @@ impl Signs {
                 && !(address..end).contains(&one.near_branch_target())
             {
                 signs.leaves.push(one.near_branch_target());
+                signs.leaves_with_38 |= signs.factors.keep(38);
             }
             if one.flow_control() == FlowControl::Call && signs.calls.len() < MAX_CALLS {
                 signs.calls.push(one.near_branch_target());
             }
+            _ = signs.factors.note(&one);
             signs.instructions.push(one);
         }
         signs
@@ -110,6 +125,8 @@ impl Signs {
             M::Pcmpeqd => self.compared += 1,
             M::Pand => self.masked += 1,
             M::And => match constant(one) {
+                // All ones or nothing: the last carry.
+                Some(38) => self.by_38 += 1,
                 Some(0x0fff_ffff) => self.of_28 += 1,
                 Some(0x1fff_ffff) => self.of_29 += 1,
                 _ => {}
@@ -117,6 +134,9 @@ impl Signs {
             M::Sar | M::Shr | M::Shl | M::Shrd | M::Shld => match constant(one) {
                 Some(25) => self.by_25 += 1,
                 Some(26) => self.by_26 += 1,
+                Some(51) if one.mnemonic() != M::Shl => self.by_51 += 1,
+                Some(13) if one.mnemonic() == M::Shld => self.by_51 += 1,
+                Some(58) if one.mnemonic() != M::Shl => self.by_58 += 1,
                 _ => {}
             },
             M::Imul | M::Mov | M::Add | M::Sub | M::Cmp => self.note_number(one),
@@ -131,8 +151,12 @@ impl Signs {
     /// a + 8a = 9a; a + 2 * 9a = 19a.
     fn note_sum(&mut self, one: &Instruction) {
         let (base, index) = (one.memory_base(), one.memory_index());
+        if one.memory_displacement64() != 0 {
+            return;
+        }
         if base == index && one.memory_index_scale() == 8 {
-            self.nine_times.insert(one.op0_register(), base);
+            self.nine_times
+                .insert(one.op0_register().full_register(), base);
         } else if one.memory_index_scale() == 2 && self.nine_times.get(&index) == Some(&base) {
             self.by_19 += 1;
         }
@@ -144,8 +168,9 @@ impl Signs {
         };
         match number {
             19 if one.mnemonic() == M::Imul => self.by_19 += 1,
-            38 if matches!(one.mnemonic(), M::Imul | M::Mov) => self.is_38 += 1,
+            38 if one.mnemonic() == M::Imul => self.by_38 += 1,
             _ if CURVE25519_FACTORS.contains(&number) => self.curve_factor += 1,
+            MASK_58 => self.mask_58 += 1,
             ML_KEM_PRIME | MINUS_ML_KEM_PRIME => self.ml_kem_prime += 1,
             _ if ML_KEM_FACTORS.contains(&number) && one.mnemonic() == M::Imul => {
                 self.ml_kem_factor += 1;
@@ -165,14 +190,6 @@ fn note_word(operands: &mut Operands, one: &Instruction) {
     let at = one.memory_displacement64().cast_signed();
     let (first, last) = operands.entry(one.memory_base() as u32).or_insert((at, at));
     (*first, *last) = ((*first).min(at), (*last).max(at));
-}
-
-/// Multiplies 64 by 64 bits to 128.
-pub(super) fn is_wide(one: &Instruction) -> bool {
-    matches!(
-        one.code(),
-        Encoding::Mul_rm64 | Encoding::VEX_Mulx_r64_r64_rm64
-    )
 }
 
 fn is_short(one: &Instruction) -> bool {
