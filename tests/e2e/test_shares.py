@@ -38,6 +38,8 @@ DUTY = "tlsprof_agent_step_probes_duty_ratio"
 SERVICE = plain_nginx.unique("shares")
 CLIENTS = 4
 CONNECTIONS = 4000
+"""Of a load; there are as many loads as take `LOAD_SECONDS`."""
+LOAD_SECONDS = 7.0
 """Longer than five seconds, after which an agent first judges what its probes cost."""
 AFTER_RELOAD = 200
 LARGE = """
@@ -94,6 +96,7 @@ class Scene:
     """A load that agents of all variants, and a report, have watched from its first connection on."""
 
     by_variant: dict[str, list[Moment]]
+    connections: int
     after_reload: dict[str, Moment]
     report: Service
     live: float
@@ -134,24 +137,27 @@ def throttle(agent: Agent, config: Path) -> None:
     agent.process.child.send_signal(signal.SIGHUP)
 
 
-def watch(agents: dict[str, Agent], port: int, throttled: Path) -> dict[str, list[Moment]]:
-    """What the agents say about each second while the load runs, and once all of it is in. After the first
-    handshakes one of them is throttled."""
+def watch(agents: dict[str, Agent], port: int, throttled: Path) -> tuple[dict[str, list[Moment]], int]:
+    """What the agents say about each second while the load runs, and once all of it is in; and the connections of
+    the load. After the first handshakes one of them is throttled."""
     measured = lambda: seen["throttled"][-1].total(HANDSHAKES) > 0
     is_throttled = False
     seen = {name: [moment(agent)] for name, agent in agents.items()}
-    with Process(load(port, CONNECTIONS)) as running:
-        while running.alive():
-            sleep(1.0)
-            for name, agent in agents.items():
-                seen[name].append(moment(agent))
-            if measured() and not is_throttled:
-                is_throttled = True
-                throttle(agents["throttled"], throttled)
-        assert running.wait(5.0) == 0, running.describe()
+    began, connections = monotonic(), 0
+    while monotonic() - began < LOAD_SECONDS:
+        connections += CONNECTIONS
+        with Process(load(port, CONNECTIONS)) as running:
+            while running.alive():
+                sleep(1.0)
+                for name, agent in agents.items():
+                    seen[name].append(moment(agent))
+                if measured() and not is_throttled:
+                    is_throttled = True
+                    throttle(agents["throttled"], throttled)
+            assert running.wait(5.0) == 0, running.describe()
     for name, agent in agents.items():
-        seen[name].append(settled(agent, CONNECTIONS))
-    return seen
+        seen[name].append(settled(agent, connections))
+    return seen, connections
 
 
 def settled(agent: Agent, handshakes: int) -> Moment:
@@ -192,14 +198,14 @@ def scene(certificates, tmp_path_factory) -> Scene:
             config.write_text(f"{text}sample_frequency = {FREQUENCY}\n")
             agents[name] = stack.enter_context(start_agent(["--config", config, "--service", SERVICE]))
         with Profiling(folder, "--service", SERVICE) as profiling:
-            by_variant = watch(agents, server.port, folder / "throttled.toml")
+            by_variant, connections = watch(agents, server.port, folder / "throttled.toml")
             profiling.finish()
         live = in_live_page(live_state(agents["exact"], SERVICE)).share
         install(certificates["ecdsa"], own)
         reload_nginx(server)
         run(load(server.port, AFTER_RELOAD, path=""))
-        after = {name: settled(agent, CONNECTIONS + AFTER_RELOAD) for name, agent in agents.items()}
-    return Scene(by_variant, after, profiling.report.service(SERVICE), live, independent)
+        after = {name: settled(agent, connections + AFTER_RELOAD) for name, agent in agents.items()}
+    return Scene(by_variant, connections, after, profiling.report.service(SERVICE), live, independent)
 
 
 def install(certificate: Certificate, where: Certificate) -> None:
@@ -244,12 +250,12 @@ def test_the_variants_are_what_they_say(scene):
 def test_the_signature_is_learned_and_not_carried_to_new_workers(scene):
     before = {name: seen[-1].signatures() for name, seen in scene.by_variant.items()}
     after = {name: seen.signatures() for name, seen in scene.after_reload.items()}
-    assert before["off"]["unknown"] >= CONNECTIONS
+    assert before["off"]["unknown"] >= scene.connections
     for name in ("throttled", "exact"):
-        assert before[name]["rsa_2048"] >= 0.95 * CONNECTIONS, before
+        assert before[name]["rsa_2048"] >= 0.95 * scene.connections, before
     for name in VARIANTS:
         assert after[name].get("rsa_2048", 0) == before[name].get("rsa_2048", 0), (before, after)
-        assert sum(after[name].values()) >= CONNECTIONS + AFTER_RELOAD
+        assert sum(after[name].values()) >= scene.connections + AFTER_RELOAD
 
 
 def test_report_and_live_page_say_the_same_share(scene):
