@@ -56,6 +56,11 @@ impl Factors {
         self.times.get(&factor).copied().unwrap_or_default()
     }
 
+    /// Multiplications by any constant.
+    pub(super) fn all(&self) -> usize {
+        self.times.values().sum()
+    }
+
     /// Whether there are no others.
     pub(super) fn are_among(&self, those: &[u64]) -> bool {
         self.times.keys().all(|one| those.contains(one))

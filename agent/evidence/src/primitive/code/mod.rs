@@ -33,9 +33,11 @@ const LEAST_OF_NINE: usize = 45;
 const LEAST_CUT: usize = 4;
 /// An element of the field of P-521 has eight limbs of 58 bits and one of 57: a reduction carries from each to the next.
 const LEAST_OF_58: usize = 8;
-/// The words of the primes that compilers do not multiply by with shifts, and that few other primes have.
+/// The words of the primes that compilers do not multiply by with shifts, and that few other primes have; and those of
+/// 2^384 less the prime of P-384, by which s2n-bignum multiplies.
 const WORDS_OF_P256: [u64; 1] = [0xffff_ffff_0000_0001];
 const WORDS_OF_P384: [u64; 2] = [0xffff_ffff_0000_0000, 0xffff_ffff_ffff_fffe];
+const WORDS_LESS_P384: [u64; 2] = [0xffff_ffff_0000_0001, 0xffff_ffff];
 /// Bytes from the first to the last operand that multiplications of lanes take from one place. Beyond 521
 /// bits: the longest number of a curve takes 88 of 52 bits, and 128 of 29 bits.
 const LONG_OPERAND: i64 = 128;
@@ -135,20 +137,25 @@ fn is_p256_in_limbs(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> b
 }
 
 /// Montgomery's reduction multiplies by each word of the prime in each round, and by nothing else that is constant,
-/// between the products of an element's words.
+/// between the products of an element's words: half of them in a square.
 fn montgomery_field(signs: &Signs) -> Option<Primitive> {
     let factors = &signs.factors;
+    let products = signs.wide.saturating_sub(factors.all());
     let is_field = |words: &[u64], shared: &[u64], rounds| {
-        words.iter().all(|word| factors.times(*word) >= rounds)
+        let mut times = words.iter().map(|word| factors.times(*word));
+        times.all(|times| times >= rounds && 2 * products >= rounds * times)
             && factors.are_among(&[words, shared].concat())
-            && words
-                .iter()
-                .all(|word| signs.wide >= rounds * factors.times(*word))
             && signs.carried * 2 >= signs.wide
     };
-    if is_field(&WORDS_OF_P256, &[u64::MAX, 0xffff_ffff], 4) {
+    // Where the lowest word is no factor, s2n-bignum multiplies by 2^32, and compilers shift instead.
+    let of_p256: &[u64] = match factors.times(u64::MAX) {
+        0 => &[1 << 32],
+        _ => &[u64::MAX, 0xffff_ffff],
+    };
+    let of_p384 = [u64::MAX, 0xffff_ffff, 0x1_0000_0001];
+    if is_field(&WORDS_OF_P256, of_p256, 4) {
         Some(Primitive::P256)
-    } else if is_field(&WORDS_OF_P384, &[u64::MAX, 0xffff_ffff, 0x1_0000_0001], 6) {
+    } else if is_field(&WORDS_OF_P384, &of_p384, 6) || is_field(&WORDS_LESS_P384, &[], 6) {
         Some(Primitive::P384)
     } else {
         None

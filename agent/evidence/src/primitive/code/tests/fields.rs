@@ -28,6 +28,12 @@ fn products_by_the_words_of_a_prime_are_its_field() {
     let words = [0xffff_ffff, 0xffff_ffff_0000_0000, u64::MAX - 1];
     let p384 = rounds(6, 6, &words);
     assert_eq!(verdict(&p384, &[]), Some(Primitive::P384));
+    // 2^384 less the prime, by the words of which s2n-bignum multiplies: the first is one of P-256's as well.
+    let less = rounds(6, 6, &[TOP, 0xffff_ffff]);
+    assert_eq!(verdict(&less, &[]), Some(Primitive::P384));
+    assert_eq!(verdict(&rounds(4, 4, &[TOP, 0xffff_ffff]), &[]), None);
+    let p256 = rounds(4, 4, &[TOP, 1 << 32]);
+    assert_eq!(verdict(&p256, &[]), Some(Primitive::P256));
     // The prime of SM2.
     let sm2 = [u64::MAX, 0xffff_ffff_0000_0000, 0xffff_fffe_ffff_ffff];
     assert_eq!(verdict(&rounds(4, 4, &sm2), &[]), None);
