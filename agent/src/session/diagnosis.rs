@@ -284,7 +284,7 @@ fn listeners(loaded: &mut Loaded) -> Found {
     let state = match loaded.listeners().map(Listeners::read) {
         Some(Ok(_)) => State::Available,
         _ => State::Degraded(
-            "read from /proc, each open file by itself: seconds beside a thousand processes"
+            "read from /proc, one open file at a time, which takes seconds with a thousand processes"
                 .to_owned(),
         ),
     };

@@ -27,6 +27,18 @@ pub(super) enum Source {
 }
 
 impl Source {
+    /// `listeners`: None where the kernel does not tell.
+    pub(super) fn new(
+        listeners: Option<Listeners>,
+        proc: &ProcRoot,
+        processes: impl Iterator<Item = Pid>,
+    ) -> Self {
+        match listeners {
+            Some(listeners) => Self::Kernel(listeners),
+            None => Self::Proc(proc.clone(), processes.collect()),
+        }
+    }
+
     fn read(self) -> ListeningPorts {
         match self {
             Self::Kernel(listeners) => {
@@ -94,8 +106,9 @@ impl Listening {
         }
     }
 
-    /// Reads at once.
+    /// Reads at once. What is being read is older.
     pub(super) fn read_now(&mut self, source: Source) {
+        self.reading = None;
         self.known = source.read();
     }
 
@@ -143,5 +156,10 @@ mod tests {
         // It rests now.
         listening.turn(|| unreachable!());
         assert!(listening.reading.is_none());
+        listening.hurry();
+        listening.turn(|| Source::Proc(ProcRoot::default(), Vec::new()));
+        listening.read_now(source());
+        listening.turn(|| unreachable!());
+        assert!(listening.known().of([own]).contains(&port));
     }
 }

@@ -135,10 +135,7 @@ impl Ports {
 }
 
 fn source(loaded: &mut Loaded, targets: &Targets) -> Source {
-    match loaded.listeners() {
-        Some(listeners) => Source::Kernel(listeners),
-        None => Source::Proc(targets.proc.clone(), targets.table.live().collect()),
-    }
+    Source::new(loaded.listeners(), &targets.proc, targets.table.live())
 }
 
 #[cfg(test)]

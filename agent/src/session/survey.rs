@@ -106,10 +106,7 @@ impl Survey {
             .map_err(privilege::because)?;
         let mut table = ProcessTable::new(proc.clone());
         table.scan()?;
-        let listening = Listening::new(match listeners {
-            Some(listeners) => Source::Kernel(listeners),
-            None => Source::Proc(proc.clone(), table.live().collect()),
-        });
+        let listening = Listening::new(Source::new(listeners, proc, table.live()));
         table
             .select(&options.selection, listening.known())
             .map_err(|error| privilege::because(error.into()))?;
