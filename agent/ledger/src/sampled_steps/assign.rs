@@ -44,8 +44,8 @@ impl Assignment {
         };
         let known = known(uses);
         let explained = explained(&known, sampled);
-        let signed_by_rsa =
-            hidden_kind(uses, sampled, significant).is_some_and(|(_, own)| own == Primitive::RsaDh);
+        let signed_by_rsa = unexplained_kind(uses, explained, significant)
+            .is_some_and(|(_, own)| own == Primitive::RsaDh);
         let hidden = uses.iter().filter(|one| one.by.is_none());
         let hidden = hidden.map(|one| {
             let mut code = hidden_code(one.step, explained, significant);
@@ -110,13 +110,20 @@ pub(super) fn hidden_kind(
     sampled: Codes,
     significant: Codes,
 ) -> Option<(&'static str, Primitive)> {
+    unexplained_kind(uses, explained(&known(uses), sampled), significant)
+}
+
+fn unexplained_kind(
+    uses: &BTreeSet<Use>,
+    explained: Codes,
+    significant: Codes,
+) -> Option<(&'static str, Primitive)> {
     let is_hidden = |step| move |one: &Use| one.step == step && one.by.is_none();
     // Its code may be that of a peer's signature.
     if !uses.iter().any(is_hidden(Step::Signing)) || uses.iter().any(is_hidden(Step::Verification))
     {
         return None;
     }
-    let explained = explained(&known(uses), sampled);
     let unexplained = significant.both(SIGNING).without(explained);
     let kinds = KINDS.into_iter().filter(|(_, own)| {
         let with = match own {

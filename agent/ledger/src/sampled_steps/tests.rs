@@ -24,6 +24,14 @@ fn with(group: &'static str, signature: &'static str) -> Handshake {
     }
 }
 
+/// One that does not sign.
+fn resumed(group: &'static str) -> Handshake {
+    Handshake {
+        resumption: Resumption::Psk,
+        ..with(group, "none")
+    }
+}
+
 fn ledger(handshakes: &[Handshake], samples: &[(Primitive, u64)]) -> Ledger {
     let mut ledger = Ledger::default();
     ledger.set_sampling(crate::Sampling::Every(Duration::from_millis(10)));
@@ -103,11 +111,7 @@ fn what_two_steps_compute_alike_is_theirs_together() {
         &[(P256, 100), (PublicKey, 50)],
         &[("key_exchange", 100), ("key_exchange+signing", 50)],
     );
-    // A resumed handshake does not sign.
-    let resumed = Handshake {
-        resumption: Resumption::Psk,
-        ..with("secp256r1", "none")
-    };
+    let resumed = resumed("secp256r1");
     expect(&[resumed], &[(PublicKey, 50)], &[("key_exchange", 50)]);
 }
 
@@ -219,11 +223,7 @@ fn counters_keep_what_was_booked_when_the_mix_changes() {
     for seconds in [40, 80] {
         ledger.advance(Duration::from_secs(seconds));
         ledger.add_cpu(SERVICE, Duration::ZERO, Duration::ZERO);
-        let resumed = Handshake {
-            resumption: Resumption::Psk,
-            ..with("x25519", "none")
-        };
-        ledger.record(SERVICE, &resumed);
+        ledger.record(SERVICE, &resumed("x25519"));
     }
     ledger.add_samples(SERVICE, HANDSHAKE, Mode::User, 5);
     ledger.add_cpu(SERVICE, Duration::from_millis(50), Duration::ZERO);

@@ -59,7 +59,7 @@ impl Books {
         (0..count).for_each(|_| self.0.record(SERVICE, one));
     }
 
-    /// A second in which the service used so many ms of CPU, all in handshakes.
+    /// One second, in which the service uses this many milliseconds of CPU, all in handshakes.
     fn second(&mut self, millis: u32) {
         self.0.advance(self.0.now() + Duration::from_secs(1));
         self.0
@@ -77,7 +77,12 @@ impl Books {
 
     /// A second of measured handshakes, looked up at once.
     fn whole_second(&mut self) {
-        self.handshakes(&measured(), 10);
+        self.second_of(&measured());
+    }
+
+    /// A second of ten such handshakes, looked up at once.
+    fn second_of(&mut self, one: &Handshake) {
+        self.handshakes(one, 10);
         self.computed(&TEN);
         self.second(100);
     }
@@ -194,9 +199,7 @@ fn nothing_is_booked_while_the_budget_takes_step_probes_away() {
 fn comparing_goes_on_ten_seconds_after_probes_measure_all_handshakes_again() {
     let mut books = Books::new();
     books.whole_second();
-    books.handshakes(&unmeasured(), 10);
-    books.computed(&TEN);
-    books.second(100);
+    books.second_of(&unmeasured());
     for _ in 0..9 {
         books.whole_second();
     }
@@ -214,9 +217,7 @@ fn samples_in_windows_are_compared_with_nothing() {
     // That rung has no probes in libraries.
     books.0.set_sampling(Sampling::InWindows(6 * MS));
     for _ in 0..30 {
-        books.handshakes(&unmeasured(), 10);
-        books.computed(&TEN);
-        books.second(100);
+        books.second_of(&unmeasured());
     }
     assert_eq!(books.sums(), [100, 100]);
 }

@@ -20,10 +20,7 @@ fn code_for_several_curves_is_key_exchange_where_rsa_signs() {
             );
         }
     }
-    let resumed = Handshake {
-        resumption: Resumption::Psk,
-        ..with("x25519", "none")
-    };
+    let resumed = resumed("x25519");
     expect(&[resumed], &[(EllipticCurve, 30)], &[("key_exchange", 30)]);
 }
 
