@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import urllib.request
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Iterator, Optional, Sequence
 
@@ -27,29 +27,29 @@ GNUTLS_PRIORITY = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"
 
 
 @contextmanager
-def go(folder: Path, certificate: Certificate, name: Optional[str] = None) -> Iterator[Server]:
+def _ours(program: str, folder: Path, certificate: Certificate, name: Optional[str] = None) -> Iterator[Server]:
+    """A server of `tests/servers` that takes a certificate and its key."""
+    copy = private_copy(PROGRAMS / program, folder, name)
+    with announcing([copy, certificate.cert, certificate.key]) as server:
+        yield server
+
+
+def go(folder: Path, certificate: Certificate, name: Optional[str] = None) -> AbstractContextManager[Server]:
     """net/http, static and stripped."""
-    program = private_copy(PROGRAMS / "go_server", folder, name)
-    with announcing([program, certificate.cert, certificate.key]) as server:
-        yield server
+    return _ours("go_server", folder, certificate, name)
 
 
-@contextmanager
-def rustls(folder: Path, certificate: Certificate, name: Optional[str] = None) -> Iterator[Server]:
+def rustls(folder: Path, certificate: Certificate, name: Optional[str] = None) -> AbstractContextManager[Server]:
     """rustls on AWS-LC, a thread per connection, stripped."""
-    program = private_copy(PROGRAMS / "rustls-server", folder, name)
-    with announcing([program, certificate.cert, certificate.key]) as server:
-        yield server
+    return _ours("rustls-server", folder, certificate, name)
 
 
-@contextmanager
-def built(program: str, folder: Path, certificate: Certificate) -> Iterator[Server]:
+def built(program: str, folder: Path, certificate: Certificate) -> AbstractContextManager[Server]:
     """A server that only long tests need, built now: `rustls-ring`, `boring-server`. A thread per connection, stripped."""
     files = [f"{PROGRAMS}/{program}{suffix}" for suffix in ("", ".symbols")]
     make = ["make", "--silent", "-C", TESTS, f"OUT={PROGRAMS}", *files]
     subprocess.run(make, check=True, timeout=BUILD_SECONDS)
-    with announcing([private_copy(PROGRAMS / program, folder), certificate.cert, certificate.key]) as server:
-        yield server
+    return _ours(program, folder, certificate)
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-//! Fields of one length: they are told by their constants, and are no numbers of any length.
+//! Arithmetic on numbers of a fixed length, as in the fields of curves. Its constants identify it, and it must not count
+//! as arithmetic on numbers of any length.
 
 use super::*;
 
