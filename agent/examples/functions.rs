@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs::File;
 
-use tlsprof_discover::elf::ElfView;
+use tlsprof_discover::elf::{Arch, ElfView};
+use tlsprof_evidence::fingerprint::Machine;
 use tlsprof_evidence::primitive::{MAX_FUNCTION, Primitive, by_code, by_name, identify_all};
 
 fn main() {
@@ -22,8 +23,13 @@ fn main() {
 fn look_at(path: &str) -> Option<usize> {
     let image = ElfView::open(File::open(path).ok()?).ok()?;
     let all = image.all_function_bounds().ok()?;
+    let machine = match image.arch() {
+        Arch::X86_64 => Machine::X86_64,
+        Arch::Aarch64 => Machine::Aarch64,
+        Arch::Other(_) => return None,
+    };
     let memory = |at, size| image.memory(at, size);
-    let mut found: BTreeMap<u64, Primitive> = identify_all(&all, memory)
+    let mut found: BTreeMap<u64, Primitive> = identify_all(machine, &all, memory)
         .into_iter()
         .map(|((first, _), primitive)| (first, primitive))
         .collect();
@@ -32,7 +38,7 @@ fn look_at(path: &str) -> Option<usize> {
         found.extend(all.iter().filter_map(|(first, end)| {
             let size = (end - first).min(MAX_FUNCTION as u64);
             let code = image.code(*first, size).ok()?;
-            Some((*first, by_code(&code, *first, memory)?))
+            Some((*first, by_code(machine, &code, *first, memory)?))
         }));
     }
     let addresses: Vec<u64> = found.keys().copied().collect();

@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use tlsprof_evidence::fingerprint::Machine;
-use tlsprof_evidence::primitive::by_code_for;
+use tlsprof_evidence::primitive::by_code;
 
 fuzz_target!(|input: &[u8]| {
     let Some((&[place, more, high, low], rest)) = input.split_first_chunk::<4>() else {
@@ -21,7 +21,7 @@ fuzz_target!(|input: &[u8]| {
         found[..size.min(found.len())].to_vec()
     };
     for machine in [Machine::X86_64, Machine::Aarch64] {
-        let found = by_code_for(machine, code, address, memory);
-        assert_eq!(found, by_code_for(machine, code, address, memory));
+        let found = by_code(machine, code, address, memory);
+        assert_eq!(found, by_code(machine, code, address, memory));
     }
 });

@@ -10,7 +10,7 @@ mod code;
 mod names;
 mod survey;
 
-pub use code::{MAX_FUNCTION, by_code, by_code_for};
+pub use code::{MAX_FUNCTION, by_code};
 pub use names::by_name;
 pub use survey::identify_all;
 

@@ -14,8 +14,8 @@ use tlsprof_evidence::primitive::{Evidence, Primitive};
 const MAX_IMAGES: usize = 64;
 /// Functions of an image that are remembered.
 const MAX_FUNCTIONS: usize = 8192;
-/// So many functions may lie within another one, before the place that is looked for.
-const NESTED: usize = 8;
+/// So many functions may lie within another one, or in a gap, before the place that is looked for.
+const NESTED: usize = 64;
 /// An image that was not hit for so many bookings, one a second, is closed: its file may have been
 /// removed, and takes up space until then.
 const UNUSED: u64 = 600;

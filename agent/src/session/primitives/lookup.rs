@@ -12,8 +12,9 @@ use std::time::Duration;
 use crate::session::spots::readable::readable;
 use tlsprof_common::causes::one_line;
 use tlsprof_common::{ImageId, privilege};
-use tlsprof_discover::elf::{Around, Bounds, ElfError, ElfView};
+use tlsprof_discover::elf::{Arch, Around, Bounds, ElfError, ElfView};
 use tlsprof_discover::perf_map::functions_in;
+use tlsprof_evidence::fingerprint::Machine;
 use tlsprof_evidence::primitive::{
     Evidence, MAX_FUNCTION, Primitive, by_code, by_name, identify_all,
 };
@@ -147,7 +148,7 @@ fn look_up(unknown: Unknown) -> (ImageId, Found) {
 }
 
 /// The functions that these offsets are in, as far as they have names, or bounds. If arithmetic on big numbers
-/// is among them, also the functions around it: these have no sign of their own.
+/// is among them, also the functions around it: these have no sign of their own. The same if the image has code without bounds.
 pub(super) fn functions(file: File, offsets: &[u64], surveyed: bool) -> Result<Found, ElfError> {
     let view = ElfView::open(file)?;
     let addresses = offsets
@@ -166,12 +167,16 @@ pub(super) fn functions(file: File, offsets: &[u64], surveyed: bool) -> Result<F
         extent(&view, bounds, Some((primitive, Evidence::Name)))
     });
     let mut unique: BTreeMap<u64, Extent> = extents.map(|one| (one.start, one)).collect();
-    unique.extend(without_names(&view, &nameless));
+    let around = around(&view, &nameless);
+    unique.extend(without_names(&view, &around));
     let big_number = Some((Primitive::BigNumber, Evidence::Instructions));
     let has_big_numbers = unique.values().any(|one| one.primitive == big_number);
-    let survey_now = !surveyed && has_big_numbers;
+    // AArch64 assembly has no unwind records: a survey finds it through its callers.
+    let is_gap = |around: &Around| matches!(around, Around::Gap(_));
+    let has_gaps = view.arch() == Arch::Aarch64 && around.iter().any(is_gap);
+    let survey_now = !surveyed && (has_big_numbers || has_gaps);
     if survey_now {
-        unique.extend(surveyed_functions(&view)?);
+        unique.extend(surveyed_functions(&view, has_gaps)?);
     }
     Ok(Found {
         extents: unique.into_values().collect(),
@@ -207,15 +212,19 @@ fn extent(
     })
 }
 
-/// Of an image in which few functions have names, those without one that are identified by the code of all.
-fn surveyed_functions(view: &ElfView) -> Result<BTreeMap<u64, Extent>, ElfError> {
+/// Of an image in which few functions have names, or some have no bounds, those without a name that are identified by
+/// the code of all.
+fn surveyed_functions(view: &ElfView, has_gaps: bool) -> Result<BTreeMap<u64, Extent>, ElfError> {
+    let Some(machine) = machine(view) else {
+        return Ok(BTreeMap::new());
+    };
     let all = view.all_function_bounds()?;
     let starts: Vec<u64> = all.iter().map(|(first, _)| *first).collect();
     let named = view.names_at(&starts)?;
-    if named.len() > all.len() / FEW_NAMES {
+    if named.len() > all.len() / FEW_NAMES && !has_gaps {
         return Ok(BTreeMap::new());
     }
-    let found = identify_all(&all, |at, size| view.memory(at, size)).into_iter();
+    let found = identify_all(machine, &all, |at, size| view.memory(at, size)).into_iter();
     let extents = found.filter_map(|(bounds, primitive)| {
         let extent = extent(view, bounds, Some((primitive, Evidence::Instructions)))?;
         (!named.contains_key(&bounds.0)).then_some((extent.start, extent))
@@ -223,9 +232,7 @@ fn surveyed_functions(view: &ElfView) -> Result<BTreeMap<u64, Extent>, ElfError>
     Ok(extents.collect())
 }
 
-/// Functions that only the unwind table knows, by their code; and gaps between them, so that these are not
-/// looked up for each address in them.
-fn without_names(view: &ElfView, addresses: &[u64]) -> BTreeMap<u64, Extent> {
+fn around(view: &ElfView, addresses: &[u64]) -> Vec<Around> {
     let mut around = view.functions_around(addresses).unwrap_or_else(|error| {
         tracing::debug!(
             error = one_line(&error),
@@ -234,8 +241,14 @@ fn without_names(view: &ElfView, addresses: &[u64]) -> BTreeMap<u64, Extent> {
         Vec::new()
     });
     around.dedup();
-    let extents = around.into_iter().filter_map(|around| {
-        let (bounds, primitive) = match around {
+    around
+}
+
+/// Functions that only the unwind table knows, by their code; and gaps between them, so that these are not
+/// looked up for each address in them.
+fn without_names(view: &ElfView, around: &[Around]) -> BTreeMap<u64, Extent> {
+    let extents = around.iter().filter_map(|around| {
+        let (bounds, primitive) = match *around {
             Around::Function(bounds) => (bounds, by_its_code(view, bounds)),
             Around::Gap(bounds) => (bounds, None),
         };
@@ -249,5 +262,15 @@ fn without_names(view: &ElfView, addresses: &[u64]) -> BTreeMap<u64, Extent> {
 fn by_its_code(view: &ElfView, (first, end): Bounds) -> Option<Primitive> {
     let size = end.saturating_sub(first).min(MAX_FUNCTION as u64);
     let code = view.code(first, size).ok()?;
-    by_code(&code, first, |at, size| view.memory(at, size))
+    by_code(machine(view)?, &code, first, |at, size| {
+        view.memory(at, size)
+    })
+}
+
+fn machine(view: &ElfView) -> Option<Machine> {
+    match view.arch() {
+        Arch::X86_64 => Some(Machine::X86_64),
+        Arch::Aarch64 => Some(Machine::Aarch64),
+        Arch::Other(_) => None,
+    }
 }

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -8,6 +9,7 @@ use super::images::Images;
 use super::*;
 use tlsprof_common::Device;
 use tlsprof_discover::elf::ElfView;
+use tlsprof_discover::elf::fixture::{CODE, Fixture};
 use tlsprof_discover::sample::{add_perf_map, installed};
 
 const SERVICE: &str = "nginx";
@@ -181,6 +183,41 @@ fn functions_of_a_stripped_library_are_named_where_it_exports_them() {
     assert_eq!(found.extents, [extent]);
     // With names, no other is needed.
     assert!(!found.surveyed);
+}
+
+/// As OpenSSL's assembly for P-256 is in a library for arm64.
+#[test]
+fn assembly_without_bounds_is_found_by_its_callers() {
+    const RETURN: u32 = 0xd65f_03c0;
+    const FUNCTIONS: u64 = CODE + 0x300;
+    // A record of the unwind table, with the distance and the size of a function; and the end of the table.
+    let mut words = vec![12, 1, 0x300 - 8, 8];
+    words.resize(0x300 / 4, 0);
+    // The function calls the second, and returns; ldr x6, the prime; bl to the third; ret
+    words.extend([0x9400_0002, RETURN, 0x5800_00e6, 0x9400_0002, RETURN]);
+    // adcs x4, x4, x3, three times; ret
+    words.extend([0xba03_0084, 0xba03_0084, 0xba03_0084, RETURN]);
+    // The prime of P-256.
+    words.extend([u32::MAX, u32::MAX, u32::MAX, 0, 0, 0, 1, u32::MAX]);
+    let image = Fixture {
+        code: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        code_section: ".eh_frame",
+        machine: 183,
+        ..Fixture::default()
+    };
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&image.build()).unwrap();
+    let sampled = FUNCTIONS + 24;
+    let found = lookup::functions(file, &[sampled], false).unwrap();
+    assert!(found.surveyed);
+    let mut around = found.extents.iter();
+    let around = around.find(|one| one.start < sampled && sampled < one.end);
+    let expected = lookup::Extent {
+        start: FUNCTIONS + 20,
+        end: FUNCTIONS + 36,
+        primitive: Some((Primitive::P256, Evidence::Instructions)),
+    };
+    assert_eq!(around, Some(&expected));
 }
 
 fn extent(start: u64, end: u64, primitive: Primitive) -> lookup::Extent {

@@ -18,11 +18,10 @@ struct Constant {
 pub(super) const REACH: usize = 640;
 
 const ONES: u64 = u64::MAX;
-/// Round constants of SHA-256.
-const FIFTH_AND_SIXTH: u64 = 0x59f1_11f1_3956_c25b;
+const SHA_256: u64 = 0x7137_4491_428a_2f98;
 
 static CONSTANTS: LazyLock<Vec<Constant>> = LazyLock::new(|| {
-    let wide: [(Primitive, &[u64]); 13] = [
+    let wide: [(Primitive, &[u64]); 12] = [
         // SEC 2, 2.4.2: prime and order; 2^512 modulo the prime, which brings numbers into Montgomery's form.
         (
             Primitive::P256,
@@ -104,24 +103,8 @@ static CONSTANTS: LazyLock<Vec<Constant>> = LazyLock::new(|| {
             Primitive::Sha3,
             &[1, 0x8082, 0x8000_0000_0000_808a, 0x8000_0000_8000_8000],
         ),
-        // FIPS 180-4, 4.2.2: the first round constants. Tables for vectors have each row of 16 bytes twice.
-        (
-            Primitive::Sha,
-            &[
-                0x7137_4491_428a_2f98,
-                0xe9b5_dba5_b5c0_fbcf,
-                FIFTH_AND_SIXTH,
-            ],
-        ),
-        (
-            Primitive::Sha,
-            &[
-                0x7137_4491_428a_2f98,
-                0xe9b5_dba5_b5c0_fbcf,
-                0x7137_4491_428a_2f98,
-            ],
-        ),
-        // 4.2.3
+        // FIPS 180-4, 4.2.2 and 4.2.3: the first round constants.
+        (Primitive::Sha, &[SHA_256, 0xe9b5_dba5_b5c0_fbcf]),
         (
             Primitive::Sha,
             &[0x428a_2f98_d728_ae22, 0x7137_4491_23ef_65cd],
@@ -129,11 +112,11 @@ static CONSTANTS: LazyLock<Vec<Constant>> = LazyLock::new(|| {
     ];
     let constant = |(primitive, words): (Primitive, &[u64])| {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let extent = match primitive {
-            Primitive::Sha3 => 24 * 8,
-            // Other constants may lie behind SHA-256's 64 words; the tables for vectors have masks there.
-            Primitive::Sha if words.get(2) == Some(&FIFTH_AND_SIXTH) => 64 * 4,
-            Primitive::Sha => REACH,
+        let extent = match (primitive, words) {
+            (Primitive::Sha3, _) => 24 * 8,
+            // 64 words of 32 bits, behind which other constants may lie; 80 of 64.
+            (Primitive::Sha, [SHA_256, ..]) => 64 * 4,
+            (Primitive::Sha, _) => 80 * 8,
             _ => bytes.len(),
         };
         Constant {
@@ -145,15 +128,28 @@ static CONSTANTS: LazyLock<Vec<Constant>> = LazyLock::new(|| {
     wide.map(constant).into()
 });
 
+impl Constant {
+    /// Whether it begins there, and reaches as far as `at`.
+    fn holds(&self, memory: &[u8], start: usize, at: usize) -> bool {
+        let word = |from: usize| memory.get(from..from + 8);
+        // Tables for vectors have each row of 16 bytes twice, and masks behind them.
+        let is_doubled = || self.primitive == Primitive::Sha && word(start) == word(start + 16);
+        memory.get(start..start + self.bytes.len()) == Some(self.bytes.as_slice())
+            && (at - start < self.extent || is_doubled())
+    }
+}
+
 /// What the value proves that `memory[at]` lies in.
 pub(super) fn at(memory: &[u8], at: usize) -> Option<Primitive> {
     let holds = |constant: &&Constant| {
-        let first = (at + 1).saturating_sub(constant.extent);
+        let longest = match constant.primitive {
+            Primitive::Sha => REACH,
+            _ => constant.extent,
+        };
+        let first = (at + 1).saturating_sub(longest);
         // Code refers to whole words of it.
-        (first..=at).rev().step_by(4).any(|start| {
-            let found = memory.get(start..start + constant.bytes.len());
-            found == Some(constant.bytes.as_slice())
-        })
+        let mut starts = (first..=at).rev().step_by(4);
+        starts.any(|start| constant.holds(memory, start, at))
     };
     CONSTANTS.iter().find(holds).map(|one| one.primitive)
 }

@@ -3,48 +3,48 @@
 
 use std::collections::BTreeMap;
 
-use iced_x86::{Code as Encoding, FlowControl, Instruction, Mnemonic as M, Register};
+use super::step::{Does, Flow, Registers, Step};
+
+const SMALL: u64 = 16;
 
 /// How often each constant is a factor.
 #[derive(Debug, Default)]
 pub(super) struct Factors {
     times: BTreeMap<u64, usize>,
-    kept: BTreeMap<Register, u64>,
+    /// By register. Follows the order in memory, not branches.
+    kept: BTreeMap<Registers, u64>,
 }
 
 impl Factors {
     /// Whether the next instruction is a wide multiplication by a constant.
-    pub(super) fn note(&mut self, one: &Instruction) -> bool {
-        let to = one.op0_register().full_register();
-        if is_wide(one) {
-            let last = one.op_register(one.op_count().saturating_sub(1));
-            let (other, results) = match one.mnemonic() {
-                M::Mulx => (Register::RDX, [to, one.op1_register()]),
-                _ => (Register::RAX, [Register::RAX, Register::RDX]),
-            };
-            let factor = [last, other]
-                .into_iter()
-                .find_map(|one| self.kept.get(&one));
-            let is_constant = factor.is_some();
-            if let Some(factor) = factor {
-                *self.times.entry(*factor).or_default() += 1;
-            }
-            self.kept.retain(|one, _| !results.contains(one));
-            return is_constant;
-        }
-        let value = match one.mnemonic() {
-            M::Cmp | M::Test | M::Push => return false,
-            M::Mov => immediate(one).or_else(|| self.kept.get(&one.op1_register()).copied()),
+    pub(super) fn note(&mut self, one: &Step) -> bool {
+        let factor = match one.does {
+            Does::Multiply(of) => self.among(of),
             _ => None,
         };
-        if one.flow_control() == FlowControl::Call {
+        if let Some(factor) = factor {
+            *self.times.entry(factor).or_default() += 1;
+        }
+        let value = one.number.or_else(|| self.among(one.from));
+        let changed = one.loads | one.copies | one.changes;
+        if self.among(changed).is_some() {
+            self.kept.retain(|register, _| register & changed == 0);
+        }
+        if matches!(one.flow, Flow::Call(_)) {
             self.kept.clear();
         }
-        match value {
-            Some(value) if to.is_gpr64() => _ = self.kept.insert(to, value),
-            _ => _ = self.kept.remove(&to),
+        if let Some(value) = value
+            && one.copies != 0
+        {
+            self.kept.insert(one.copies, value);
         }
-        false
+        factor.is_some()
+    }
+
+    fn among(&self, those: Registers) -> Option<u64> {
+        let mut kept = self.kept.iter();
+        let found = kept.find(|(register, _)| *register & those != 0);
+        found.map(|(_, number)| *number)
     }
 
     /// Whether a register holds that number.
@@ -61,26 +61,9 @@ impl Factors {
         self.times.values().sum()
     }
 
-    /// Whether there are no others.
+    /// Whether there are no others, but for small ones: doubling a point multiplies by 3, 9 and 12 in s2n-bignum.
     pub(super) fn are_among(&self, those: &[u64]) -> bool {
-        self.times.keys().all(|one| those.contains(one))
+        let mut others = self.times.keys().filter(|one| **one >= SMALL);
+        others.all(|one| those.contains(one))
     }
-}
-
-/// A number for the whole register: 32 bits are extended with zeros.
-fn immediate(one: &Instruction) -> Option<u64> {
-    let value = one.try_immediate(1).ok()?;
-    match one.op0_register().size() {
-        8 => Some(value),
-        4 => Some(value & u64::from(u32::MAX)),
-        _ => None,
-    }
-}
-
-/// Multiplies 64 by 64 bits to 128.
-pub(super) fn is_wide(one: &Instruction) -> bool {
-    matches!(
-        one.code(),
-        Encoding::Mul_rm64 | Encoding::VEX_Mulx_r64_r64_rm64
-    )
 }

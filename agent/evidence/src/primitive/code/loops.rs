@@ -1,250 +1,168 @@
 //! Loops over numbers of any length: each time round they multiply the next words of a number in
 //! memory, or add them with a carry. Arithmetic on numbers of one length is unrolled, or takes its operands from fixed places.
 
-use iced_x86::{FlowControl, Instruction, MemorySize, Mnemonic as M, OpKind, Register, RflagsBits};
+use super::factors::Factors;
+use super::step::{Does, Flow, Registers, Step};
 
-use super::factors::{Factors, is_wide};
-
-/// So many registers there are.
-const REGISTERS: usize = 16;
 /// Longer loops are not those of one multiplication.
 const MAX_LENGTH: usize = 400;
 /// So many multiplications, and this part of all in the loop, must be of words that it goes through.
 const LEAST: usize = 2;
-/// So many limbs are cut where an element of a field has some.
-const LEAST_CUT: usize = 2;
-
-type Set = [bool; REGISTERS];
 
 /// Whether a function has such a loop.
-pub(super) fn go_through_numbers(code: &[Instruction]) -> bool {
-    !cuts_limbs(code)
-        && code.iter().enumerate().any(|(end, jump)| {
-            let flow = jump.flow_control();
-            let target = jump.near_branch_target();
-            let jumps = matches!(
-                flow,
-                FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
-            );
-            if !jumps || target > jump.ip() {
-                return false;
-            }
-            let start = code.partition_point(|one| one.ip() < target);
-            let body = code.get(start..end).filter(|one| one.len() <= MAX_LENGTH);
-            body.is_some_and(|body| {
-                // Assembly written by hand may end before its last jump.
-                let ends = flow == FlowControl::ConditionalBranch
-                    || body.iter().any(|one| leaves(one, jump.ip()));
-                ends && is_innermost(body, target)
-                    && !counts_to_constant(body)
-                    && is_through_numbers(body)
-            })
-        })
+pub(super) fn go_through_numbers(code: &[Step]) -> bool {
+    has_loop(code, |body, jump| {
+        !counts_to_constant(body, jump) && is_through_words(body)
+    })
 }
 
-/// Whether it carries from limbs of 56 bits: elements of the fields of P-224, P-384 and Curve448. Numbers of any length
-/// are kept in whole words.
-fn cuts_limbs(code: &[Instruction]) -> bool {
-    let cuts = code.iter().filter(|one| match one.mnemonic() {
-        M::Shrd => one.op2_kind() == OpKind::Immediate8 && one.immediate8() == 56,
-        M::Shld => one.op2_kind() == OpKind::Immediate8 && one.immediate8() == 8,
-        _ => false,
-    });
-    cuts.count() >= LEAST_CUT
+/// Whether a function has a loop over words, or limbs, of which there may be a fixed number.
+pub(super) fn go_through_words(code: &[Step]) -> bool {
+    has_loop(code, |body, _| is_through_words(body))
+}
+
+/// `is_one`: by its steps without the last jump, and that jump.
+fn has_loop(code: &[Step], is_one: impl Fn(&[Step], &Step) -> bool) -> bool {
+    code.iter().enumerate().any(|(end, jump)| {
+        let (target, is_conditional) = match jump.flow {
+            Flow::Branch(target) => (target, true),
+            Flow::Jump(target) => (target, false),
+            _ => return false,
+        };
+        if target > jump.address {
+            return false;
+        }
+        let start = code.partition_point(|one| one.address < target);
+        let body = code.get(start..end).filter(|one| one.len() <= MAX_LENGTH);
+        body.is_some_and(|body| {
+            // Assembly written by hand may end before its last jump.
+            let ends = is_conditional || body.iter().any(|one| leaves(one, jump.address));
+            ends && is_innermost(body, target) && is_one(body, jump)
+        })
+    })
 }
 
 /// Whether it may jump out of a loop with that last instruction.
-fn leaves(one: &Instruction, last: u64) -> bool {
-    one.flow_control() == FlowControl::ConditionalBranch && one.near_branch_target() > last
+fn leaves(one: &Step, last: u64) -> bool {
+    matches!(one.flow, Flow::Branch(target) if target > last)
 }
 
 /// Of a loop that begins at `first`.
-fn is_innermost(body: &[Instruction], first: u64) -> bool {
-    body.iter().all(|one| match one.flow_control() {
-        FlowControl::Next => true,
-        FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
-            !(first..=one.ip()).contains(&one.near_branch_target())
-        }
+fn is_innermost(body: &[Step], first: u64) -> bool {
+    body.iter().all(|one| match one.flow {
+        Flow::Next => true,
+        Flow::Branch(target) | Flow::Jump(target) => !(first..=one.address).contains(&target),
         _ => false,
     })
 }
 
 /// Whether the number of its rounds is a constant: what moves on by addition is compared with one. What counts down may
 /// be compared with how many words are left.
-fn counts_to_constant(body: &[Instruction]) -> bool {
-    let mut before = body.iter().rev();
-    let last = before.find(|one| one.rflags_modified() != RflagsBits::NONE);
-    last.is_some_and(|last| {
-        let counter = last.op0_register().full_register();
-        let is_counter = |one: &Instruction| {
-            let adds = match one.mnemonic() {
-                M::Add => one.try_immediate(1).is_ok_and(|by| by.cast_signed() > 0),
-                M::Lea => one.memory_displacement64().cast_signed() > 0,
-                M::Inc => true,
-                _ => false,
-            };
-            adds && advanced(one) == Some(counter)
-        };
-        last.mnemonic() == M::Cmp
-            && last.try_immediate(1).is_ok_and(|to| to.cast_signed() > 0)
-            && body.iter().any(is_counter)
-    })
+fn counts_to_constant(body: &[Step], jump: &Step) -> bool {
+    let counters = body.iter().fold(0, |all, one| all | one.counts);
+    let mut before = body.iter().chain([jump]).rev();
+    let last = before.find(|one| one.sets_condition);
+    last.is_some_and(|last| last.limits & counters != 0)
 }
 
-fn is_through_numbers(body: &[Instruction]) -> bool {
-    let mut moving = Set::default();
-    for one in body {
-        if let Some(register) = advanced(one) {
-            set(&mut moving, register, true);
-        }
-    }
-    let (mut loaded, mut of_moving, mut all) = (Set::default(), 0, 0);
+/// The steps of a loop, and of each whether an operand of it is a word that the loop goes through.
+type Marked<'a> = Vec<(&'a Step, bool)>;
+
+fn is_through_words(body: &[Step]) -> bool {
+    let moving = body.iter().fold(0, |all, one| all | one.advances);
+    let marked = marked(body, moving);
     let mut factors = Factors::default();
-    for (at, one) in body.iter().enumerate() {
+    let (mut of_words, mut all) = (0, 0);
+    for (at, (one, is_word)) in marked.iter().enumerate() {
         // Division by a constant is a multiplication as well.
         let is_by_constant = factors.note(one);
-        if is_wide(one) {
+        if matches!(one.does, Does::Multiply(_)) {
             all += 1;
             let is_product = !is_by_constant && !asks_for_overflow(body, at);
-            of_moving += usize::from(is_product && is_of_moving(one, &moving, &loaded));
+            of_words += usize::from(is_product && *is_word);
         }
-        note_loads(one, &moving, &mut loaded);
     }
-    (of_moving >= LEAST && of_moving * 3 >= all * 2)
-        || carries_on(body, &moving)
-        || keeps_carries(body, &moving)
+    (of_words >= LEAST && of_words * 3 >= all * 2)
+        || carries_on(&marked, moving)
+        || keeps_carries(&marked, moving)
 }
 
 /// Whether what follows a product only asks if it is longer than a word: sizes of arrays.
-fn asks_for_overflow(body: &[Instruction], product: usize) -> bool {
+fn asks_for_overflow(body: &[Step], product: usize) -> bool {
     let mut behind = body.iter().skip(product + 1);
-    let flags = RflagsBits::CF | RflagsBits::OF;
-    let next = behind.find(|one| (one.rflags_read() | one.rflags_modified()) & flags != 0);
-    next.is_some_and(|one| one.rflags_read() & RflagsBits::OF != 0 && one.mnemonic() != M::Adox)
+    let next = behind.find(|one| one.reads_carry || one.asks_for_overflow || one.sets_condition);
+    next.is_some_and(|one| one.asks_for_overflow)
+}
+
+fn marked(body: &[Step], moving: Registers) -> Marked<'_> {
+    let mut loaded = 0;
+    let marks = body.iter().map(|one| {
+        let through = one.through & moving != 0;
+        let is_word = match one.does {
+            Does::Multiply(of) => through || of & loaded != 0,
+            Does::Sum { of, .. } => (through && one.is_word) || of & loaded != 0,
+            _ => false,
+        };
+        let copied = one.from & loaded != 0;
+        loaded &= !(one.loads | one.copies | one.changes);
+        loaded |= if through { one.loads } else { 0 };
+        loaded |= if copied { one.copies } else { 0 };
+        (one, is_word)
+    });
+    marks.collect()
 }
 
 /// Whether a loop adds or subtracts words of numbers in memory, with the carry of the words before: that
 /// of the last round, if it is the first instruction to change the carry. It stores the result as it goes.
-fn carries_on(body: &[Instruction], moving: &Set) -> bool {
-    let is_memory =
-        |one: &Instruction| one.memory_size() == MemorySize::UInt64 && is_through(one, moving);
-    let carries = |one: &Instruction| matches!(one.mnemonic(), M::Adc | M::Sbb);
-    let mut changing = body
-        .iter()
-        .filter(|one| one.rflags_modified() & RflagsBits::CF != 0);
-    changing.next().is_some_and(carries)
-        && body.iter().any(|one| carries(one) && is_memory(one))
-        && body.iter().any(|one| {
-            let stores = matches!(one.mnemonic(), M::Mov | M::Adc | M::Sbb);
-            stores && one.op0_kind() == OpKind::Memory && is_memory(one)
-        })
+fn carries_on(body: &Marked, moving: Registers) -> bool {
+    let carries = |one: &Step| {
+        matches!(
+            one.does,
+            Does::Sum {
+                with_carry: true,
+                ..
+            }
+        )
+    };
+    let mut changing = body.iter().filter(|(one, _)| one.writes_carry);
+    changing.next().is_some_and(|(one, _)| carries(one))
+        && body.iter().any(|(one, is_word)| carries(one) && *is_word)
+        && body
+            .iter()
+            .any(|(one, _)| one.stores && is_word_through(one, moving))
 }
 
 /// The same where a compiler wrote it: the carry goes to a register, and from there to the next round.
-fn keeps_carries(body: &[Instruction], moving: &Set) -> bool {
-    let is_word = |one: &Instruction| one.memory_size() == MemorySize::UInt64;
-    body.iter().enumerate().any(|(at, sum)| {
-        let register = sum.op0_register();
-        let adds = matches!(sum.mnemonic(), M::Add | M::Sub)
-            && sum.op0_kind() == OpKind::Register
-            && sum.op1_kind() == OpKind::Memory
-            && is_word(sum)
-            && is_through(sum, moving);
-        let mut behind = body.iter().skip(at + 1);
-        adds && behind
-            .clone()
-            .find(|one| uses_carry(one))
-            .filter(|one| matches!(one.mnemonic(), M::Setb | M::Setae))
-            // Then only the carry is kept.
-            .filter(|one| one.op0_register().full_register() != register)
-            .is_some_and(|carry| !is_asked_for(carry.op0_register(), behind.clone()))
-            && behind.any(|one| {
-                one.mnemonic() == M::Mov
-                    && one.op0_kind() == OpKind::Memory
-                    && one.op1_register() == register
-                    && is_word(one)
-                    && is_through(one, moving)
-            })
+fn keeps_carries(body: &Marked, moving: Registers) -> bool {
+    body.iter().enumerate().any(|(at, (sum, is_word))| {
+        let Does::Sum {
+            to,
+            with_carry: false,
+            ..
+        } = sum.does
+        else {
+            return false;
+        };
+        let behind = body.iter().skip(at + 1).map(|(one, _)| *one);
+        let mut uses = behind.clone().enumerate();
+        let carry = uses.find(|(_, one)| one.reads_carry || one.writes_carry);
+        let Some((carry_at, carry)) = carry.filter(|(_, one)| one.does == Does::KeepCarry) else {
+            return false;
+        };
+        // As where sums are cut at the greatest number.
+        let is_asked_for = behind.clone().any(|one| one.asks & carry.changes != 0);
+        let takes_its_place = carry.changes & to != 0;
+        let mut sums = behind.take(if takes_its_place {
+            carry_at
+        } else {
+            usize::MAX
+        });
+        let stores = |one: &Step| one.stored & to != 0 && is_word_through(one, moving);
+        *is_word && !is_asked_for && sums.any(stores)
     })
 }
 
-/// Whether a carry is only asked for, as where sums are cut at the greatest number.
-fn is_asked_for<'a>(carry: Register, mut behind: impl Iterator<Item = &'a Instruction>) -> bool {
-    let is_it = |one: Register| one.full_register() == carry.full_register();
-    behind.any(|one| {
-        one.mnemonic() == M::Test && is_it(one.op0_register()) && is_it(one.op1_register())
-    })
-}
-
-/// Whether it reads the carry, or ends it.
-fn uses_carry(one: &Instruction) -> bool {
-    (one.rflags_read() | one.rflags_modified()) & RflagsBits::CF != 0
-}
-
-/// The register that an instruction moves on by a constant.
-fn advanced(one: &Instruction) -> Option<Register> {
-    let register = one.op0_register();
-    let moves = match one.mnemonic() {
-        M::Lea => one.memory_base() == register && one.memory_index() == Register::None,
-        M::Add | M::Sub => one.op1_kind() != OpKind::Register && one.op1_kind() != OpKind::Memory,
-        M::Inc | M::Dec => true,
-        _ => false,
-    };
-    (moves && register.is_gpr64() && register != Register::RSP).then_some(register)
-}
-
-fn is_of_moving(one: &Instruction, moving: &Set, loaded: &Set) -> bool {
-    let last = one.op_count().saturating_sub(1);
-    let other = match one.mnemonic() {
-        M::Mulx => Register::RDX,
-        _ => Register::RAX,
-    };
-    let operand = match one.op_kind(last) {
-        OpKind::Memory => is_through(one, moving),
-        _ => has(loaded, one.op_register(last)),
-    };
-    operand || has(loaded, other)
-}
-
-/// Whether it reads memory through a register that moves on.
-fn is_through(one: &Instruction, moving: &Set) -> bool {
-    has(moving, one.memory_base()) || has(moving, one.memory_index())
-}
-
-fn note_loads(one: &Instruction, moving: &Set, loaded: &mut Set) {
-    let to = one.op0_register();
-    match one.mnemonic() {
-        M::Mov if one.op0_kind() == OpKind::Register => {
-            let from_moving = match one.op1_kind() {
-                OpKind::Memory => is_through(one, moving),
-                OpKind::Register => has(loaded, one.op1_register()),
-                _ => false,
-            };
-            set(loaded, to, from_moving);
-        }
-        M::Mul => {
-            set(loaded, Register::RAX, false);
-            set(loaded, Register::RDX, false);
-        }
-        M::Mulx => {
-            set(loaded, to, false);
-            set(loaded, one.op1_register(), false);
-        }
-        M::Cmp | M::Test | M::Push => {}
-        _ => set(loaded, to, false),
-    }
-}
-
-fn has(set: &Set, register: Register) -> bool {
-    place(register).and_then(|at| set.get(at)) == Some(&true)
-}
-
-fn set(set: &mut Set, register: Register, value: bool) {
-    if let Some(one) = place(register).and_then(|at| set.get_mut(at)) {
-        *one = value;
-    }
-}
-
-fn place(register: Register) -> Option<usize> {
-    register.is_gpr().then(|| register.full_register().number())
+/// Whether it reads or writes words through a register that moves on.
+fn is_word_through(one: &Step, moving: Registers) -> bool {
+    one.is_word && one.through & moving != 0
 }

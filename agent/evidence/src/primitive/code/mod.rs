@@ -1,20 +1,20 @@
 //! What a function without a name computes: by its instructions, the constants in memory that it refers
-//! to, and its loops. On x86-64 alone.
+//! to, and its loops.
 //!
 //! What is not proved is None: code for one curve is not told by how many words it multiplies.
 
+mod aarch64;
 mod constants;
 mod factors;
 mod loops;
+mod signs;
+mod step;
 mod x86_64;
-
-use std::collections::BTreeMap;
-
-use iced_x86::FlowControl;
 
 use super::Primitive;
 use crate::fingerprint::Machine;
-use x86_64::Signs;
+use signs::{Operands, Signs};
+use step::{Flow, Step};
 
 /// Longer functions are looked at up to here.
 pub const MAX_FUNCTION: usize = 64 << 10;
@@ -31,6 +31,8 @@ const LEAST_SHORT: usize = 50;
 /// a reduction cuts them all.
 const LEAST_OF_NINE: usize = 45;
 const LEAST_CUT: usize = 4;
+/// A field element of Curve448 has eight limbs of 56 bits; its loops cut two per iteration.
+const LEAST_OF_56: usize = 2;
 /// An element of the field of P-521 has eight limbs of 58 bits and one of 57: a reduction carries from each to the next.
 const LEAST_OF_58: usize = 8;
 /// The words of the primes that compilers do not multiply by with shifts, and that few other primes have; and those of
@@ -38,6 +40,8 @@ const LEAST_OF_58: usize = 8;
 const WORDS_OF_P256: [u64; 1] = [0xffff_ffff_0000_0001];
 const WORDS_OF_P384: [u64; 2] = [0xffff_ffff_0000_0000, 0xffff_ffff_ffff_fffe];
 const WORDS_LESS_P384: [u64; 2] = [0xffff_ffff_0000_0001, 0xffff_ffff];
+/// Additions with carry in a sum of 256-bit numbers.
+const LEAST_CARRIED: usize = 3;
 /// Bytes from the first to the last operand that multiplications of lanes take from one place. Beyond 521
 /// bits: the longest number of a curve takes 88 of 52 bits, and 128 of 29 bits.
 const LONG_OPERAND: i64 = 128;
@@ -49,34 +53,82 @@ const LEAST_MASKED: usize = 16;
 /// What the function at `address` computes. `memory` reads what the image has at an address: that many
 /// bytes, or fewer.
 pub fn by_code(
-    code: &[u8],
-    address: u64,
-    memory: impl Fn(u64, usize) -> Vec<u8>,
-) -> Option<Primitive> {
-    by_code_for(Machine::HOST, code, address, memory)
-}
-
-/// Like [`by_code`], for the instructions of any machine.
-pub fn by_code_for(
     machine: Machine,
     code: &[u8],
     address: u64,
     memory: impl Fn(u64, usize) -> Vec<u8>,
 ) -> Option<Primitive> {
-    if machine != Machine::X86_64 {
-        return None;
-    }
+    look(machine, code, address, memory).0
+}
+
+/// Like [`by_code`], with whether the function is multi-word arithmetic.
+pub(super) fn look(
+    machine: Machine,
+    code: &[u8],
+    address: u64,
+    memory: impl Fn(u64, usize) -> Vec<u8>,
+) -> (Option<Primitive>, bool) {
     let code = code.get(..MAX_FUNCTION).unwrap_or(code);
-    let signs = Signs::of(code, address);
-    by_constants(&signs, &memory).or_else(|| by_signs(&signs, &memory))
+    let signs = Signs::of(machine, code, address);
+    let image = Image { machine, memory };
+    let found = by_constants(&signs, &image).or_else(|| by_signs(&signs, &image));
+    (found, signs.carried >= LEAST_CARRIED)
+}
+
+/// End of a function without unwind record, with padding: the first place that neither the instruction before nor a branch
+/// of the function reaches. Most are short, so that the beginning is read first.
+pub(super) fn end(machine: Machine, code: &[u8], address: u64) -> u64 {
+    let behind = |code: &[u8]| address.saturating_add(code.len() as u64);
+    let parts = [CALLED, CALLED * 8].into_iter();
+    let mut parts = parts.filter_map(|size| code.get(..size));
+    let early = parts.find_map(|part| {
+        let steps = Signs::of(machine, part, address).steps;
+        let end = end_of(&steps, behind(code));
+        (end < behind(part)).then_some(end)
+    });
+    early.unwrap_or_else(|| {
+        let signs = Signs::of(machine, code, address);
+        end_of(&signs.steps, signs.end)
+    })
+}
+
+fn end_of(steps: &[Step], end: u64) -> u64 {
+    let mut farthest = 0;
+    let mut runs = true;
+    for step in steps {
+        if !runs && farthest < step.address && !step.pads {
+            return step.address;
+        }
+        if let Flow::Branch(to) | Flow::Jump(to) = step.flow
+            && to < end
+        {
+            farthest = farthest.max(to);
+        }
+        runs = matches!(step.flow, Flow::Next | Flow::Branch(_) | Flow::Call(_))
+            && (runs || !step.pads);
+    }
+    end
+}
+
+/// The image that a function belongs to.
+struct Image<M> {
+    machine: Machine,
+    memory: M,
+}
+
+impl<M: Fn(u64, usize) -> Vec<u8>> Image<M> {
+    /// Reads other code of the image.
+    fn signs(&self, at: u64, size: usize) -> Signs {
+        Signs::of(self.machine, &(self.memory)(at, size), at)
+    }
 }
 
 /// None where constants of several algorithms are referred to: tables of parameters.
-fn by_constants(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> Option<Primitive> {
+fn by_constants(signs: &Signs, image: &Image<impl Fn(u64, usize) -> Vec<u8>>) -> Option<Primitive> {
     let reach = constants::REACH;
     let found = signs.references.iter().filter_map(|&reference| {
         let start = reference.saturating_sub(reach as u64);
-        let bytes = memory(start, 2 * reach);
+        let bytes = (image.memory)(start, 2 * reach);
         constants::at(&bytes, usize::try_from(reference - start).ok()?)
     });
     let mut found: Vec<Primitive> = found.collect();
@@ -88,34 +140,29 @@ fn by_constants(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> Optio
     }
 }
 
-fn by_signs(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> Option<Primitive> {
-    if is_curve25519(signs, memory) {
+fn by_signs(signs: &Signs, image: &Image<impl Fn(u64, usize) -> Vec<u8>>) -> Option<Primitive> {
+    if is_curve25519(signs, image) {
         Some(Primitive::Curve25519)
     } else if signs.ml_kem_prime > 0 && signs.ml_kem_factor > 0 {
         Some(Primitive::MlKem)
-    } else if is_p256_in_limbs(signs, memory) {
+    } else if is_p256_in_limbs(signs, image) {
         Some(Primitive::P256)
-    } else if signs.by_58 >= LEAST_OF_58 && signs.mask_58 > 0 {
+    } else if signs.by_58 >= LEAST_OF_58 && signs.of_58 > 0 {
         Some(Primitive::P521)
     } else if let Some(curve) = montgomery_field(signs) {
         Some(curve)
     } else if is_exponentiation(signs) {
         Some(Primitive::RsaDh)
-    } else if is_big_number(signs, memory) {
-        Some(Primitive::BigNumber)
     } else {
-        None
+        by_loops(signs, image)
     }
 }
 
 /// Field arithmetic with 2^255 = 19 or 2^256 = 38. The reduction may be a part of another function that
 /// it jumps to.
-fn is_curve25519(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool {
+fn is_curve25519(signs: &Signs, image: &Image<impl Fn(u64, usize) -> Vec<u8>>) -> bool {
     let wraps = |signs: &Signs| signs.by_38 > 0 || signs.factors.times(38) > 0;
-    let tails = || {
-        let tails = signs.leaves.iter();
-        tails.map(|&at| Signs::of(&memory(at, TAIL), at))
-    };
+    let tails = || signs.leaves.iter().map(|&at| image.signs(at, TAIL));
     let reduces = |tail: Signs| (wraps(&tail) || signs.leaves_with_38) && tail.wide >= 3;
     // Division by constants multiplies as widely, but carries nothing on.
     if signs.wide >= LEAST_WIDE && signs.carried * 2 >= signs.wide {
@@ -128,12 +175,11 @@ fn is_curve25519(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool
 }
 
 /// In words of 32 bits: cuts limbs, or multiplies them and calls what cuts.
-fn is_p256_in_limbs(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool {
+fn is_p256_in_limbs(signs: &Signs, image: &Image<impl Fn(u64, usize) -> Vec<u8>>) -> bool {
     let cuts = |signs: &Signs| signs.of_28 >= LEAST_CUT && signs.of_29 >= LEAST_CUT;
     let mut called = signs.calls.iter();
     cuts(signs)
-        || (signs.short >= LEAST_OF_NINE
-            && called.any(|&at| cuts(&Signs::of(&memory(at, CALLED), at))))
+        || (signs.short >= LEAST_OF_NINE && called.any(|&at| cuts(&image.signs(at, CALLED))))
 }
 
 /// Montgomery's reduction multiplies by each word of the prime in each round, and by nothing else that is constant,
@@ -162,22 +208,34 @@ fn montgomery_field(signs: &Signs) -> Option<Primitive> {
     }
 }
 
-/// It has such loops, or calls what has.
-fn is_big_number(signs: &Signs, memory: &impl Fn(u64, usize) -> Vec<u8>) -> bool {
-    // Behind a return may be another function.
-    let called = |at: u64| {
-        let signs = Signs::of(&memory(at, CALLED), at);
-        let mut parts = signs
-            .instructions
-            .split(|one| one.flow_control() == FlowControl::Return);
-        parts.next().is_some_and(loops::go_through_numbers)
+/// Loops over numbers, its own or a callee's: numbers of any length, or limbs of Curve448.
+fn by_loops(signs: &Signs, image: &Image<impl Fn(u64, usize) -> Vec<u8>>) -> Option<Primitive> {
+    let called = |&at: &u64| {
+        let far = image.signs(at, CALLED);
+        // Another function may follow.
+        let end = end_of(&far.steps, far.end);
+        let own = far.steps.partition_point(|one| one.address < end);
+        loops::go_through_words(far.steps.get(..own)?).then_some(())?;
+        by_own_loops(&image.signs(at, usize::try_from(end - at).ok()?))
     };
-    loops::go_through_numbers(&signs.instructions) || signs.calls.iter().any(|&at| called(at))
+    by_own_loops(signs).or_else(|| signs.calls.iter().find_map(called))
+}
+
+/// Numbers of any length are kept in whole words. P-224 and P-384 have limbs of 56 bits like Curve448, but no loops over
+/// masked ones.
+fn by_own_loops(signs: &Signs) -> Option<Primitive> {
+    if signs.of_56 >= LEAST_OF_56 && signs.by_56 > 0 {
+        loops::go_through_words(&signs.steps).then_some(Primitive::Curve448)
+    } else if signs.double_by_56 >= LEAST_OF_56 {
+        None
+    } else {
+        loops::go_through_numbers(&signs.steps).then_some(Primitive::BigNumber)
+    }
 }
 
 /// One word times all of a number that is too long for a curve, or a product with a power out of a table.
 fn is_exponentiation(signs: &Signs) -> bool {
-    let is_long = |operands: &BTreeMap<u32, (i64, i64)>, least| {
+    let is_long = |operands: &Operands, least| {
         let mut places = operands.values();
         places.any(|(first, last)| last.saturating_sub(*first) >= least)
     };
@@ -185,7 +243,7 @@ fn is_exponentiation(signs: &Signs) -> bool {
         && (is_long(&signs.operands_52, LONG_OPERAND)
             || signs.of_29 > 0 && is_long(&signs.operands_32, LONG_OPERAND_OF_29));
     let takes_power = signs.compared >= LEAST_COMPARED && signs.masked >= LEAST_MASKED;
-    in_lanes || (takes_power && loops::go_through_numbers(&signs.instructions))
+    in_lanes || (takes_power && loops::go_through_numbers(&signs.steps))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
     reason = "tests"
 )]
 
+mod aarch64;
 mod fields;
 
 use proptest::prelude::*;
@@ -21,17 +22,22 @@ const RET: &[u8] = &[0xc3];
 const MUL: &[u8] = &[0x49, 0xf7, 0xe1, 0x49, 0x11, 0xd0];
 
 fn verdict(code: &[u8], data: &[u64]) -> Option<Primitive> {
+    verdict_on(Machine::X86_64, code, data)
+}
+
+fn verdict_on(machine: Machine, code: &[u8], data: &[u64]) -> Option<Primitive> {
     let data: Vec<u8> = data.iter().flat_map(|word| word.to_le_bytes()).collect();
     // Memory before the data is zero.
     let memory = move |address: u64, size: usize| -> Vec<u8> {
-        (address..address + size as u64)
+        (0..size as u64)
+            .map(|at| address.wrapping_add(at))
             .map(|at| {
                 at.checked_sub(DATA)
                     .map_or(0, |at| data.get(at as usize).copied().unwrap_or(0))
             })
             .collect()
     };
-    by_code_for(Machine::X86_64, code, ADDRESS, memory)
+    by_code(machine, code, ADDRESS, memory)
 }
 
 /// mov DATA + offset(%rip),%r14; ret
@@ -101,6 +107,11 @@ fn round_constants_are_hashes() {
     // Something else is behind 64 words.
     assert_eq!(verdict(&refers_to(256), &plain), None);
     assert_eq!(verdict(&refers_to(512), &for_vectors), Some(Primitive::Sha));
+    let head = &plain[..2];
+    assert_eq!(verdict(&refers_to(252), head), Some(Primitive::Sha));
+    assert_eq!(verdict(&refers_to(256), head), None);
+    let twice = head.repeat(2);
+    assert_eq!(verdict(&refers_to(508), &twice), Some(Primitive::Sha));
 }
 
 /// imul $19,%rbp,%rdi; shrd $51,%rdx,%rax
@@ -127,6 +138,11 @@ fn wide_products_that_wrap_around_at_19_or_38_are_curve25519() {
     // Nothing is multiplied by it.
     let has_38 = [&products[..], number, RET].concat();
     assert_eq!(verdict(&has_38, &[]), None);
+    // mov $38,%edx; mov $38,%edi; mulx %r9,%rax,%rcx, which multiplies by %rdx
+    let mulx = &[0xc4, 0xc2, 0xfb, 0xf6, 0xc9];
+    let to = |opcode| [&products[..], &[opcode, 0x26, 0, 0, 0], mulx, RET].concat();
+    assert_eq!(verdict(&to(0xba), &[]), Some(Primitive::Curve25519));
+    assert_eq!(verdict(&to(0xbf), &[]), None);
 }
 
 #[test]
@@ -351,13 +367,6 @@ fn the_least_number_is_no_constant() {
     assert_eq!(verdict(&least, &[]), None);
 }
 
-#[test]
-fn another_machine_s_code_is_not_known() {
-    let nothing = |_: u64, _: usize| Vec::new();
-    let code = [LOOP, RET].concat();
-    assert_eq!(by_code_for(Machine::Aarch64, &code, ADDRESS, nothing), None);
-}
-
 proptest! {
     #[test]
     fn any_bytes_have_an_answer(
@@ -367,6 +376,6 @@ proptest! {
     ) {
         let first = verdict(&code, &data);
         prop_assert_eq!(first, verdict(&code, &data));
-        by_code_for(Machine::X86_64, &code, address, |_, _| Vec::new());
+        by_code(Machine::X86_64, &code, address, |_, _| Vec::new());
     }
 }

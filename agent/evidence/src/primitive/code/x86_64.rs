@@ -3,142 +3,66 @@
 use std::collections::BTreeMap;
 
 use iced_x86::{
-    Code as Encoding, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic as M, OpKind,
-    Register,
+    Code as Encoding, Decoder, DecoderOptions, FlowControl, Instruction, MemorySize, Mnemonic as M,
+    OpKind, Register, RflagsBits,
 };
 
-use super::factors::{Factors, is_wide};
+use super::signs::{Operands, Signs};
+use super::step::{Does, Flow, Registers, Shift, Step};
 
-/// Most instructions of a function that are looked at.
-const MAX_INSTRUCTIONS: usize = 8192;
-/// Most places in memory that are looked at for constants.
-const MAX_REFERENCES: usize = 256;
-
-/// Most calls of a function that are followed.
-const MAX_CALLS: usize = 32;
-
-/// ML-KEM's prime (FIPS 203, 2.4), and the factors by which libraries reduce modulo it: Barrett's of 24
-/// and 26 bits, and Montgomery's; its other form, -3327, is too near to be a proof.
-const ML_KEM_PRIME: i64 = 3329;
-const MINUS_ML_KEM_PRIME: i64 = -ML_KEM_PRIME;
-const ML_KEM_FACTORS: [i64; 3] = [5039, 20159, 62209];
-/// (486662 + 2) / 4 of RFC 7748, 4.1, or one less.
-const CURVE25519_FACTORS: [i64; 2] = [121_666, 121_665];
-
+const MASK_56: i64 = (1 << 56) - 1;
 const MASK_58: i64 = (1 << 58) - 1;
 
-/// By base register, the first and the last place.
-type Operands = BTreeMap<u32, (i64, i64)>;
-
-/// What was seen in a function.
-#[derive(Debug, Default)]
-pub(super) struct Signs {
-    pub(crate) instructions: Vec<Instruction>,
-    /// Additions with carry.
-    pub(crate) carried: usize,
-    /// Multiplications of 64 by 64 bits to 128.
-    pub(crate) wide: usize,
-    /// The same to 64 bits.
-    pub(crate) short: usize,
-    /// Multiplications by 19, the number by which 2^255 wraps around in Curve25519.
-    pub(crate) by_19: usize,
-    /// Registers that were set to 9 times another one: the first half of such a multiplication, without one.
-    nine_times: BTreeMap<Register, Register>,
-    /// Wide multiplications by constants, and where these are kept.
-    pub(crate) factors: Factors,
-    /// Multiplications by 38, the number by which 2^256 does, but for wide ones.
-    pub(crate) by_38: usize,
-    /// Its other constant.
-    pub(crate) curve_factor: usize,
-    pub(crate) ml_kem_prime: usize,
-    pub(crate) ml_kem_factor: usize,
-    /// Shifts by 25 and by 26 bits: limbs of 25.5 bits.
-    pub(crate) by_25: usize,
-    pub(crate) by_26: usize,
-    /// Limbs of 28 and of 29 bits, cut to their length.
-    pub(crate) of_28: usize,
-    pub(crate) of_29: usize,
-    /// Carries out of limbs of 51 bits.
-    pub(crate) by_51: usize,
-    /// Shifts right by 58 bits, and the mask of so many.
-    pub(crate) by_58: usize,
-    pub(crate) mask_58: usize,
-    /// 64 bits brought to all lanes.
-    pub(crate) broadcast: usize,
-    /// By base register: the first and the last place from which multiplications of 52 bits, and those of 32
-    /// bits in lanes, take operands.
-    pub(crate) operands_52: Operands,
-    pub(crate) operands_32: Operands,
-    /// Comparisons and masks of lanes: how an entry of a table is taken without showing which.
-    pub(crate) compared: usize,
-    pub(crate) masked: usize,
-    /// Places in memory.
-    pub(crate) references: Vec<u64>,
-    /// Where jumps lead out of it.
-    pub(crate) leaves: Vec<u64>,
-    /// With the number 38 in a register.
-    pub(crate) leaves_with_38: bool,
-    /// Functions that it calls by their address.
-    pub calls: Vec<u64>,
+/// Those of code at an address.
+pub(super) fn signs(code: &[u8], address: u64) -> Signs {
+    let mut reader = Reader::default();
+    let end = address.saturating_add(code.len() as u64);
+    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    while decoder.can_decode() {
+        let one = decoder.decode();
+        if one.is_invalid() {
+            continue;
+        }
+        reader.note(&one);
+        if !reader.signs.take(step(&one), (address, end)) {
+            break;
+        }
+    }
+    reader.signs.end = decoder.ip();
+    reader.signs
 }
 
-impl Signs {
-    /// Those of code at an address.
-    pub(super) fn of(code: &[u8], address: u64) -> Self {
-        let mut signs = Self::default();
-        let end = address.saturating_add(code.len() as u64);
-        let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
-        while decoder.can_decode() && signs.instructions.len() < MAX_INSTRUCTIONS {
-            let one = decoder.decode();
-            if one.is_invalid() {
-                continue;
-            }
-            signs.note(&one);
-            if signs.leaves.len() < MAX_CALLS
-                && one.flow_control() == FlowControl::UnconditionalBranch
-                && one.op0_kind() == OpKind::NearBranch64
-                && !(address..end).contains(&one.near_branch_target())
-            {
-                signs.leaves.push(one.near_branch_target());
-                signs.leaves_with_38 |= signs.factors.keep(38);
-            }
-            if one.flow_control() == FlowControl::Call && signs.calls.len() < MAX_CALLS {
-                signs.calls.push(one.near_branch_target());
-            }
-            _ = signs.factors.note(&one);
-            signs.instructions.push(one);
-        }
-        signs
-    }
+#[derive(Default)]
+struct Reader {
+    signs: Signs,
+    /// Registers that were set to 9 times another one: the first half of a multiplication by 19, without one.
+    nine_times: BTreeMap<Register, Register>,
+}
 
+impl Reader {
     fn note(&mut self, one: &Instruction) {
-        self.wide += usize::from(is_wide(one));
-        self.short += usize::from(is_short(one));
-        if one.is_ip_rel_memory_operand() && self.references.len() < MAX_REFERENCES {
-            self.references.push(one.memory_displacement64());
+        let signs = &mut self.signs;
+        signs.short += usize::from(is_short(one));
+        if one.is_ip_rel_memory_operand() {
+            signs.note_reference(one.memory_displacement64());
         }
         match one.mnemonic() {
-            M::Adc | M::Adcx | M::Adox => self.carried += 1,
-            M::Vpbroadcastq => self.broadcast += 1,
-            M::Vpmadd52luq => note_word(&mut self.operands_52, one),
-            M::Vpmuludq => note_word(&mut self.operands_32, one),
-            M::Pcmpeqd => self.compared += 1,
-            M::Pand => self.masked += 1,
+            M::Adc | M::Adcx | M::Adox => signs.carried += 1,
+            M::Vpbroadcastq => signs.broadcast += 1,
+            M::Vpmadd52luq => note_word(&mut signs.operands_52, one),
+            M::Vpmuludq => note_word(&mut signs.operands_32, one),
+            M::Pcmpeqd => signs.compared += 1,
+            M::Pand => signs.masked += 1,
             M::And => match constant(one) {
                 // All ones or nothing: the last carry.
-                Some(38) => self.by_38 += 1,
-                Some(0x0fff_ffff) => self.of_28 += 1,
-                Some(0x1fff_ffff) => self.of_29 += 1,
+                Some(38) => signs.note_factor(38),
+                Some(0x0fff_ffff) => signs.note_cut(28),
+                Some(0x1fff_ffff) => signs.note_cut(29),
                 _ => {}
             },
-            M::Sar | M::Shr | M::Shl | M::Shrd | M::Shld => match constant(one) {
-                Some(25) => self.by_25 += 1,
-                Some(26) => self.by_26 += 1,
-                Some(51) if one.mnemonic() != M::Shl => self.by_51 += 1,
-                Some(13) if one.mnemonic() == M::Shld => self.by_51 += 1,
-                Some(58) if one.mnemonic() != M::Shl => self.by_58 += 1,
-                _ => {}
-            },
+            M::Sar | M::Shr | M::Shl | M::Shrd | M::Shld => {
+                shift(one).into_iter().for_each(|by| signs.note_shift(by));
+            }
             M::Imul | M::Mov | M::Add | M::Sub | M::Cmp => self.note_number(one),
             M::Lea => {
                 self.note_number(one);
@@ -158,7 +82,7 @@ impl Signs {
             self.nine_times
                 .insert(one.op0_register().full_register(), base);
         } else if one.memory_index_scale() == 2 && self.nine_times.get(&index) == Some(&base) {
-            self.by_19 += 1;
+            self.signs.by_19 += 1;
         }
     }
 
@@ -166,15 +90,14 @@ impl Signs {
         let Some(number) = constant(one) else {
             return;
         };
+        self.signs.note_number(number);
+        if one.mnemonic() == M::Imul {
+            self.signs.note_factor(number);
+        }
+        // Masks of more than 32 bits are no operand of AND.
         match number {
-            19 if one.mnemonic() == M::Imul => self.by_19 += 1,
-            38 if one.mnemonic() == M::Imul => self.by_38 += 1,
-            _ if CURVE25519_FACTORS.contains(&number) => self.curve_factor += 1,
-            MASK_58 => self.mask_58 += 1,
-            ML_KEM_PRIME | MINUS_ML_KEM_PRIME => self.ml_kem_prime += 1,
-            _ if ML_KEM_FACTORS.contains(&number) && one.mnemonic() == M::Imul => {
-                self.ml_kem_factor += 1;
-            }
+            MASK_56 => self.signs.note_cut(56),
+            MASK_58 => self.signs.note_cut(58),
             _ => {}
         }
     }
@@ -190,6 +113,14 @@ fn note_word(operands: &mut Operands, one: &Instruction) {
     let at = one.memory_displacement64().cast_signed();
     let (first, last) = operands.entry(one.memory_base() as u32).or_insert((at, at));
     (*first, *last) = ((*first).min(at), (*last).max(at));
+}
+
+/// Multiplies 64 by 64 bits to 128.
+fn is_wide(one: &Instruction) -> bool {
+    matches!(
+        one.code(),
+        Encoding::Mul_rm64 | Encoding::VEX_Mulx_r64_r64_rm64
+    )
 }
 
 fn is_short(one: &Instruction) -> bool {
@@ -213,4 +144,141 @@ fn constant(one: &Instruction) -> Option<i64> {
         2 => (number << 48) >> 48,
         _ => number,
     })
+}
+
+fn shift(one: &Instruction) -> Option<Shift> {
+    let by = u32::try_from(constant(one)?).ok()?;
+    match one.mnemonic() {
+        M::Shl => Some(Shift::Left(by)),
+        M::Shrd => Some(Shift::Double(by)),
+        M::Shld => {
+            let bits = 8 * u32::try_from(one.op1_register().size()).ok()?;
+            bits.checked_sub(by).map(Shift::Double)
+        }
+        _ => Some(Shift::Right(by)),
+    }
+}
+
+/// A number for the whole register: 32 bits are extended with zeros.
+fn immediate(one: &Instruction) -> Option<u64> {
+    let value = one.try_immediate(1).ok()?;
+    match one.op0_register().size() {
+        8 => Some(value),
+        4 => Some(value & u64::from(u32::MAX)),
+        _ => None,
+    }
+}
+
+fn step(one: &Instruction) -> Step {
+    let (to, from) = (one.op0_register(), one.op1_register());
+    let through = mask(one.memory_base()) | mask(one.memory_index());
+    let of_memory = [one.op0_kind(), one.op1_kind()].map(|kind| kind == OpKind::Memory);
+    let (read, modified) = (one.rflags_read(), one.rflags_modified());
+    let mut step = Step {
+        address: one.ip(),
+        flow: flow(one),
+        does: does(one),
+        advances: advanced(one),
+        counts: if adds_constant(one) { advanced(one) } else { 0 },
+        limits: match one.mnemonic() {
+            M::Cmp if one.try_immediate(1).is_ok_and(|to| to.cast_signed() > 0) => mask(to),
+            _ => 0,
+        },
+        asks: match one.mnemonic() {
+            M::Test if to.full_register() == from.full_register() => mask(to),
+            _ => 0,
+        },
+        through,
+        is_word: one.memory_size() == MemorySize::UInt64,
+        pads: matches!(one.mnemonic(), M::Nop | M::Int3),
+        reads_carry: read & RflagsBits::CF != 0,
+        writes_carry: modified & RflagsBits::CF != 0,
+        sets_condition: modified != RflagsBits::NONE,
+        asks_for_overflow: read & RflagsBits::OF != 0 && one.mnemonic() != M::Adox,
+        ..Step::default()
+    };
+    match (one.mnemonic(), of_memory) {
+        (M::Mov, [true, _]) => (step.stores, step.stored) = (true, mask(from)),
+        (M::Mov, [false, true]) => step.loads = mask(to),
+        (M::Mov, _) => {
+            (step.copies, step.from) = (mask(to), mask(from));
+            step.number = immediate(one);
+        }
+        (M::Mul, _) => step.changes = mask(Register::RAX) | mask(Register::RDX),
+        (M::Mulx, _) => step.changes = mask(to) | mask(from),
+        (M::Cmp | M::Test | M::Push, _) => {}
+        (mnemonic, [in_memory, _]) => {
+            step.changes = mask(to);
+            step.stores = in_memory && matches!(mnemonic, M::Adc | M::Sbb);
+        }
+    }
+    step
+}
+
+fn flow(one: &Instruction) -> Flow {
+    let is_near = one.op0_kind() == OpKind::NearBranch64;
+    let target = one.near_branch_target();
+    match one.flow_control() {
+        FlowControl::Next => Flow::Next,
+        FlowControl::ConditionalBranch => Flow::Branch(target),
+        FlowControl::UnconditionalBranch if is_near => Flow::Jump(target),
+        FlowControl::Call => Flow::Call(is_near.then_some(target)),
+        FlowControl::Return => Flow::Return,
+        _ => Flow::Elsewhere,
+    }
+}
+
+fn does(one: &Instruction) -> Does {
+    let [to, from] = [one.op0_kind(), one.op1_kind()];
+    let with_carry = matches!(one.mnemonic(), M::Adc | M::Sbb);
+    match one.mnemonic() {
+        _ if is_wide(one) => {
+            let last = one.op_register(one.op_count().saturating_sub(1));
+            let other = match one.mnemonic() {
+                M::Mulx => Register::RDX,
+                _ => Register::RAX,
+            };
+            Does::Multiply(mask(last) | mask(other))
+        }
+        // Of other sums no word comes from memory at once.
+        M::Add | M::Sub if to != OpKind::Register || from != OpKind::Memory => Does::Other,
+        M::Add | M::Sub | M::Adc | M::Sbb => Does::Sum {
+            to: mask(one.op0_register()),
+            of: 0,
+            with_carry,
+        },
+        M::Setb | M::Setae => Does::KeepCarry,
+        _ => Does::Other,
+    }
+}
+
+/// The register that an instruction moves on by a constant.
+fn advanced(one: &Instruction) -> Registers {
+    let register = one.op0_register();
+    let moves = match one.mnemonic() {
+        M::Lea => one.memory_base() == register && one.memory_index() == Register::None,
+        M::Add | M::Sub => one.op1_kind() != OpKind::Register && one.op1_kind() != OpKind::Memory,
+        M::Inc | M::Dec => true,
+        _ => false,
+    };
+    match moves && register.is_gpr64() && register != Register::RSP {
+        true => mask(register),
+        false => 0,
+    }
+}
+
+fn adds_constant(one: &Instruction) -> bool {
+    match one.mnemonic() {
+        M::Add => one.try_immediate(1).is_ok_and(|by| by.cast_signed() > 0),
+        M::Lea => one.memory_displacement64().cast_signed() > 0,
+        M::Inc => true,
+        _ => false,
+    }
+}
+
+fn mask(register: Register) -> Registers {
+    match register.is_gpr() {
+        true => 1 << register.full_register().number(),
+        false => 0,
+    }
 }

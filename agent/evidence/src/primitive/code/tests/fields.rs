@@ -58,6 +58,10 @@ fn loops_beside_limbs_of_56_bits_are_no_arithmetic_on_numbers_of_any_length() {
     assert_eq!(verdict(&[LOOP, &right, &left, RET].concat(), &[]), None);
     let once = [LOOP, &right, RET].concat();
     assert_eq!(verdict(&once, &[]), Some(Primitive::BigNumber));
+    // With the mask of so many bits they are Curve448's.
+    let masks = load((1 << 56) - 1).repeat(2);
+    let cut = [LOOP, &masks, &right, &left, RET].concat();
+    assert_eq!(verdict(&cut, &[]), Some(Primitive::Curve448));
 }
 
 #[test]
