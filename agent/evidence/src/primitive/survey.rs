@@ -1,12 +1,12 @@
 //! What all functions of an image compute, by their code and by which of them call which.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::calls::{
     CURVES, Calls, Proof, around_big_numbers, around_powers, called_between, called_by, is_between,
     within,
 };
-use super::code::{self, look};
+use super::code::{self, Image};
 use super::{MAX_FUNCTION, Primitive};
 use crate::fingerprint::Machine;
 
@@ -34,15 +34,16 @@ pub fn identify_all(
     let others = called_in(machine, described, code);
     let mut functions: Vec<Bounds> = described.iter().chain(&others).copied().collect();
     functions.sort_unstable();
-    let looked = functions
-        .iter()
-        .map(|one| look(machine, &code(one), one.0, &memory));
-    let (mut verdicts, is_arithmetic): (Vec<_>, Vec<_>) = looked.unzip();
     let starts: Vec<u64> = functions.iter().map(|(first, _)| *first).collect();
-    let called = functions
-        .iter()
-        .map(|one| called_by(machine, &code(one), one.0, &starts));
-    let calls = Calls::new(called.collect());
+    let image = Image::new(machine, &memory);
+    let looked = functions.iter().map(|one| {
+        let code = code(one);
+        let called = called_by(machine, &code, one.0, &starts);
+        (image.look(&code, one.0), called)
+    });
+    let (looked, called): (Vec<_>, Vec<_>) = looked.unzip();
+    let (mut verdicts, is_arithmetic): (Vec<_>, Vec<_>) = looked.into_iter().unzip();
+    let calls = Calls::new(called);
     within(&CURVES, &mut verdicts, &is_arithmetic, &calls);
     // The bounds of undescribed functions are a guess: their calls identify nothing.
     let is_other = |one: &Bounds| described.binary_search(one).is_err();
@@ -100,9 +101,12 @@ fn called_in(
     let mut found = BTreeSet::new();
     let mut left = MAX_CODE;
     let mut newest = described.to_vec();
-    let bounds = |first: u64, found: &BTreeSet<u64>| {
-        let bounds = reach(first, described, found);
-        (first, code::end(machine, &code(&bounds), first))
+    let mut ends = BTreeMap::new();
+    let mut bounds = |first: u64, found: &BTreeSet<u64>| {
+        let longest = reach(first, described, found);
+        let end = ends.entry(longest);
+        let end = end.or_insert_with(|| code::end(machine, &code(&longest), first));
+        (first, *end)
     };
     loop {
         let targets = newest.iter().flat_map(|function| {

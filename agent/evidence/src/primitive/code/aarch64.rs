@@ -8,7 +8,7 @@ mod operation;
 mod step;
 mod values;
 
-use super::signs::Signs;
+use super::signs::{MAX_INSTRUCTIONS, Signs};
 use super::step::{Flow, Shift};
 use decode::decode;
 use operation::{Access, CARRY, Operation, Product};
@@ -18,15 +18,8 @@ use values::{Value, Values};
 pub(super) fn signs(code: &[u8], address: u64) -> Signs {
     let mut reader = Reader::default();
     let end = address.saturating_add(code.len() as u64);
-    let words = code.as_chunks::<4>().0.iter();
     reader.signs.end = address;
-    let places = (0..).map(|at: u64| address.wrapping_add(4 * at));
-    for (word, at) in words.zip(places) {
-        let word = u32::from_le_bytes(*word);
-        let operation = decode(word, at);
-        if operation == Operation::Data {
-            break;
-        }
+    for (at, word, operation) in operations(code, address) {
         reader.note(&operation);
         let mut step = step::step(&operation, at);
         if let Operation::Set { to, .. } | Operation::Insert { to, .. } = operation {
@@ -45,6 +38,23 @@ pub(super) fn signs(code: &[u8], address: u64) -> Signs {
         .references()
         .for_each(|at| reader.signs.note_reference(at));
     reader.signs
+}
+
+/// Addresses of instructions, and where they lead.
+pub(super) fn flows(code: &[u8], address: u64) -> impl Iterator<Item = (u64, Flow)> {
+    let operations = operations(code, address).take(MAX_INSTRUCTIONS);
+    operations.map(|(at, _, one)| (at, step::flow(&one)))
+}
+
+/// Up to the first word that is no instruction.
+fn operations(code: &[u8], address: u64) -> impl Iterator<Item = (u64, u32, Operation)> {
+    let places = (0..).map(move |at: u64| address.wrapping_add(4 * at));
+    let words = places.zip(code.as_chunks::<4>().0);
+    let operations = words.map(|(at, word)| {
+        let word = u32::from_le_bytes(*word);
+        (at, word, decode(word, at))
+    });
+    operations.take_while(|(_, _, one)| *one != Operation::Data)
 }
 
 #[derive(Default)]

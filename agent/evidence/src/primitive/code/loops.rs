@@ -50,7 +50,7 @@ fn leaves(one: &Step, last: u64) -> bool {
 /// Of a loop that begins at `first`.
 fn is_innermost(body: &[Step], first: u64) -> bool {
     body.iter().all(|one| match one.flow {
-        Flow::Next => true,
+        Flow::Next | Flow::Pad => true,
         Flow::Branch(target) | Flow::Jump(target) => !(first..=one.address).contains(&target),
         _ => false,
     })

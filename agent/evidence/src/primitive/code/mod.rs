@@ -11,10 +11,13 @@ mod signs;
 mod step;
 mod x86_64;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use super::Primitive;
 use crate::fingerprint::Machine;
 use signs::{Operands, Signs};
-use step::{Flow, Step};
+use step::Flow;
 
 /// Longer functions are looked at up to here.
 pub const MAX_FUNCTION: usize = 64 << 10;
@@ -22,6 +25,8 @@ pub const MAX_FUNCTION: usize = 64 << 10;
 const TAIL: usize = 128;
 /// Code of a function that is called.
 const CALLED: usize = 512;
+/// Callees whose verdicts are remembered, at most.
+const MAX_CALLEES: usize = 60_000;
 
 /// A field element of Curve25519 has four or five words: a square of four takes ten multiplications.
 const LEAST_WIDE: usize = 10;
@@ -58,68 +63,90 @@ pub fn by_code(
     address: u64,
     memory: impl Fn(u64, usize) -> Vec<u8>,
 ) -> Option<Primitive> {
-    look(machine, code, address, memory).0
-}
-
-/// Like [`by_code`], with whether the function is multi-word arithmetic.
-pub(super) fn look(
-    machine: Machine,
-    code: &[u8],
-    address: u64,
-    memory: impl Fn(u64, usize) -> Vec<u8>,
-) -> (Option<Primitive>, bool) {
-    let code = code.get(..MAX_FUNCTION).unwrap_or(code);
-    let signs = Signs::of(machine, code, address);
-    let image = Image { machine, memory };
-    let found = by_constants(&signs, &image).or_else(|| by_signs(&signs, &image));
-    (found, signs.carried >= LEAST_CARRIED)
+    Image::new(machine, memory).look(code, address).0
 }
 
 /// End of a function without unwind record, with padding: the first place that neither the instruction before nor a branch
-/// of the function reaches. Most are short, so that the beginning is read first.
+/// of the function reaches.
 pub(super) fn end(machine: Machine, code: &[u8], address: u64) -> u64 {
-    let behind = |code: &[u8]| address.saturating_add(code.len() as u64);
-    let parts = [CALLED, CALLED * 8].into_iter();
-    let mut parts = parts.filter_map(|size| code.get(..size));
-    let early = parts.find_map(|part| {
-        let steps = Signs::of(machine, part, address).steps;
-        let end = end_of(&steps, behind(code));
-        (end < behind(part)).then_some(end)
-    });
-    early.unwrap_or_else(|| {
-        let signs = Signs::of(machine, code, address);
-        end_of(&signs.steps, signs.end)
-    })
+    let behind = address.saturating_add(code.len() as u64);
+    // Stops decoding there.
+    let early = match machine {
+        Machine::X86_64 => end_of(x86_64::flows(code, address), behind),
+        Machine::Aarch64 => end_of(aarch64::flows(code, address), behind),
+    };
+    if early < behind {
+        return early;
+    }
+    let signs = Signs::of(machine, code, address);
+    end_of(signs.flows(), signs.end)
 }
 
-fn end_of(steps: &[Step], end: u64) -> u64 {
+/// By the address of each instruction, and where it leads. `end`: of the code.
+fn end_of(flows: impl Iterator<Item = (u64, Flow)>, end: u64) -> u64 {
     let mut farthest = 0;
     let mut runs = true;
-    for step in steps {
-        if !runs && farthest < step.address && !step.pads {
-            return step.address;
+    for (address, flow) in flows {
+        let pads = matches!(flow, Flow::Pad | Flow::Trap);
+        if !runs && farthest < address && !pads {
+            return address;
         }
-        if let Flow::Branch(to) | Flow::Jump(to) = step.flow
+        if let Flow::Branch(to) | Flow::Jump(to) = flow
             && to < end
         {
             farthest = farthest.max(to);
         }
-        runs = matches!(step.flow, Flow::Next | Flow::Branch(_) | Flow::Call(_))
-            && (runs || !step.pads);
+        runs = match flow {
+            Flow::Next | Flow::Branch(_) | Flow::Call(_) => true,
+            Flow::Pad => runs,
+            Flow::Trap | Flow::Jump(_) | Flow::Return | Flow::Elsewhere => false,
+        };
     }
     end
 }
 
-/// The image that a function belongs to.
-struct Image<M> {
+/// The image that functions belong to.
+pub(super) struct Image<M> {
     machine: Machine,
     memory: M,
+    /// Verdicts by loops of callees, by address. Most functions are called by several.
+    callees: RefCell<BTreeMap<u64, Option<Primitive>>>,
 }
 
 impl<M: Fn(u64, usize) -> Vec<u8>> Image<M> {
+    /// `memory` as in [`by_code`].
+    pub(super) const fn new(machine: Machine, memory: M) -> Self {
+        Self {
+            machine,
+            memory,
+            callees: RefCell::new(BTreeMap::new()),
+        }
+    }
+
+    /// What a function computes, and whether it is multi-word arithmetic.
+    pub(super) fn look(&self, code: &[u8], address: u64) -> (Option<Primitive>, bool) {
+        let code = code.get(..MAX_FUNCTION).unwrap_or(code);
+        let signs = Signs::of(self.machine, code, address);
+        let found = by_constants(&signs, self).or_else(|| by_signs(&signs, self));
+        (found, signs.carried >= LEAST_CARRIED)
+    }
+
     /// Reads other code of the image.
     fn signs(&self, at: u64, size: usize) -> Signs {
         Signs::of(self.machine, &(self.memory)(at, size), at)
+    }
+
+    /// What the loops of a callee prove.
+    fn by_loops_at(&self, at: u64) -> Option<Primitive> {
+        let mut callees = self.callees.borrow_mut();
+        if let Some(known) = callees.get(&at) {
+            return *known;
+        }
+        let found = by_loops_of_callee(self, at);
+        if callees.len() < MAX_CALLEES {
+            callees.insert(at, found);
+        }
+        found
     }
 }
 
@@ -210,15 +237,16 @@ fn montgomery_field(signs: &Signs) -> Option<Primitive> {
 
 /// Loops over numbers, its own or a callee's: numbers of any length, or limbs of Curve448.
 fn by_loops(signs: &Signs, image: &Image<impl Fn(u64, usize) -> Vec<u8>>) -> Option<Primitive> {
-    let called = |&at: &u64| {
-        let far = image.signs(at, CALLED);
-        // Another function may follow.
-        let end = end_of(&far.steps, far.end);
-        let own = far.steps.partition_point(|one| one.address < end);
-        loops::go_through_words(far.steps.get(..own)?).then_some(())?;
-        by_own_loops(&image.signs(at, usize::try_from(end - at).ok()?))
-    };
-    by_own_loops(signs).or_else(|| signs.calls.iter().find_map(called))
+    by_own_loops(signs).or_else(|| signs.calls.iter().find_map(|&at| image.by_loops_at(at)))
+}
+
+fn by_loops_of_callee(image: &Image<impl Fn(u64, usize) -> Vec<u8>>, at: u64) -> Option<Primitive> {
+    let code = image.signs(at, CALLED);
+    // Another function may follow.
+    let end = end_of(code.flows(), code.end);
+    let own = code.steps.partition_point(|one| one.address < end);
+    loops::go_through_words(code.steps.get(..own)?).then_some(())?;
+    by_own_loops(&image.signs(at, usize::try_from(end - at).ok()?))
 }
 
 /// Numbers of any length are kept in whole words. P-224 and P-384 have limbs of 56 bits like Curve448, but no loops over

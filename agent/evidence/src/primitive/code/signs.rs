@@ -9,7 +9,7 @@ use super::{aarch64, x86_64};
 use crate::fingerprint::Machine;
 
 /// Instructions read per function, at most.
-const MAX_INSTRUCTIONS: usize = 8192;
+pub(super) const MAX_INSTRUCTIONS: usize = 8192;
 /// Referenced addresses checked for constants per function, at most.
 const MAX_REFERENCES: usize = 256;
 /// Calls followed per function, at most.
@@ -89,6 +89,11 @@ impl Signs {
             Machine::X86_64 => x86_64::signs(code, address),
             Machine::Aarch64 => aarch64::signs(code, address),
         }
+    }
+
+    /// Addresses of the steps, and where they lead.
+    pub(super) fn flows(&self) -> impl Iterator<Item = (u64, Flow)> {
+        self.steps.iter().map(|step| (step.address, step.flow))
     }
 
     /// Appends the next step of a function with these bounds. False at the limit.

@@ -8,6 +8,10 @@ pub(super) type Registers = u32;
 pub(super) enum Flow {
     #[default]
     Next,
+    /// No-op, also between functions.
+    Pad,
+    /// INT3, which fills the space between functions.
+    Trap,
     /// Conditional branch to an address.
     Branch(u64),
     /// Unconditional branch to an address.
@@ -80,8 +84,6 @@ pub(super) struct Step {
     /// Whether it writes to memory; the source registers of a plain store.
     pub(super) stores: bool,
     pub(super) stored: Registers,
-    /// Padding: a no-op.
-    pub(super) pads: bool,
     pub(super) reads_carry: bool,
     pub(super) writes_carry: bool,
     /// Whether it sets a condition that branches depend on, or is a branch with its own.

@@ -7,7 +7,7 @@ use iced_x86::{
     OpKind, Register, RflagsBits,
 };
 
-use super::signs::{Operands, Signs};
+use super::signs::{MAX_INSTRUCTIONS, Operands, Signs};
 use super::step::{Does, Flow, Registers, Shift, Step};
 
 const MASK_56: i64 = (1 << 56) - 1;
@@ -30,6 +30,15 @@ pub(super) fn signs(code: &[u8], address: u64) -> Signs {
     }
     reader.signs.end = decoder.ip();
     reader.signs
+}
+
+/// Addresses of instructions, and where they lead.
+pub(super) fn flows(code: &[u8], address: u64) -> impl Iterator<Item = (u64, Flow)> {
+    let decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    let valid = decoder.into_iter().filter(|one| !one.is_invalid());
+    valid
+        .take(MAX_INSTRUCTIONS)
+        .map(|one| (one.ip(), flow(&one)))
 }
 
 #[derive(Default)]
@@ -190,7 +199,6 @@ fn step(one: &Instruction) -> Step {
         },
         through,
         is_word: one.memory_size() == MemorySize::UInt64,
-        pads: matches!(one.mnemonic(), M::Nop | M::Int3),
         reads_carry: read & RflagsBits::CF != 0,
         writes_carry: modified & RflagsBits::CF != 0,
         sets_condition: modified != RflagsBits::NONE,
@@ -219,6 +227,8 @@ fn flow(one: &Instruction) -> Flow {
     let is_near = one.op0_kind() == OpKind::NearBranch64;
     let target = one.near_branch_target();
     match one.flow_control() {
+        _ if one.mnemonic() == M::Int3 => Flow::Trap,
+        FlowControl::Next if one.mnemonic() == M::Nop => Flow::Pad,
         FlowControl::Next => Flow::Next,
         FlowControl::ConditionalBranch => Flow::Branch(target),
         FlowControl::UnconditionalBranch if is_near => Flow::Jump(target),

@@ -6,6 +6,7 @@ use crate::primitive::code::step::{Does, Flow, Registers, Step};
 pub(super) fn step(one: &Operation, address: u64) -> Step {
     let step = Step {
         address,
+        flow: flow(one),
         does: does(one),
         reads_carry: one.reads_carry(),
         writes_carry: one.writes_carry(),
@@ -14,13 +15,9 @@ pub(super) fn step(one: &Operation, address: u64) -> Step {
         ..Step::default()
     };
     match *one {
-        Operation::Data => step,
-        Operation::Nothing => Step { pads: true, ..step },
-        Operation::Flow(flow) => Step { flow, ..step },
-        Operation::Branch { target, .. } => Step {
-            flow: Flow::Branch(target),
-            ..step
-        },
+        Operation::Data | Operation::Nothing | Operation::Flow(_) | Operation::Branch { .. } => {
+            step
+        }
         Operation::Access(access) => accesses(&access, step),
         Operation::AddNumber { .. } => adds_number(one, step),
         Operation::Logic {
@@ -53,6 +50,15 @@ pub(super) fn step(one: &Operation, address: u64) -> Step {
             changes: mask(to),
             ..step
         },
+    }
+}
+
+pub(super) const fn flow(one: &Operation) -> Flow {
+    match *one {
+        Operation::Flow(flow) => flow,
+        Operation::Branch { target, .. } => Flow::Branch(target),
+        Operation::Nothing => Flow::Pad,
+        _ => Flow::Next,
     }
 }
 
