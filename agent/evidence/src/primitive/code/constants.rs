@@ -10,8 +10,17 @@ struct Constant {
     primitive: Primitive,
     /// Little endian.
     bytes: Vec<u8>,
-    /// So many bytes from its beginning on belong to it: a table of which only the head is compared.
+    /// Table that it is the beginning of.
+    table: Option<Table>,
+}
+
+/// Table of which only the beginning is compared.
+#[derive(Clone, Copy)]
+struct Table {
+    /// Bytes.
     extent: usize,
+    /// Words behind the first row. Linkers put rows that compilers load as vectors among constants of other functions.
+    second_row: [u64; 2],
 }
 
 /// The longest extent.
@@ -112,17 +121,26 @@ static CONSTANTS: LazyLock<Vec<Constant>> = LazyLock::new(|| {
     ];
     let constant = |(primitive, words): (Primitive, &[u64])| {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let extent = match (primitive, words) {
-            (Primitive::Sha3, _) => 24 * 8,
-            // 64 words of 32 bits, behind which other constants may lie; 80 of 64.
-            (Primitive::Sha, [SHA_256, ..]) => 64 * 4,
-            (Primitive::Sha, _) => 80 * 8,
-            _ => bytes.len(),
+        let table = match (primitive, words) {
+            (Primitive::Sha3, _) => Some(Table {
+                extent: 24 * 8,
+                second_row: [0x808b, 0x8000_0001],
+            }),
+            // 64 words of 32 bits; 80 of 64.
+            (Primitive::Sha, [SHA_256, ..]) => Some(Table {
+                extent: 64 * 4,
+                second_row: [0x59f1_11f1_3956_c25b, 0xab1c_5ed5_923f_82a4],
+            }),
+            (Primitive::Sha, _) => Some(Table {
+                extent: 80 * 8,
+                second_row: [0xb5c0_fbcf_ec4d_3b2f, 0xe9b5_dba5_8189_dbbc],
+            }),
+            _ => None,
         };
         Constant {
             primitive,
             bytes,
-            extent,
+            table,
         }
     };
     wide.map(constant).into()
@@ -131,20 +149,40 @@ static CONSTANTS: LazyLock<Vec<Constant>> = LazyLock::new(|| {
 impl Constant {
     /// Whether it begins there, and reaches as far as `at`.
     fn holds(&self, memory: &[u8], start: usize, at: usize) -> bool {
-        let word = |from: usize| memory.get(from..from + 8);
-        // Tables for vectors have each row of 16 bytes twice, and masks behind them.
-        let is_doubled = || self.primitive == Primitive::Sha && word(start) == word(start + 16);
-        memory.get(start..start + self.bytes.len()) == Some(self.bytes.as_slice())
-            && (at - start < self.extent || is_doubled())
+        let has = |from: usize, bytes: &[u8]| {
+            memory
+                .get(from..)
+                .is_some_and(|rest| rest.starts_with(bytes))
+        };
+        has(start, &self.bytes)
+            && at - start < self.extent(|offset, bytes| has(start + offset, bytes))
+    }
+
+    /// In bytes, as far as it belongs together. `has`: whether there are those bytes at an offset.
+    fn extent(&self, has: impl Fn(usize, &[u8]) -> bool) -> usize {
+        let row = self.bytes.len();
+        let Some(table) = self.table else {
+            return row;
+        };
+        let second_row = table.second_row.map(u64::to_le_bytes);
+        let second_row = second_row.as_flattened();
+        if has(row, second_row) {
+            table.extent
+        } else if has(row, &self.bytes) && has(2 * row, second_row) {
+            // Tables for vectors have each row twice.
+            2 * table.extent
+        } else {
+            row
+        }
     }
 }
 
 /// What the value proves that `memory[at]` lies in.
 pub(super) fn at(memory: &[u8], at: usize) -> Option<Primitive> {
     let holds = |constant: &&Constant| {
-        let longest = match constant.primitive {
-            Primitive::Sha => REACH,
-            _ => constant.extent,
+        let longest = match constant.table {
+            Some(_) => REACH,
+            None => constant.bytes.len(),
         };
         let first = (at + 1).saturating_sub(longest);
         // Code refers to whole words of it.

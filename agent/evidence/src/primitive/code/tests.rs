@@ -97,21 +97,21 @@ fn round_constants_are_hashes() {
         0x8082,
         0x8000_0000_0000_808a,
         0x8000_0000_8000_8000,
-        0,
-        0,
+        0x808b,
+        0x8000_0001,
     ];
     assert_eq!(verdict(&refers_to(40), &keccak), Some(Primitive::Sha3));
-    let rows = |third| [0x7137_4491_428a_2f98, 0xe9b5_dba5_b5c0_fbcf, third];
-    let (plain, for_vectors) = (rows(0x59f1_11f1_3956_c25b), rows(0x7137_4491_428a_2f98));
+    let first = [0x7137_4491_428a_2f98, 0xe9b5_dba5_b5c0_fbcf];
+    let second = [0x59f1_11f1_3956_c25b, 0xab1c_5ed5_923f_82a4];
+    let plain = [first, second].concat();
     assert_eq!(verdict(&refers_to(252), &plain), Some(Primitive::Sha));
-    // Something else is behind 64 words.
     assert_eq!(verdict(&refers_to(256), &plain), None);
-    assert_eq!(verdict(&refers_to(512), &for_vectors), Some(Primitive::Sha));
-    let head = &plain[..2];
-    assert_eq!(verdict(&refers_to(252), head), Some(Primitive::Sha));
-    assert_eq!(verdict(&refers_to(256), head), None);
-    let twice = head.repeat(2);
-    assert_eq!(verdict(&refers_to(508), &twice), Some(Primitive::Sha));
+    let doubled = [first, first, second].concat();
+    assert_eq!(verdict(&refers_to(508), &doubled), Some(Primitive::Sha));
+    assert_eq!(verdict(&refers_to(512), &doubled), None);
+    let lone_row = [first, [7, 7]].concat();
+    assert_eq!(verdict(&refers_to(12), &lone_row), Some(Primitive::Sha));
+    assert_eq!(verdict(&refers_to(16), &lone_row), None);
 }
 
 /// imul $19,%rbp,%rdi; shrd $51,%rdx,%rax
