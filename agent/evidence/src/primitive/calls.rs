@@ -274,6 +274,22 @@ pub(super) fn within(
     }
 }
 
+/// Gives functions around loops over numbers of any length that also call code of one curve to that curve: scalars are
+/// reduced by such loops. `verdicts`: by function, updated.
+pub(super) fn around_curves(verdicts: &mut [Option<Primitive>], calls: &Calls) {
+    let proved = verdicts.to_vec();
+    for (verdict, called) in verdicts.iter_mut().zip(&calls.called) {
+        let called = called.iter().filter_map(|&one| *proved.get(one)?);
+        let mut curves: Vec<Primitive> = called.filter(|one| CURVES.contains(one)).collect();
+        curves.dedup();
+        if *verdict == Some(Primitive::BigNumber)
+            && let [curve] = curves.as_slice()
+        {
+            *verdict = Some(*curve);
+        }
+    }
+}
+
 fn mark(those: &mut [bool], one: usize, value: bool) {
     if let Some(place) = those.get_mut(one) {
         *place = value;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::calls::{
-    CURVES, Calls, Proof, around_big_numbers, around_powers, called_between, called_by, is_between,
-    within,
+    CURVES, Calls, Proof, around_big_numbers, around_curves, around_powers, called_between,
+    called_by, is_between, within,
 };
 use super::code::{self, Image};
 use super::{MAX_FUNCTION, Primitive};
@@ -45,6 +45,7 @@ pub fn identify_all(
     let (mut verdicts, is_arithmetic): (Vec<_>, Vec<_>) = looked.into_iter().unzip();
     let calls = Calls::new(called);
     within(&CURVES, &mut verdicts, &is_arithmetic, &calls);
+    around_curves(&mut verdicts, &calls);
     // The bounds of undescribed functions are a guess: their calls identify nothing.
     let is_other = |one: &Bounds| described.binary_search(one).is_err();
     let proofs = functions.iter().zip(&verdicts);
