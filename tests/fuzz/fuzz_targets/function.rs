@@ -1,11 +1,11 @@
 //! The code of a whole function, and what it refers to: four bytes for where the code is and how long, the
-//! code, and then the memory behind it.
+//! code, and then the memory behind it. The same function as the only one that an image describes.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use tlsprof_evidence::fingerprint::Machine;
-use tlsprof_evidence::primitive::by_code;
+use tlsprof_evidence::primitive::{by_code, identify_all};
 
 fuzz_target!(|input: &[u8]| {
     let Some((&[place, more, high, low], rest)) = input.split_first_chunk::<4>() else {
@@ -23,5 +23,7 @@ fuzz_target!(|input: &[u8]| {
     for machine in [Machine::X86_64, Machine::Aarch64] {
         let found = by_code(machine, code, address, memory);
         assert_eq!(found, by_code(machine, code, address, memory));
+        let described = [(address, address.saturating_add(code.len() as u64))];
+        identify_all(machine, &described, memory);
     }
 });

@@ -47,9 +47,9 @@ pub fn identify_all(
     within(&CURVES, &mut verdicts, &is_arithmetic, &calls);
     around_curves(&mut verdicts, &calls);
     // The bounds of undescribed functions are a guess: their calls identify nothing.
-    let is_other = |one: &Bounds| described.binary_search(one).is_err();
+    let is_described = |one: &Bounds| described.binary_search(one).is_ok();
     let proofs = functions.iter().zip(&verdicts);
-    let proofs = proofs.map(|(bounds, verdict)| proof(*verdict, is_other(bounds)));
+    let proofs = proofs.map(|(bounds, verdict)| proof(*verdict, is_described(bounds)));
     let proofs: Vec<Proof> = proofs.collect();
     let is_cryptography =
         |one: &Option<Primitive>| !matches!(one, None | Some(Primitive::BigNumber));
@@ -144,13 +144,12 @@ fn reach(first: u64, described: &[Bounds], called: &BTreeSet<u64>) -> Bounds {
     (first, next.map_or(longest, |next| next.min(longest)))
 }
 
-const fn proof(verdict: Option<Primitive>, is_other: bool) -> Proof {
+const fn proof(verdict: Option<Primitive>, is_described: bool) -> Proof {
     match verdict {
         Some(Primitive::BigNumber) => Proof::BigNumber,
         Some(Primitive::RsaDh) => Proof::Power,
-        Some(_) => Proof::Other,
-        None if is_other => Proof::Other,
-        None => Proof::None,
+        None if is_described => Proof::None,
+        Some(_) | None => Proof::Other,
     }
 }
 

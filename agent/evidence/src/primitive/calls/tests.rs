@@ -185,3 +185,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn loops_beside_the_code_of_one_curve_reduce_its_scalars() {
+    use Primitive::{BigNumber, Curve25519, P256};
+    let after = |called: &[usize]| {
+        let mut verdicts = [BigNumber, BigNumber, P256, P256, Curve25519].map(Some);
+        let calls = [called, &[], &[], &[], &[]].map(<[usize]>::to_vec);
+        around_curves(&mut verdicts, &Calls::new(calls.to_vec()));
+        verdicts[0]
+    };
+    assert_eq!(after(&[1, 2]), Some(P256));
+    assert_eq!(after(&[1, 2, 3]), Some(P256));
+    // Code for several curves.
+    assert_eq!(after(&[1, 2, 4]), Some(BigNumber));
+    assert_eq!(after(&[1]), Some(BigNumber));
+}

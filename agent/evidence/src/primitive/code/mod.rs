@@ -1,7 +1,7 @@
 //! What a function without a name computes: by its instructions, the constants in memory that it refers
 //! to, and its loops.
 //!
-//! What is not proved is None: code for one curve is not told by how many words it multiplies.
+//! What is not proved is None: the number of words that code multiplies does not identify a curve.
 
 mod aarch64;
 mod constants;

@@ -147,16 +147,14 @@ pub(super) struct Access {
 }
 
 impl Operation {
-    pub(super) const fn reads_carry(&self) -> bool {
-        let (Self::Select { condition, .. } | Self::Branch { condition, .. }) = self else {
-            return matches!(self, Self::AddCarry { .. });
-        };
-        let reads = [CARRY[0], CARRY[1], HIGHER[0], HIGHER[1]];
-        let condition = *condition;
-        condition == reads[0]
-            || condition == reads[1]
-            || condition == reads[2]
-            || condition == reads[3]
+    pub(super) fn reads_carry(&self) -> bool {
+        match self {
+            Self::AddCarry { .. } => true,
+            Self::Select { condition, .. } | Self::Branch { condition, .. } => {
+                CARRY.contains(condition) || HIGHER.contains(condition)
+            }
+            _ => false,
+        }
     }
 
     pub(super) const fn writes_carry(&self) -> bool {
