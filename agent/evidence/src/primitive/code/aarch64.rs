@@ -11,7 +11,7 @@ mod values;
 use super::signs::{MAX_INSTRUCTIONS, Signs};
 use super::step::{Flow, Shift};
 use decode::decode;
-use operation::{Access, CARRY, Operation, Product};
+use operation::{Access, CARRY, Operation, Product, Register};
 use values::{Value, Values};
 
 /// Reads code at an address.
@@ -22,6 +22,7 @@ pub(super) fn signs(code: &[u8], address: u64) -> Signs {
     for (at, word, operation) in operations(code, address) {
         reader.note(&operation);
         let mut step = step::step(&operation, at);
+        step.asks_for_overflow = reader.asks_for_overflow(&operation);
         if let Operation::Set { to, .. } | Operation::Insert { to, .. } = operation {
             // Instructions for 32 bits extend them with zeros.
             let bits = u64::MAX >> if word >> 31 == 0 { 32 } else { 0 };
@@ -61,9 +62,25 @@ fn operations(code: &[u8], address: u64) -> impl Iterator<Item = (u64, u32, Oper
 struct Reader {
     signs: Signs,
     values: Values,
+    /// Destination of the last UMULH.
+    upper: Option<Register>,
 }
 
 impl Reader {
+    /// There is no flag for it: compilers compare the upper half of the product with zero.
+    fn asks_for_overflow(&mut self, one: &Operation) -> bool {
+        if let Operation::Multiply {
+            to,
+            product: Product::Upper,
+            ..
+        } = *one
+        {
+            self.upper = Some(to);
+        }
+        let compared = step::compared_with_zero(one);
+        compared.is_some() && compared == self.upper
+    }
+
     fn note(&mut self, one: &Operation) {
         let (signs, values) = (&mut self.signs, &mut self.values);
         match *one {

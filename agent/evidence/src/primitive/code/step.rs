@@ -88,6 +88,6 @@ pub(super) struct Step {
     pub(super) writes_carry: bool,
     /// Whether it sets a condition that branches depend on, or is a branch with its own.
     pub(super) sets_condition: bool,
-    /// Whether it asks if a product is longer than a word. AArch64 has no flag for that, and supplies none.
+    /// Whether it asks if a product is longer than a word.
     pub(super) asks_for_overflow: bool,
 }

@@ -155,7 +155,10 @@ fn branch(word: u32, at: u64) -> Operation {
             condition: field(word, 0, 4),
         },
         0b001101 | 0b101101 if bit(word, 25) => Operation::Flow(Flow::Branch(target(5, 14))),
-        0b001101 | 0b101101 => Operation::Flow(Flow::Branch(target(5, 19))),
+        0b001101 | 0b101101 => Operation::BranchOnZero {
+            target: target(5, 19),
+            register: to(word),
+        },
         0b110101 if bit(word, 25) => match field(word, 21, 3) {
             0b001 => Operation::Flow(Flow::Call(None)),
             0b010 => Operation::Flow(Flow::Return),

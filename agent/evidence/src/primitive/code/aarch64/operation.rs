@@ -110,6 +110,11 @@ pub(super) enum Operation {
         target: u64,
         condition: u32,
     },
+    /// CBZ, CBNZ.
+    BranchOnZero {
+        target: u64,
+        register: Register,
+    },
     /// NOP.
     Nothing,
     /// No instruction: constants behind the code.

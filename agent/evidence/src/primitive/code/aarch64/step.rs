@@ -10,14 +10,20 @@ pub(super) fn step(one: &Operation, address: u64) -> Step {
         does: does(one),
         reads_carry: one.reads_carry(),
         writes_carry: one.writes_carry(),
-        // CBZ, CBNZ, TBZ and TBNZ ask for a register.
-        sets_condition: one.writes_carry() || matches!(one, Operation::Flow(Flow::Branch(_))),
+        // TBZ and TBNZ ask for a bit of a register.
+        sets_condition: one.writes_carry()
+            || matches!(
+                one,
+                Operation::Flow(Flow::Branch(_)) | Operation::BranchOnZero { .. }
+            ),
         ..Step::default()
     };
     match *one {
-        Operation::Data | Operation::Nothing | Operation::Flow(_) | Operation::Branch { .. } => {
-            step
-        }
+        Operation::Data
+        | Operation::Nothing
+        | Operation::Flow(_)
+        | Operation::Branch { .. }
+        | Operation::BranchOnZero { .. } => step,
         Operation::Access(access) => accesses(&access, step),
         Operation::AddNumber { .. } => adds_number(one, step),
         Operation::Logic {
@@ -56,9 +62,26 @@ pub(super) fn step(one: &Operation, address: u64) -> Step {
 pub(super) const fn flow(one: &Operation) -> Flow {
     match *one {
         Operation::Flow(flow) => flow,
-        Operation::Branch { target, .. } => Flow::Branch(target),
+        Operation::Branch { target, .. } | Operation::BranchOnZero { target, .. } => {
+            Flow::Branch(target)
+        }
         Operation::Nothing => Flow::Pad,
         _ => Flow::Next,
+    }
+}
+
+/// Register that it compares with zero.
+pub(super) const fn compared_with_zero(one: &Operation) -> Option<Register> {
+    match *one {
+        Operation::BranchOnZero { register, .. } => Some(register),
+        Operation::AddNumber {
+            to: 31,
+            from,
+            number: 0,
+            flags: true,
+            ..
+        } => Some(from),
+        _ => None,
     }
 }
 

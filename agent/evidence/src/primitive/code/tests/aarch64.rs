@@ -252,6 +252,34 @@ fn loops_of_so_many_rounds_or_by_a_constant_are_not() {
     assert_eq!(verdict(&[&divides[..], &[RET]].concat(), &[]), None);
 }
 
+/// The size of an array in libgomp's `omp_target_memcpy_rect`.
+#[test]
+fn products_of_which_only_the_overflow_is_asked_for_are_not() {
+    let with = |asks: u32| {
+        let code = [
+            0xf868_78e9, // ldr x9, [x7, x8, lsl #3]
+            0x9bc9_7e6a, // umulh x10, x19, x9
+            0x9b09_7e73, // mul x19, x19, x9
+            asks,
+            0xf868_7b09, // ldr x9, [x24, x8, lsl #3]
+            0x9100_0508, // add x8, x8, #1
+            0x9bc9_7e8a, // umulh x10, x20, x9
+            0x9b09_7e94, // mul x20, x20, x9
+            asks,
+            0x6b08_007f, // cmp w3, w8
+            0x54ff_fecc, // b.gt, to its beginning
+            RET,
+        ];
+        verdict(&code, &[])
+    };
+    // cbnz x10, out of the loop; cmp x10, #0
+    assert_eq!(with(0xb500_06ea), None);
+    assert_eq!(with(0xf100_015f), None);
+    // cbnz x11
+    assert_eq!(with(0xb500_06eb), Some(Primitive::BigNumber));
+    assert_eq!(with(NOP), Some(Primitive::BigNumber));
+}
+
 #[test]
 fn products_by_the_words_of_p256_are_its_field() {
     // mov x1, #-1; mov x1, #0xffffffff00000001
