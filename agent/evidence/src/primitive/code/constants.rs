@@ -149,13 +149,15 @@ static CONSTANTS: LazyLock<Vec<Constant>> = LazyLock::new(|| {
 impl Constant {
     /// Whether it begins there, and reaches as far as `at`.
     fn holds(&self, memory: &[u8], start: usize, at: usize) -> bool {
-        let has = |from: usize, bytes: &[u8]| {
-            memory
-                .get(from..)
-                .is_some_and(|rest| rest.starts_with(bytes))
+        let memory = memory.get(start..).unwrap_or_default();
+        let has = |offset: usize, bytes: &[u8]| {
+            let rest = memory.get(offset..);
+            rest.is_some_and(|rest| rest.starts_with(bytes))
         };
-        has(start, &self.bytes)
-            && at - start < self.extent(|offset, bytes| has(start + offset, bytes))
+        // Most places already differ in the first word.
+        memory.first_chunk::<8>() == self.bytes.first_chunk()
+            && has(0, &self.bytes)
+            && at - start < self.extent(has)
     }
 
     /// In bytes, as far as it belongs together. `has`: whether there are those bytes at an offset.
