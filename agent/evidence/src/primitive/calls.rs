@@ -7,12 +7,12 @@
 use super::Primitive;
 use crate::fingerprint::Machine;
 
-/// Of what a function calls, this part.
+/// A function belongs to arithmetic if this part of its callees does.
 const CALLED: (usize, usize) = (1, 2);
-/// Of its callers, this part, and so many.
+/// Or if this part of its callers does, and at least this number.
 const CALLING: (usize, usize) = (1, 4);
 const LEAST_CALLERS: usize = 2;
-/// What has more callers serves everything.
+/// A function with more callers serves all of the program.
 const MOST_CALLERS: usize = 100;
 /// A helper with more callers proves nothing about them: an allocator, for example.
 const MOST_SERVED: usize = 50;

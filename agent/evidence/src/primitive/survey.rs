@@ -17,7 +17,7 @@ const MAX_CODE: u64 = 32 << 20;
 /// library (decimal conversion) has 13, compilers have more and no cryptography.
 const LEAST_PROVED: usize = 16;
 
-/// First address of a function, and that after its last.
+/// First address of a function, and the address after its last.
 type Bounds = (u64, u64);
 
 /// The functions that are identified, in order. `described`: bounds of the functions in the unwind table, in
@@ -88,7 +88,7 @@ fn set(verdicts: &mut [Option<Primitive>], at: usize, primitive: Primitive) {
     }
 }
 
-/// As far as it is looked at.
+/// In bytes, as far as it is read.
 fn size((first, end): &Bounds) -> u64 {
     end.saturating_sub(*first).min(MAX_FUNCTION as u64)
 }

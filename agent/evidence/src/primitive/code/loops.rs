@@ -6,7 +6,7 @@ use super::step::{Does, Flow, Registers, Step};
 
 /// Longer loops are not those of one multiplication.
 const MAX_LENGTH: usize = 400;
-/// So many multiplications, and this part of all in the loop, must be of words that it goes through.
+/// At least this number of multiplications, and two thirds of those in the loop, must be of words that it goes through.
 const LEAST: usize = 2;
 
 /// Whether a function has such a loop.

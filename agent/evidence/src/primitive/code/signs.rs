@@ -36,15 +36,15 @@ pub(super) struct Signs {
     pub(super) carried: usize,
     /// Multiplications of 64 by 64 bits to 128.
     pub(super) wide: usize,
-    /// The same to 64 bits.
+    /// Multiplications of 64 by 64 bits to 64.
     pub(super) short: usize,
     /// Multiplications by 19, the number by which 2^255 wraps around in Curve25519.
     pub(super) by_19: usize,
     /// Wide multiplications by constants, and where these are kept.
     pub(super) factors: Factors,
-    /// Multiplications by 38, the number by which 2^256 does, but for wide ones.
+    /// Multiplications by 38, the number by which 2^256 wraps around there, other than wide ones.
     pub(super) by_38: usize,
-    /// Its other constant.
+    /// Uses of the constant of Curve25519's ladder.
     pub(super) curve_factor: usize,
     pub(super) ml_kem_prime: usize,
     pub(super) ml_kem_factor: usize,

@@ -13,7 +13,7 @@ use super::step::{Does, Flow, Registers, Shift, Step};
 const MASK_56: i64 = (1 << 56) - 1;
 const MASK_58: i64 = (1 << 58) - 1;
 
-/// Those of code at an address.
+/// Reads code at an address.
 pub(super) fn signs(code: &[u8], address: u64) -> Signs {
     let mut reader = Reader::default();
     let end = address.saturating_add(code.len() as u64);
