@@ -169,6 +169,11 @@ impl Calls {
             && !self.is_common(one)
     }
 
+    /// Whether several functions call it.
+    pub(super) fn has_callers(&self, one: usize) -> bool {
+        of(&self.callers, one).len() >= LEAST_CALLERS
+    }
+
     fn is_common(&self, one: usize) -> bool {
         of(&self.callers, one).len() > MOST_CALLERS
     }
@@ -242,25 +247,34 @@ pub(super) fn around_powers(proofs: &[Proof], calls: &Calls) -> Vec<usize> {
     found
 }
 
-/// Gives unproved arithmetic the primitive of its callers, if all of them have the same one. In assembly, a curve's prime is
-/// loaded once and stays in registers, and products of long numbers are unrolled. `verdicts`: by function, updated.
+/// Gives unproved functions the primitive of their callers, if all of these have the same one. In assembly, a curve's prime
+/// is loaded once and stays in registers, and products of long numbers are unrolled. Beside a curve whose code multiplies
+/// numbers of any length, the rest of its arithmetic is for these too: P-384 in ring. `verdicts`: by function, updated.
+/// `may_serve`: whether a function may be a part of its callers' arithmetic.
 pub(super) fn within(
     primitives: &[Primitive],
     verdicts: &mut [Option<Primitive>],
-    is_arithmetic: &[bool],
+    may_serve: impl Fn(usize) -> bool,
     calls: &Calls,
 ) {
     for _ in 0..ROUNDS {
-        let caller = |one: usize| {
-            let mut callers = of(&calls.callers, one).iter();
-            let verdict = |one: &usize| verdicts.get(*one).copied().flatten();
-            let first = callers.next().and_then(verdict)?;
-            (primitives.contains(&first) && callers.all(|one| verdict(one) == Some(first)))
-                .then_some(first)
+        let verdict = |one: &usize| verdicts.get(*one).copied().flatten();
+        let has_general = |one: &usize| {
+            let mut called = of(&calls.called, *one).iter();
+            called.any(|one| verdict(one) == Some(Primitive::BigNumber))
         };
-        let unproved = verdicts.iter().zip(is_arithmetic).enumerate();
-        let unproved =
-            unproved.filter(|(_, (verdict, is_arithmetic))| verdict.is_none() && **is_arithmetic);
+        let caller = |one: usize| {
+            let callers = of(&calls.callers, one);
+            let first = callers.first().and_then(verdict)?;
+            let is_alike = callers.iter().all(|one| verdict(one) == Some(first));
+            let is_general = callers.iter().all(has_general);
+            (primitives.contains(&first) && is_alike).then_some(match is_general {
+                true => Primitive::BigNumber,
+                false => first,
+            })
+        };
+        let unproved = verdicts.iter().enumerate();
+        let unproved = unproved.filter(|(one, verdict)| verdict.is_none() && may_serve(*one));
         let found = unproved.filter_map(|(one, _)| Some((one, caller(one)?)));
         let found: Vec<(usize, Primitive)> = found.collect();
         if found.is_empty() {

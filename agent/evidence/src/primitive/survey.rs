@@ -6,7 +6,7 @@ use super::calls::{
     CURVES, Calls, Proof, around_big_numbers, around_curves, around_powers, called_between,
     called_by, is_between, within,
 };
-use super::code::{self, Image};
+use super::code::{self, Image, Looked};
 use super::{MAX_FUNCTION, Primitive};
 use crate::fingerprint::Machine;
 
@@ -42,9 +42,13 @@ pub fn identify_all(
         (image.look(&code, one.0), called)
     });
     let (looked, called): (Vec<_>, Vec<_>) = looked.unzip();
-    let (mut verdicts, is_arithmetic): (Vec<_>, Vec<_>) = looked.into_iter().unzip();
+    let mut verdicts: Vec<_> = looked.iter().map(|one| one.primitive).collect();
     let calls = Calls::new(called);
-    within(&CURVES, &mut verdicts, &is_arithmetic, &calls);
+    let looks = |one: usize, is: &dyn Fn(&Looked) -> bool| looked.get(one).is_some_and(is);
+    let is_arithmetic = |one| looks(one, &|one| one.is_arithmetic);
+    let is_helper = |one| looks(one, &|one| one.is_leaf) && calls.has_callers(one);
+    let may_serve = |one| is_arithmetic(one) || is_helper(one);
+    within(&CURVES, &mut verdicts, may_serve, &calls);
     around_curves(&mut verdicts, &calls);
     // The bounds of undescribed functions are a guess: their calls identify nothing.
     let is_described = |one: &Bounds| described.binary_search(one).is_ok();
@@ -60,12 +64,8 @@ pub fn identify_all(
     for one in around {
         set(&mut verdicts, one, Primitive::BigNumber);
     }
-    within(
-        &[Primitive::BigNumber],
-        &mut verdicts,
-        &is_arithmetic,
-        &calls,
-    );
+    let numbers = [Primitive::BigNumber];
+    within(&numbers, &mut verdicts, is_arithmetic, &calls);
     for one in around_powers(&proofs, &calls) {
         set(&mut verdicts, one, Primitive::RsaDh);
     }

@@ -139,7 +139,12 @@ fn arithmetic_that_only_code_for_one_curve_calls_is_for_that_curve() {
     let calls = Calls::new(called.to_vec());
     let within = |second, is_arithmetic: [bool; 6]| {
         let mut verdicts = [p256, second, None, None, None, None];
-        within(&CURVES, &mut verdicts, &is_arithmetic, &calls);
+        within(
+            &CURVES,
+            &mut verdicts,
+            |one| has(&is_arithmetic, one),
+            &calls,
+        );
         verdicts
     };
     let found = [p256, p256, p256, None, p256, None];
@@ -150,6 +155,22 @@ fn arithmetic_that_only_code_for_one_curve_calls_is_for_that_curve() {
     }
     let copies = [true, true, false, true, true, true];
     assert_eq!(within(p256, copies), [p256, p256, None, None, None, None]);
+}
+
+/// P-384 in ring multiplies by `bn_mul_mont`, and adds by `LIMBS_add_mod`.
+#[test]
+fn arithmetic_beside_products_of_any_length_is_for_these_too() {
+    use Primitive::{BigNumber, P384};
+    let within = |second: &[usize]| {
+        // 0 and 1 are proved and call 2, which multiplies, or nothing but 3.
+        let called = [vec![2, 3], second.to_vec(), vec![], vec![]];
+        let mut verdicts = [Some(P384), Some(P384), Some(BigNumber), None];
+        let calls = Calls::new(called.to_vec());
+        within(&CURVES, &mut verdicts, |_| true, &calls);
+        verdicts[3]
+    };
+    assert_eq!(within(&[2, 3]), Some(BigNumber));
+    assert_eq!(within(&[3]), Some(P384));
 }
 
 #[test]

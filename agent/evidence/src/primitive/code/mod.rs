@@ -63,7 +63,7 @@ pub fn by_code(
     address: u64,
     memory: impl Fn(u64, usize) -> Vec<u8>,
 ) -> Option<Primitive> {
-    Image::new(machine, memory).look(code, address).0
+    Image::new(machine, memory).look(code, address).primitive
 }
 
 /// End of a function without unwind record, with padding: the first place that neither the instruction before nor a branch
@@ -105,6 +105,15 @@ fn end_of(flows: impl Iterator<Item = (u64, Flow)>, end: u64) -> u64 {
     end
 }
 
+/// A function by its own code.
+pub(super) struct Looked {
+    pub(super) primitive: Option<Primitive>,
+    /// It is multi-word arithmetic.
+    pub(super) is_arithmetic: bool,
+    /// It calls nothing.
+    pub(super) is_leaf: bool,
+}
+
 /// The image that functions belong to.
 pub(super) struct Image<M> {
     machine: Machine,
@@ -123,12 +132,14 @@ impl<M: Fn(u64, usize) -> Vec<u8>> Image<M> {
         }
     }
 
-    /// What a function computes, and whether it is multi-word arithmetic.
-    pub(super) fn look(&self, code: &[u8], address: u64) -> (Option<Primitive>, bool) {
+    pub(super) fn look(&self, code: &[u8], address: u64) -> Looked {
         let code = code.get(..MAX_FUNCTION).unwrap_or(code);
         let signs = Signs::of(self.machine, code, address);
-        let found = by_constants(&signs, self).or_else(|| by_signs(&signs, self));
-        (found, signs.carried >= LEAST_CARRIED)
+        Looked {
+            primitive: by_constants(&signs, self).or_else(|| by_signs(&signs, self)),
+            is_arithmetic: signs.carried >= LEAST_CARRIED,
+            is_leaf: signs.is_leaf(),
+        }
     }
 
     /// Reads other code of the image.
@@ -201,11 +212,14 @@ fn is_curve25519(signs: &Signs, image: &Image<impl Fn(u64, usize) -> Vec<u8>>) -
     (signs.short >= LEAST_SHORT && limbs) || ladder
 }
 
-/// In words of 32 bits: cuts limbs, or multiplies them and calls what cuts.
+/// In words of 32 bits: cuts limbs, also in a loop that carries from each to the next, or multiplies them and calls what
+/// cuts.
 fn is_p256_in_limbs(signs: &Signs, image: &Image<impl Fn(u64, usize) -> Vec<u8>>) -> bool {
     let cuts = |signs: &Signs| signs.of_28 >= LEAST_CUT && signs.of_29 >= LEAST_CUT;
+    let carries = signs.of_28.min(signs.by_28) > 0 && signs.of_29.min(signs.by_29) > 0;
     let mut called = signs.calls.iter();
     cuts(signs)
+        || carries
         || (signs.short >= LEAST_OF_NINE && called.any(|&at| cuts(&image.signs(at, CALLED))))
 }
 

@@ -54,6 +54,9 @@ pub(super) struct Signs {
     /// Limbs of 28 and of 29 bits, cut to their length.
     pub(super) of_28: usize,
     pub(super) of_29: usize,
+    /// Shifts right by 28 and by 29 bits: their carries.
+    pub(super) by_28: usize,
+    pub(super) by_29: usize,
     /// Carries out of limbs of 51 bits.
     pub(super) by_51: usize,
     /// Limbs of 56 bits, shifts by 56 bits, and those of them out of two registers.
@@ -112,6 +115,12 @@ impl Signs {
         self.steps.len() < MAX_INSTRUCTIONS
     }
 
+    /// Whether it calls nothing, nor jumps out of it.
+    pub(super) fn is_leaf(&self) -> bool {
+        let leads_out = |step: &Step| matches!(step.flow, Flow::Call(_) | Flow::Elsewhere);
+        self.leaves.is_empty() && !self.steps.iter().any(leads_out)
+    }
+
     pub(super) fn note_reference(&mut self, address: u64) {
         if self.references.len() < MAX_REFERENCES {
             self.references.push(address);
@@ -137,6 +146,8 @@ impl Signs {
         match (shift.by(), shift) {
             (25, _) => self.by_25 += 1,
             (26, _) => self.by_26 += 1,
+            (28, Shift::Right(_)) => self.by_28 += 1,
+            (29, Shift::Right(_)) => self.by_29 += 1,
             (51, Shift::Right(_) | Shift::Double(_)) => self.by_51 += 1,
             (56, _) => {
                 self.by_56 += 1;

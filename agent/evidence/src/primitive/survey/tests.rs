@@ -82,6 +82,32 @@ fn what_nobody_describes_is_found_by_calls_and_counts_if_it_is_identified() {
     assert_eq!(with(&[RET]).len(), LEAST_PROVED + 1);
 }
 
+/// As `felem_reduce_carry` is in NSS.
+#[test]
+fn what_calls_nothing_and_serves_one_curve_belongs_to_it() {
+    // Functions for the curve jump to the last one, which has this code.
+    let last = |callers: usize, code: &[u8]| {
+        let mut image = Vec::new();
+        for at in 0..callers {
+            image.resize(at * SIZE, RET);
+            image.extend(curve());
+            let distance = (callers * SIZE - image.len() - 5) as u32;
+            image.extend([&[0xe9], &distance.to_le_bytes()[..]].concat());
+        }
+        image.resize(callers * SIZE, RET);
+        image.extend(code);
+        image.resize((callers + 1) * SIZE, RET);
+        let starts = (0..=callers as u64).map(|at| at * SIZE as u64);
+        let functions: Vec<Bounds> = starts.map(|at| (at, at + SIZE as u64)).collect();
+        let found = identify(Machine::X86_64, &functions, &image);
+        found.get(callers).map(|(_, primitive)| *primitive)
+    };
+    assert_eq!(last(2, &[RET]), Some(Primitive::P256));
+    assert_eq!(last(1, &[RET]), None);
+    // call *%rax
+    assert_eq!(last(2, &[0xff, 0xd0, RET]), None);
+}
+
 /// As OpenSSL's assembly for P-256 is on AArch64: nothing describes it, and what multiplies has the prime in registers.
 #[test]
 fn assembly_that_nobody_describes_is_found_from_call_to_call() {

@@ -40,6 +40,25 @@ fn products_by_the_words_of_a_prime_are_its_field() {
     assert_eq!(verdict(&rounds(4, 4, &sm2), &[]), None);
 }
 
+/// As NSS subtracts: `felem_diff` of `ecp_256_32.c`.
+#[test]
+fn a_loop_that_carries_between_limbs_of_28_and_29_bits_is_p256() {
+    // shr $28,%ecx; and $0xfffffff,%edx; shr $29,%r11d; and $0x1fffffff,%edx
+    let (carry_28, cut_28) = ([0xc1, 0xe9, 0x1c], [0x81, 0xe2, 0xff, 0xff, 0xff, 0x0f]);
+    let (carry_29, cut_29) = (
+        [0x41, 0xc1, 0xeb, 0x1d],
+        [0x81, 0xe2, 0xff, 0xff, 0xff, 0x1f],
+    );
+    let of = |parts: &[&[u8]]| verdict(&[&parts.concat(), RET].concat(), &[]);
+    let all: [&[u8]; 4] = [&carry_28, &cut_28, &carry_29, &cut_29];
+    assert_eq!(of(&all), Some(Primitive::P256));
+    for left_out in 0..all.len() {
+        let mut others = all.to_vec();
+        others.remove(left_out);
+        assert_eq!(of(&others), None, "{left_out}");
+    }
+}
+
 #[test]
 fn carries_between_limbs_of_58_bits_are_p521() {
     // shr $58,%rax
