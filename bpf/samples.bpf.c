@@ -3,9 +3,9 @@
  * CPU samples: a perf clock on each CPU interrupts whatever runs there.
  *
  * Identical samples share one entry with a count, which the agent reads and deletes
- * about once a second. Machine code, kernel stacks and what a stack in user space shows of
- * the callers are copied with the first of them, because the process may have ended, or replaced code that it compiled itself,
- * before the agent looks.
+ * about once a second. Machine code, kernel stacks and what shows the callers in user space
+ * are copied with the first of them, because the process may have ended, or replaced code
+ * that it compiled itself, before the agent looks.
  */
 #include "include/maps.h"
 #include "include/sample.h"
@@ -43,7 +43,7 @@ struct {
 	__type(value, __u64);
 } sample_ticks SEC(".maps");
 
-/* The stack of the thread that was interrupted, likewise. */
+/* A stack in user space, likewise. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -144,9 +144,9 @@ static __always_inline void keep_probed(struct tlsprof_sample *sample, struct ta
 	}
 }
 
-/* Looks for them on the stack of the thread that left user mode, or was interrupted, where
- * the new sample says, and puts them behind what its data holds already. Returns a hash of
- * the place and of these. A separate function, so that the verifier checks it only once. */
+/* Keeps the words that may show callers, of the stack that the new sample points to, behind
+ * what its data holds already. Returns a hash of its instruction and of these words. A
+ * separate function, so that the verifier checks it only once. */
 __noinline __u64 find_callers(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();

@@ -365,7 +365,7 @@ struct tlsprof_sample {
 	 * it left user mode. */
 	__u64 stack_pointer;
 	__u64 frame_pointer;
-	__u64 link; /* AArch64: x30 */
+	__u64 link;       /* AArch64: x30 */
 	__u32 words;      /* how many words of the stack `data` holds */
 	__u32 first_word; /* and from which of its own on */
 	/* User mode: machine code around `instruction`, at most TLSPROF_CODE_SIDE bytes

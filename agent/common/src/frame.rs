@@ -8,7 +8,9 @@ pub enum Base {
     /// The frame pointer.
     Frame,
     /// What was saved at that many bytes from the stack pointer.
-    Saved(i64),
+    SavedAtStack(i64),
+    /// What was saved at that many bytes from the frame pointer.
+    SavedAtFrame(i64),
 }
 
 /// What becomes of the frame pointer in a function.

@@ -75,7 +75,8 @@ impl UserStack {
         let base = match rule.base {
             Base::Stack => callee.pointer,
             Base::Frame => callee.frame?,
-            Base::Saved(at) => self.word(callee.pointer.checked_add_signed(at)?)?,
+            Base::SavedAtStack(at) => self.word(callee.pointer.checked_add_signed(at)?)?,
+            Base::SavedAtFrame(at) => self.word(callee.frame?.checked_add_signed(at)?)?,
         };
         let address = base.checked_add_signed(rule.offset)?;
         let at = match rule.return_address {

@@ -75,8 +75,8 @@ impl ElfView {
     }
 }
 
-/// "What was saved at this distance from the stack pointer, and so much more": how OpenSSL's assembly describes frames
-/// that it has aligned.
+/// "What was saved at this distance from the stack or frame pointer, and so much more": how frames are described that
+/// were aligned.
 fn saved(
     expression: Expression<EndianSlice<'_, LittleEndian>>,
     registers: Registers,
@@ -93,14 +93,18 @@ fn saved(
     else {
         return None;
     };
-    let is_deref = matches!(operations.next().ok()??, Operation::Deref { .. });
-    let Operation::PlusConstant { value } = operations.next().ok()?? else {
-        return None;
+    matches!(operations.next().ok()??, Operation::Deref { .. }).then_some(())?;
+    let more = match operations.next().ok()? {
+        None => 0,
+        Some(Operation::PlusConstant { value }) => i64::try_from(value).ok()?,
+        Some(_) => return None,
     };
-    let is_whole = operations.next().ok()?.is_none();
-    let is_followed = register == registers.stack && is_deref && is_whole;
-    let more = i64::try_from(value).ok()?;
-    is_followed.then_some((Base::Saved(offset), more))
+    operations.next().ok()?.is_none().then_some(())?;
+    match register {
+        of if of == registers.stack => Some((Base::SavedAtStack(offset), more)),
+        of if of == registers.frame => Some((Base::SavedAtFrame(offset), more)),
+        _ => None,
+    }
 }
 
 fn rule(
@@ -170,7 +174,8 @@ mod tests {
             .map(|(first, end)| first + (end - first) / 2)
             .collect();
         let rules = image.frame_rules(&middles).unwrap();
-        let is_saved = |rule: &&FrameRule| matches!(rule.base, Base::Saved(_));
+        let is_saved =
+            |rule: &&FrameRule| matches!(rule.base, Base::SavedAtStack(_) | Base::SavedAtFrame(_));
         let saved = rules.values().filter(is_saved).count();
         assert!(
             saved > 0 && rules.len() * 10 > middles.len() * 9,

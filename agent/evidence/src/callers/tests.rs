@@ -105,6 +105,28 @@ fn a_frame_pointer_is_found_where_it_was_saved() {
 }
 
 #[test]
+fn an_aligned_frame_is_found_by_what_was_saved_in_it() {
+    let known = Known {
+        rules: BTreeMap::from([
+            (
+                LEAF,
+                rule(Base::SavedAtStack(0x20), 8, CallersFrame::Saved(-16)),
+            ),
+            (MIDDLE, rule(Base::SavedAtFrame(-8), 0, CallersFrame::Lost)),
+        ]),
+        ..Known::default()
+    };
+    let stack = stack(&[
+        (0x20, STACK + 0x50),
+        (0x48, STACK + 0x70),
+        (0x50, MIDDLE + 5),
+        (0x68, STACK + 0x90),
+        (0x88, OUTER + 7),
+    ]);
+    assert_eq!(callers(&stack, &known), [MIDDLE + 5, OUTER + 7]);
+}
+
+#[test]
 fn the_link_register_is_of_the_innermost_function_alone() {
     let in_register = FrameRule {
         return_address: None,

@@ -57,7 +57,7 @@ impl Calls {
         let callers = self.stack.callers(instruction, &code);
         let mut callers = callers.map_while(|at| code.place(at.wrapping_sub(1)));
         let own = images.step(place);
-        own.or_else(|| callers.find_map(|place| images.step(place)))
+        own.or_else(|| callers.find_map(|place| images.step_of_call(place)))
     }
 }
 

@@ -164,11 +164,15 @@ impl Images {
         self.extent(place)?.primitive
     }
 
-    /// What the function is called for that a place is in, or else what it calls there. This one may have ended in a
-    /// jump to another.
+    /// What the function is called for that a place is in.
     pub(super) fn step(&self, place: Place) -> Option<Step> {
-        let own = self.extent(place).and_then(|extent| extent.step);
-        own.or_else(|| self.site(place)?.step)
+        self.extent(place)?.step
+    }
+
+    /// The same, or else what it calls there, for the place of a call. What was called may have ended in a jump to another
+    /// function.
+    pub(super) fn step_of_call(&self, place: Place) -> Option<Step> {
+        self.step(place).or_else(|| self.site(place)?.step)
     }
 
     /// What is known of the place alone.

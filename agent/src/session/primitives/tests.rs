@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod calls;
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,11 +10,10 @@ use std::time::{Duration, SystemTime};
 use super::images::Images;
 use super::*;
 use tlsprof_common::Device;
-use tlsprof_common::frame::{Base, CallersFrame, FrameRule};
 use tlsprof_discover::elf::ElfView;
 use tlsprof_discover::elf::fixture::{CODE, Fixture};
 use tlsprof_discover::sample::{add_perf_map, installed};
-use tlsprof_evidence::callers::{UserStack, Word};
+use tlsprof_evidence::callers::UserStack;
 
 const SERVICE: &str = "nginx";
 
@@ -226,6 +227,21 @@ fn assembly_without_bounds_is_found_by_its_callers() {
     assert_eq!(around, Some(&expected));
 }
 
+fn site(offset: u64, site: lookup::Site) -> lookup::Found {
+    lookup::Found {
+        sites: BTreeMap::from([(offset, site)]),
+        ..lookup::Found::default()
+    }
+}
+
+fn learned(extents: Vec<lookup::Extent>, surveyed: bool) -> lookup::Found {
+    lookup::Found {
+        extents,
+        surveyed,
+        ..lookup::Found::default()
+    }
+}
+
 fn extent(start: u64, end: u64, primitive: Primitive) -> lookup::Extent {
     lookup::Extent {
         start,
@@ -235,29 +251,22 @@ fn extent(start: u64, end: u64, primitive: Primitive) -> lookup::Extent {
     }
 }
 
-#[test]
-fn the_innermost_function_around_a_place_is_its_own() {
+fn one_image() -> (Images, ImageId) {
     let device = Device { major: 8, minor: 1 };
     let image = ImageId { device, inode: 7 };
-    let at = |offset| Place { image, offset };
     let mut images = Images::default();
     assert!(images.touch(image, || Ok(File::open("/proc/self/exe").unwrap())));
+    (images, image)
+}
+
+#[test]
+fn the_innermost_function_around_a_place_is_its_own() {
+    let (mut images, image) = one_image();
+    let at = |offset| Place { image, offset };
     let inner = extent(0x20, 0x30, Primitive::P256);
-    let learned = |extents, surveyed| lookup::Found {
-        extents,
-        surveyed,
-        ..lookup::Found::default()
-    };
     let outer = extent(0x10, 0x80, Primitive::Sha);
     images.learn(image, learned(vec![outer, inner], false));
-    let sites = BTreeMap::from([(0x10, lookup::Site::default())]);
-    images.learn(
-        image,
-        lookup::Found {
-            sites,
-            ..lookup::Found::default()
-        },
-    );
+    images.learn(image, site(0x10, lookup::Site::default()));
     assert_eq!(
         images.known(at(0x2f)),
         Some((Primitive::P256, Evidence::Name))
@@ -275,6 +284,16 @@ fn the_innermost_function_around_a_place_is_its_own() {
         (unknown.offsets.as_slice(), unknown.surveyed),
         ([0x90].as_slice(), false)
     );
+    (0..UNUSED_LONG).for_each(|_| images.forget_unused());
+    assert_eq!(images.known(at(0x2f)), None);
+}
+
+#[test]
+fn an_answer_adds_to_what_is_known() {
+    let (mut images, image) = one_image();
+    let at = |offset| Place { image, offset };
+    let inner = extent(0x20, 0x30, Primitive::P256);
+    images.learn(image, learned(vec![inner], false));
     // The function around a place that was looked up before.
     let place = lookup::Extent {
         primitive: None,
@@ -303,90 +322,6 @@ fn the_innermost_function_around_a_place_is_its_own() {
             .iter()
             .all(|one| one.surveyed)
     );
-    (0..UNUSED_LONG).for_each(|_| images.forget_unused());
-    assert_eq!(images.known(at(0x2f)), None);
-}
-
-const STACK: u64 = 0x7000;
-
-/// A sample of code in libcrypto whose caller returns to a function of libssl, there.
-fn called_at(images: &mut Images, (ssl, crypto): (ImageId, ImageId), returns: u64) -> Option<Step> {
-    let file = |name| File::open(installed(name)).unwrap();
-    // In an image that is mapped from its beginning on.
-    let view = ElfView::open(file("libcrypto.so.3")).unwrap();
-    let symbols = view.symbols(&["EVP_PKEY_derive"]).unwrap();
-    let offset = view
-        .file_offset(symbols.get("EVP_PKEY_derive").unwrap().address)
-        .unwrap();
-    let stack = UserStack {
-        pointer: STACK,
-        words: vec![Word {
-            at: STACK,
-            value: returns,
-        }],
-        ..UserStack::default()
-    };
-    // Of a function that has no name: the innermost one would say it.
-    let leaf = Place {
-        image: crypto,
-        offset: offset.saturating_sub(1),
-    };
-    let calls = Calls::of(&stack, (1, leaf), |offset| {
-        Some(Place { image: ssl, offset })
-    });
-    let rule = FrameRule {
-        base: Base::Stack,
-        offset: 8,
-        return_address: Some(-8),
-        frame_pointer: CallersFrame::Kept,
-    };
-    let site = lookup::Site {
-        rule: Some(rule),
-        ..lookup::Site::default()
-    };
-    let sites = BTreeMap::from([(leaf.offset, site)]);
-    images.learn(
-        crypto,
-        lookup::Found {
-            sites,
-            ..lookup::Found::default()
-        },
-    );
-    let found = lookup::functions(file("libssl.so.3"), &[returns - 1], false).unwrap();
-    images.learn(ssl, found);
-    calls.step(images)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn a_step_is_told_by_what_a_caller_called() {
-    let view = ElfView::open(File::open(installed("libssl.so.3")).unwrap()).unwrap();
-    let mut returns = Vec::new();
-    for (first, end) in view.all_function_bounds().unwrap() {
-        let code = view.code(first, end - first).unwrap();
-        let calls = code.iter().zip(first..).filter(|(byte, _)| **byte == 0xe8);
-        returns.extend(calls.map(|(_, at)| at + 5));
-    }
-    let calls = view.calls(&returns).unwrap();
-    let behind = |name: &str| {
-        let mut calls = calls.iter();
-        let call = calls.find(|(_, call)| call.name.as_deref() == Some(name));
-        view.file_offset(*call.unwrap().0).unwrap()
-    };
-    let device = Device { major: 8, minor: 1 };
-    let [ssl, crypto] = [7, 8].map(|inode| ImageId { device, inode });
-    let mut images = Images::default();
-    for image in [ssl, crypto] {
-        assert!(images.touch(image, || Ok(File::open("/proc/self/exe").unwrap())));
-    }
-    for (name, step) in [
-        ("EVP_PKEY_derive", Some(Step::KeyExchange)),
-        ("EVP_DigestSign", Some(Step::Signing)),
-        ("EVP_PKEY_get_id", None),
-    ] {
-        let found = called_at(&mut images, (ssl, crypto), behind(name));
-        assert_eq!(found, step, "{name}");
-    }
 }
 
 /// More bookings than an unused image stays open for.
