@@ -3,15 +3,17 @@
  * CPU samples: a perf clock on each CPU interrupts whatever runs there.
  *
  * Identical samples share one entry with a count, which the agent reads and deletes
- * about once a second. Machine code and kernel stacks are copied with the first of
- * them, because the process may have ended, or replaced code that it compiled itself,
- * before the agent looks.
+ * about once a second. Machine code, kernel stacks and what shows the callers in user space
+ * are copied with the first of them, because the process may have ended, or replaced code
+ * that it compiled itself, before the agent looks.
  */
 #include "include/maps.h"
 #include "include/sample.h"
 #include "include/sampled.h"
 
-#define CODE_BYTES (2 * TLSPROF_CODE_SIDE)
+#define STACK_BYTES (TLSPROF_STACK_WORDS * sizeof(__u64))
+#define CODE_BYTES (TLSPROF_CODE_WORDS * sizeof(__u64))
+#define IN_HANDSHAKE (TLSPROF_SAMPLE_IN_CALL | TLSPROF_SAMPLE_IN_PHASE)
 #define SAMPLES 1 /* the agent sets it by the number of CPUs and the frequency */
 
 /* Preallocated: programs on perf events may use no others before 6.1. Keyed by place
@@ -40,6 +42,14 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } sample_ticks SEC(".maps");
+
+/* A stack in user space, likewise. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, char[STACK_BYTES + SMALLEST_PAGE]);
+} stacks SEC(".maps");
 
 static __always_inline bool count_again(const struct tlsprof_sample_key *key)
 {
@@ -85,46 +95,156 @@ static __always_inline void copy_code(struct tlsprof_sample *sample, const struc
 	}
 }
 
+/* Its page is in memory; what of the next ones is not is filled with zeros. The verifier
+ * does not see that first and last page are one: there is room for both. */
+static __always_inline void read_stack(__u64 *stack, __u64 pointer)
+{
+	__u32 rest = pointer & (SMALLEST_PAGE - 1);
+	__u32 first = at_most(SMALLEST_PAGE - rest, SMALLEST_PAGE);
+	char *next = (char *)stack + first;
+
+	bpf_probe_read_user(stack, first, (const void *)pointer);
+	pointer += first;
+	for (__u32 i = 1; i < STACK_BYTES / SMALLEST_PAGE; i++) {
+		bpf_probe_read_user(next, SMALLEST_PAGE, (const void *)pointer);
+		pointer += SMALLEST_PAGE;
+		next += SMALLEST_PAGE;
+	}
+	bpf_probe_read_user(next, rest, (const void *)pointer);
+}
+
+static __always_inline void keep_word(struct tlsprof_sample *sample, __u64 word, __u64 slot)
+{
+	/* From memory each time: the verifier would follow every way to every number. */
+	__u32 count = *(volatile __u32 *)&sample->words;
+	__u32 at = sample->first_word + count;
+
+	if (at >= TLSPROF_STACK_DEPTH)
+		return;
+	sample->data[at] = word | slot << TLSPROF_WORD_BITS;
+	*(volatile __u32 *)&sample->words = count + 1;
+}
+
+#define PROBED_CALLS 8 /* within each other */
+
+/* Return addresses that the kernel has put those of probes in place of. */
+static __always_inline void keep_probed(struct tlsprof_sample *sample, struct task_struct *task)
+{
+	struct return_instance *call;
+
+	if (!bpf_core_field_exists(task->utask))
+		return;
+	call = BPF_CORE_READ(task, utask, return_instances);
+	for (int i = 0; i < PROBED_CALLS && call; i++) {
+		__u64 slot = (BPF_CORE_READ(call, stack) - sample->stack_pointer) / sizeof(slot);
+
+		if (slot < TLSPROF_STACK_WORDS)
+			keep_word(sample, BPF_CORE_READ(call, orig_ret_vaddr), slot);
+		call = BPF_CORE_READ(call, next);
+	}
+}
+
+/* Keeps the words that may show callers, of the stack that the new sample points to, behind
+ * what its data holds already. Returns a hash of its instruction and of these words. A
+ * separate function, so that the verifier checks it only once. */
+__noinline __u64 find_callers(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u32 zero = 0;
+	struct tlsprof_sample *sample = bpf_map_lookup_elem(&new_samples, &zero);
+	__u64 *stack = bpf_map_lookup_elem(&stacks, &zero);
+	struct surroundings around = {};
+	__u64 hash;
+
+	if (!sample || !stack)
+		return 0;
+	around.instruction = sample->instruction;
+	around.stack_pointer = sample->stack_pointer;
+	around.program_start = BPF_CORE_READ(task, mm, start_code);
+	around.program_end = BPF_CORE_READ(task, mm, end_code);
+	keep_probed(sample, task);
+	read_stack(stack, sample->stack_pointer);
+	hash = sample->instruction;
+	for (__u32 i = 0; i < TLSPROF_STACK_WORDS; i++) {
+		__u64 word = stack[i];
+
+		if (may_show_caller(word, &around)) {
+			keep_word(sample, word, i);
+			hash = mixed(hash, word + i);
+		}
+	}
+	return hash;
+}
+
+static __always_inline void set_registers(struct tlsprof_sample *sample,
+					  const struct left_user_mode *left, __u32 first_word)
+{
+	sample->instruction = left->instruction;
+	sample->stack_pointer = left->stack_pointer;
+	sample->frame_pointer = left->frame_pointer;
+	sample->link = left->link;
+	sample->first_word = first_word;
+	sample->words = 0;
+}
+
 static __always_inline void handle_user(const struct interrupted *at,
 					struct tlsprof_sample_key *key,
 					struct tlsprof_sample *sample)
 {
+	struct left_user_mode left = registers_of(at);
+
 	key->place = at->instruction;
+	set_registers(sample, &left, TLSPROF_CODE_WORDS);
+	if (key->state & IN_HANDSHAKE && !in_32_bit_code(at))
+		key->place = find_callers();
 	if (count_again(key))
 		return;
-	sample->instruction = at->instruction;
 	copy_code(sample, at);
 	count_first(key, sample);
 }
 
-/* Where the current task left user mode; 0 where that cannot be asked (before 5.15),
+/* Where the current task left user mode: nothing where that cannot be asked (before 5.15),
  * and for the kernel's own tasks. */
-static __always_inline __u64 left_user_mode_at(void)
+static __always_inline struct left_user_mode left_user_mode(void)
 {
+	struct left_user_mode left = {};
 	struct task_struct *task;
+	struct pt_regs *registers;
 
 	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return 0;
+		return left;
 	task = (void *)bpf_get_current_task_btf();
 	if (!BPF_CORE_READ(task, tgid) || BPF_CORE_READ(task, flags) & PF_KTHREAD)
-		return 0;
-	return instruction_of((void *)bpf_task_pt_regs(task));
+		return left;
+	registers = (void *)bpf_task_pt_regs(task);
+	left.instruction = INSTRUCTION(registers);
+	if (is_compat(registers))
+		return left;
+	left.stack_pointer = STACK_POINTER(registers);
+	left.frame_pointer = FRAME_POINTER(registers);
+	left.link = LINK(registers);
+	return left;
 }
 
 static __always_inline void handle_kernel(struct interrupted *at, struct tlsprof_sample_key *key,
 					  struct tlsprof_sample *sample)
 {
 	long length = bpf_get_stack(at, sample->data, sizeof(sample->data), 0);
+	__u32 depth = (__u32)length / sizeof(sample->data[0]);
+	struct left_user_mode left;
 
 	if (length <= 0) {
 		count_loss(TLSPROF_LOSS_SAMPLE_WITHOUT_STACK);
 		return;
 	}
+	left = left_user_mode();
+	set_registers(sample, &left, depth);
 	key->state |= TLSPROF_SAMPLE_KERNEL;
-	key->place = stack_hash(sample->data, (__u32)length / sizeof(sample->data[0]));
+	key->place = stack_hash(sample->data, depth);
+	if (key->state & IN_HANDSHAKE && left.stack_pointer)
+		key->place = mixed(key->place, find_callers());
 	if (count_again(key))
 		return;
-	sample->instruction = left_user_mode_at();
 	sample->length = length;
 	sample->before = 0;
 	count_first(key, sample);

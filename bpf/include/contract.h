@@ -19,6 +19,9 @@ enum tlsprof_limits {
 	TLSPROF_HELLO_LEN = 4096,       /* most bytes of a connection in one event */
 	TLSPROF_CODE_SIDE = 128,        /* most bytes of machine code on a side of a sample */
 	TLSPROF_STACK_DEPTH = 127,      /* PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h */
+	TLSPROF_CODE_WORDS = 32,        /* of them those that machine code takes up: both sides */
+	TLSPROF_STACK_WORDS = 1024,     /* words of a user stack that are looked at: 8 KiB */
+	TLSPROF_WORD_BITS = 52,         /* of a word that is kept; above them, where it was */
 	TLSPROF_EXCHANGE_PRIVATE = 368, /* state of the programs, see exchange.h */
 	TLSPROF_CALL_PRIVATE = 248,     /* likewise, see call.h */
 };
@@ -356,11 +359,20 @@ struct tlsprof_sample {
 	/* User mode: address of the next instruction. Kernel mode: where the first of
 	 * these left user mode, 0 if not known. */
 	__u64 instruction;
-	__u32 length; /* bytes of `data` that hold something */
+	__u32 length; /* bytes of `data` that hold something, but for words of the stack */
 	__u32 before; /* user mode: how many of them lie before `instruction` */
+	/* In a handshake, 64-bit code: registers that show who called. Kernel mode: when
+	 * it left user mode. */
+	__u64 stack_pointer;
+	__u64 frame_pointer;
+	__u64 link;       /* AArch64: x30 */
+	__u32 words;      /* how many words of the stack `data` holds */
+	__u32 first_word; /* and from which of its own on */
 	/* User mode: machine code around `instruction`, at most TLSPROF_CODE_SIDE bytes
-	 * before it and as many from it on. Kernel mode: addresses in the kernel,
-	 * innermost first. */
+	 * before it and as many from it on. Kernel mode: addresses in the kernel, innermost
+	 * first. Behind it, words of the stack in user space that may be return addresses or
+	 * saved frame pointers: the lower TLSPROF_WORD_BITS bits of each, and above them how
+	 * many words from `stack_pointer` it was. */
 	__u64 data[TLSPROF_STACK_DEPTH];
 };
 

@@ -60,6 +60,22 @@ struct signal_struct {
 	unsigned long long sum_sched_runtime;
 };
 
+struct mm_struct {
+	unsigned long start_code;
+	unsigned long end_code;
+};
+
+/* A function whose return is probed: the address on its stack is that of the probe. */
+struct return_instance {
+	unsigned long stack; /* where the return address is */
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
+
 struct task_struct {
 	unsigned int __state; /* `state` up to 5.13, see task_state() */
 	unsigned int flags;
@@ -77,6 +93,8 @@ struct task_struct {
 	char comm[16];
 	struct signal_struct *signal;
 	struct files_struct *files;
+	struct mm_struct *mm;
+	struct uprobe_task *utask;
 };
 
 /* Up to 5.13 (renamed by kernel commit 2f064a59a11f). */
@@ -249,11 +267,10 @@ static __always_inline bool is_compat(struct pt_regs *regs)
 	return (__u16)regs->cs == __USER32_CS;
 }
 
-static __always_inline __u64 instruction_of(struct pt_regs *regs)
-{
-	return regs->ip;
-}
-
+#define INSTRUCTION(regs) ((regs)->ip)
+#define STACK_POINTER(regs) ((regs)->sp)
+#define FRAME_POINTER(regs) ((regs)->bp)
+#define LINK(regs) 0
 #define SYSCALL_NUMBER(regs) ((long)(regs)->orig_ax)
 #define SYSCALL_PARM1(regs) ((regs)->di)
 #define SYSCALL_PARM2(regs) ((regs)->si)
@@ -272,11 +289,10 @@ static __always_inline bool is_compat(struct pt_regs *regs)
 	return regs->pstate & PSR_MODE32_BIT;
 }
 
-static __always_inline __u64 instruction_of(struct pt_regs *regs)
-{
-	return regs->pc;
-}
-
+#define INSTRUCTION(regs) ((regs)->pc)
+#define STACK_POINTER(regs) ((regs)->sp)
+#define FRAME_POINTER(regs) ((regs)->regs[29])
+#define LINK(regs) ((regs)->regs[30])
 #define SYSCALL_NUMBER(regs) ((long)(regs)->syscallno)
 #define SYSCALL_PARM1(regs) ((regs)->orig_x0)
 #define SYSCALL_PARM2(regs) ((regs)->regs[1])

@@ -9,6 +9,14 @@
 #include "kernel.h"
 #include "contract.h"
 
+/* Where a thread was in user mode, and what shows who called it. */
+struct left_user_mode {
+	__u64 instruction;
+	__u64 stack_pointer;
+	__u64 frame_pointer;
+	__u64 link;
+};
+
 /*
  * The context of a program on a perf event: struct bpf_perf_event_data
  * (include/uapi/linux/bpf_perf_event.h). Its registers are part of the stable ABI:
@@ -19,7 +27,11 @@ struct interrupted {
 	__u64 general[16]; /* r15 ... di, orig_ax */
 	__u64 instruction;
 	__u64 cs;
+	__u64 flags;
+	__u64 stack;
 };
+
+#define GENERAL_RBP 4
 
 #define USER_PRIVILEGE 3  /* bits of cs, arch/x86/include/asm/segment.h */
 #define CS_OF_32_BIT 0x23 /* __USER32_CS */
@@ -32,6 +44,13 @@ static inline bool in_user_mode(const struct interrupted *at)
 static inline bool in_32_bit_code(const struct interrupted *at)
 {
 	return (__u16)at->cs == CS_OF_32_BIT;
+}
+
+static inline struct left_user_mode registers_of(const struct interrupted *at)
+{
+	return (struct left_user_mode){ .instruction = at->instruction,
+					.stack_pointer = at->stack,
+					.frame_pointer = at->general[GENERAL_RBP] };
 }
 #else
 struct interrupted {
@@ -54,6 +73,14 @@ static inline bool in_32_bit_code(const struct interrupted *at)
 {
 	return at->pstate & STATE_OF_32_BIT;
 }
+
+static inline struct left_user_mode registers_of(const struct interrupted *at)
+{
+	return (struct left_user_mode){ .instruction = at->instruction,
+					.stack_pointer = at->stack,
+					.frame_pointer = at->general[29],
+					.link = at->general[30] };
+}
 #endif
 
 #define SMALLEST_PAGE 4096
@@ -74,19 +101,62 @@ static inline __u32 code_after(__u64 address)
 	return after < TLSPROF_CODE_SIDE ? after : TLSPROF_CODE_SIDE;
 }
 
+/* A hash of one word more. Multiplier: the golden ratio, as in the kernel's hash_64. */
+static inline __u64 mixed(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+	return hash ^ hash >> 32;
+}
+
 /*
  * Tells kernel stacks apart. With 64 bits two of some thousand stacks have the same
- * hash once in 10^12 times. Multiplier: the golden ratio, as in the kernel's hash_64.
+ * hash once in 10^12 times.
  */
 static inline __u64 stack_hash(const __u64 *stack, __u32 depth)
 {
 	__u64 hash = depth;
 
-	for (__u32 i = 0; i < TLSPROF_STACK_DEPTH && i < depth; i++) {
-		hash = (hash ^ stack[i]) * 0x9E3779B97F4A7C15ull;
-		hash ^= hash >> 32;
-	}
+	for (__u32 i = 0; i < TLSPROF_STACK_DEPTH && i < depth; i++)
+		hash = mixed(hash, stack[i]);
 	return hash;
+}
+
+/* What words of a stack are compared with. */
+struct surroundings {
+	__u64 instruction;
+	__u64 stack_pointer;
+	__u64 program_start; /* code of the main program */
+	__u64 program_end;
+};
+
+/* Libraries lie beside each other, above 4 GiB. */
+#define NEARBY (64ull << 20)
+#define LIBRARIES (1ull << 32)
+
+/*
+ * 1 if a word is in [start, start + size), else 0. Without a branch, as all below: the
+ * verifier follows both ways of each, for each word, and gives up at 8192 (BPF_COMPLEXITY_LIMIT_JMP_SEQ).
+ */
+static inline __u64 within(__u64 word, __u64 start, __u64 size)
+{
+	__u64 offset = word - start;
+
+	return ~(offset | (size - 1 - offset)) >> 63;
+}
+
+/*
+ * Whether a word of a stack may be a return address or a saved frame pointer. All others
+ * stay in the kernel: a stack holds keys and plaintext. One random word in 2^37 passes.
+ */
+static inline __u64 may_show_caller(__u64 word, const struct surroundings *around)
+{
+	__u64 program = around->program_end - around->program_start;
+	__u64 stack = TLSPROF_STACK_WORDS * sizeof(word);
+	__u64 library = ~(word - LIBRARIES) >> 63;
+
+	return within(word, around->program_start, program) |
+	       within(word, around->stack_pointer, stack) |
+	       (library & within(word, around->instruction - NEARBY, 2 * NEARBY));
 }
 
 /* What the thread `tid` was working on, given what is being timed on its CPU. */

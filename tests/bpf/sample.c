@@ -63,6 +63,33 @@ static void stacks_that_differ_anywhere_have_other_hashes(void)
 	CHECK_EQUAL(stack_hash(swapped, TLSPROF_STACK_DEPTH) == hash, false);
 }
 
+static void words_that_show_callers_pass(void)
+{
+	struct surroundings around = { .instruction = 0x7f0012345678,
+				       .stack_pointer = 0x7ffc00001000,
+				       .program_start = 0x400000,
+				       .program_end = 0x500000 };
+	__u64 near = around.instruction, stack = around.stack_pointer;
+	__u64 end = stack + TLSPROF_STACK_WORDS * 8;
+	__u64 pass[] = {
+		0x400000, 0x4fffff, near, near - NEARBY, near + NEARBY - 1, stack, end - 1
+	};
+	__u64 stay[] = { 0,   0x3fffff, 0x500000,   near - NEARBY - 1, near + NEARBY,     stack - 1,
+			 end, ~0ull,    1ull << 63, near | 1ull << 52, stack | 1ull << 63 };
+
+	for (unsigned int i = 0; i < sizeof(pass) / sizeof(*pass); i++)
+		CHECK_EQUAL(may_show_caller(pass[i], &around), 1);
+	for (unsigned int i = 0; i < sizeof(stay) / sizeof(*stay); i++)
+		CHECK_EQUAL(may_show_caller(stay[i], &around), 0);
+	/* Small numbers are no addresses, where code is low, either. */
+	around.instruction = 0x401000;
+	CHECK_EQUAL(may_show_caller(0x1234, &around), 0);
+	CHECK_EQUAL(may_show_caller(0x401234, &around), 1);
+	/* A process that has no memory any more. */
+	around.program_start = around.program_end = 0;
+	CHECK_EQUAL(may_show_caller(0, &around), 0);
+}
+
 static void what_is_timed_is_the_threads_own(void)
 {
 	CHECK_EQUAL(handshake_state(7, 7, 0), TLSPROF_SAMPLE_IN_CALL);
@@ -81,6 +108,7 @@ int main(void)
 	RUN(code_beside_a_page_boundary_stops_there);
 	RUN(code_within_a_page_is_in_it);
 	RUN(stacks_that_differ_anywhere_have_other_hashes);
+	RUN(words_that_show_callers_pass);
 	RUN(what_is_timed_is_the_threads_own);
 	return summary();
 }

@@ -7,17 +7,19 @@ import shutil
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Callable, Mapping
 
 import pytest
 
-from harness import other_stacks, symbols
+from harness import debian, other_stacks, symbols
 from harness.certificates import Certificate
 from harness.load import Load, run_load
+from harness.paths import LOADGEN
 from harness.profiler import Profiling
 from harness.sampled_steps import agree, steps
-from harness.servers import Server
+from harness.servers import Server, selftimed
 from harness.timed_calls import seconds_in
 
 pytestmark = [
@@ -64,6 +66,17 @@ def by_probes(library: str) -> Exact:
     return exact
 
 
+def by_calls(version: str) -> Exact:
+    def exact(folder: Path, server: Server, load: Load, names: Mapping[str, str]) -> Steps:
+        command = load.command(server.port)
+        library = debian.openssl(version).libssl
+        found = symbols.perf_calls(folder, server.pid, FREQUENCY, command, library, names)
+        print(found)
+        return {step: found[step] for step in names} | {WHOLE: found.total()}
+
+    return exact
+
+
 @dataclass(frozen=True)
 class Stack:
     """Where a stack's handshakes compute what, as names of functions in its sources."""
@@ -78,8 +91,15 @@ class Stack:
     """So many handshakes make it compile its own code first."""
     names: Callable[[int], AbstractContextManager[object]] = lambda _pid: nullcontext()
     """Has it tell the names of that."""
+    config: str = CONFIG
+    client: Callable[[], Path] = lambda: LOADGEN
+    """What loads it."""
     shared: float = 1.0
     """Of its handshakes, no more is in code that may be for two steps."""
+
+
+def openssl_server(version: str, _folder: Path, certificate: Certificate) -> AbstractContextManager[Server]:
+    return selftimed("epoll", certificate, program=debian.openssl(version).build("selftimed"))
 
 
 GO_RSA = r"crypto/(internal/fips140/)?rsa\.|crypto/internal/fips140/bigmod\.|math/big\."
@@ -162,6 +182,20 @@ STACKS["java_21_with_map"] = replace(
     STACKS["java_with_map"],
     start=lambda *where: other_stacks.java(*where, options=symbols.JAVA_OPTIONS, home=other_stacks.JAVA_21),
 )
+OPENSSL_STEPS = {"key_exchange": "EVP_PKEY_(keygen|derive|encapsulate|decapsulate)", "signing": "EVP_DigestSign"}
+STACKS |= {
+    f"openssl_{version}": Stack(
+        partial(openssl_server, version),
+        by_calls(version),
+        dict.fromkeys(("X25519", "P-384", "X25519MLKEM768"), OPENSSL_STEPS),
+        # Probes take time that belongs to none of the steps.
+        config=CONFIG + 'library = "off"\n',
+        client=lambda: debian.openssl("3.5").build("loadgen"),
+        named=0.5,
+        shared=0.05,
+    )
+    for version in ("3.5", "3.6", "4.0")
+}
 CASES = [(name, group) for name, stack in STACKS.items() for group in stack.steps]
 
 
@@ -171,9 +205,9 @@ def test_steps_are_those_of_functions_with_names(name, group, rsa, tmp_path):
     if name.startswith("java_21") and not other_stacks.JAVA_21.exists():
         pytest.skip("no Java 21: deploy/packages/tools.sh servers")
     config = tmp_path / "tlsprof.toml"
-    config.write_text(CONFIG)
+    config.write_text(stack.config)
     with stack.start(tmp_path, rsa) as server:
-        load = Load(tls="1.3", full=2000, groups=group, threads=2)
+        load = Load(tls="1.3", full=2000, groups=group, threads=2, program=stack.client())
         run_load(replace(load, full=stack.before), server.port)
         with stack.names(server.pid), Profiling(tmp_path, "--config", config) as profiling:
             exact = dict(stack.exact(tmp_path, server, load, stack.steps[group]))

@@ -95,7 +95,7 @@ mod tests {
         ledger.add_samples("closed", activity, Mode::User, all);
         ledger.add_cpu("closed", Duration::from_millis(10 * all), Duration::ZERO);
         let counts = computed.iter();
-        let counts = counts.map(|&(one, count)| ((activity, one, Evidence::Name), count));
+        let counts = counts.map(|&(one, count)| ((activity, one, Evidence::Name, None), count));
         ledger.note_primitives("closed", &counts.collect());
         ledger
     }

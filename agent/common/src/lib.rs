@@ -5,6 +5,7 @@ pub mod causes;
 mod config_error;
 mod connection;
 pub mod contract;
+pub mod frame;
 #[cfg(feature = "golden")]
 pub mod golden;
 mod handshake;

@@ -6,7 +6,9 @@
 //! of bounded size, and tables are streamed in chunks.
 
 mod bounds;
+mod calls;
 mod error;
+mod frames;
 mod functions;
 mod go;
 mod halving;
@@ -25,6 +27,7 @@ use object::elf::{self as format, FileHeader64, SectionHeader64};
 use object::pod::{self, Pod};
 
 pub use bounds::{Around, Bounds};
+pub use calls::Call;
 pub use error::ElfError;
 pub use functions::Function;
 pub use imports::ImportError;

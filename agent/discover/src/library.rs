@@ -1,6 +1,7 @@
 //! Says which TLS library an image is, or holds.
 
-use tlsprof_library::openssl::ASYNC_JOBS;
+use tlsprof_common::Step;
+use tlsprof_library::openssl::{self, ASYNC_JOBS};
 use tlsprof_library::{Found, MAX_VERSION, Unsupported, marks, recognise};
 
 use super::elf::{ElfError, ElfView, Symbols};
@@ -66,6 +67,14 @@ pub fn detect(image: &ElfView) -> Result<Detection, ElfError> {
 pub fn may_switch_stacks(image: &ElfView) -> Result<bool, ElfError> {
     let names: Vec<&str> = stack_marks().collect();
     Ok(switches_stacks(&image.symbols(&names)?))
+}
+
+/// The step that a function of the image is called for, by its name, with all that it calls itself.
+pub fn step_of(image: &ElfView, name: &str) -> Option<Step> {
+    openssl::step_of(name, &|name| {
+        let symbols = image.symbols(&[name]);
+        symbols.is_ok_and(|symbols| symbols.defines(name))
+    })
 }
 
 fn stack_marks() -> impl Iterator<Item = &'static str> {

@@ -1,9 +1,10 @@
 //! Samples of what the CPUs were doing.
 
+use crate::callers::{UserStack, Word};
 use tlsprof_common::Pid;
 use tlsprof_common::contract::{
     TLSPROF_SAMPLE_BEFORE_PHASES, TLSPROF_SAMPLE_IN_CALL, TLSPROF_SAMPLE_IN_PHASE,
-    TLSPROF_SAMPLE_KERNEL, tlsprof_sample, tlsprof_sample_key,
+    TLSPROF_SAMPLE_KERNEL, TLSPROF_WORD_BITS, tlsprof_sample, tlsprof_sample_key,
 };
 
 /// Most bytes of machine code in a sample: as many before the instruction as from it on.
@@ -28,6 +29,9 @@ pub struct CpuSample {
     pub at: usize,
     /// Return addresses in the kernel, innermost first; empty in user mode.
     pub kernel_stack: Vec<u64>,
+    /// What shows the callers: where it left user mode, in kernel mode. Without words out of handshakes, and where it
+    /// could not be read.
+    pub user_stack: UserStack,
     /// How many samples were like this.
     pub count: u64,
 }
@@ -64,9 +68,34 @@ impl CpuSample {
             code,
             at,
             kernel_stack,
+            user_stack: user_stack(sample)?,
             count: sample.count,
         })
     }
+}
+
+fn user_stack(sample: &tlsprof_sample) -> Option<UserStack> {
+    let first = usize::try_from(sample.first_word).ok()?;
+    let end = first.checked_add(usize::try_from(sample.words).ok()?)?;
+    let words = sample.data.get(first..end)?.iter().map(|word| {
+        let slots = word >> TLSPROF_WORD_BITS;
+        let slot = sample
+            .stack_pointer
+            .wrapping_add(slots * size_of::<u64>() as u64);
+        Word {
+            at: slot,
+            value: word & ((1 << TLSPROF_WORD_BITS) - 1),
+        }
+    });
+    let mut words: Vec<Word> = words.collect();
+    // Those of probed calls come first.
+    words.sort_unstable();
+    Some(UserStack {
+        pointer: sample.stack_pointer,
+        frame: sample.frame_pointer,
+        link: sample.link,
+        words,
+    })
 }
 
 fn at_handshake(key: &tlsprof_sample_key, probed: impl FnOnce(Pid) -> bool) -> bool {
@@ -84,7 +113,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
     use super::*;
-    use tlsprof_common::contract::TLSPROF_STACK_DEPTH;
+    use tlsprof_common::contract::{TLSPROF_CODE_WORDS, TLSPROF_STACK_DEPTH};
 
     const DEPTH: usize = TLSPROF_STACK_DEPTH as usize;
 
@@ -102,6 +131,11 @@ mod tests {
             instruction: 0x1000,
             length,
             before: length.min(2),
+            stack_pointer: 0x7000,
+            frame_pointer: 0x7100,
+            link: 0,
+            words: 0,
+            first_word: TLSPROF_CODE_WORDS,
             data: [u64::MAX; DEPTH],
         };
         sample.data[..data.len()].copy_from_slice(data);
@@ -124,6 +158,34 @@ mod tests {
         );
         assert_eq!(decode(0, 0, &[]).unwrap().code, [0_u8; 0]);
         assert_eq!(decode(0, 256, &[]).unwrap().code, [0xff; CODE_LEN]);
+    }
+
+    #[test]
+    fn words_of_the_stack_are_where_they_were() {
+        let mut sample = sample(0, &[]);
+        sample.words = 2;
+        let first = TLSPROF_CODE_WORDS as usize;
+        sample.data[first..first + 2]
+            .copy_from_slice(&[0x5555, 3 << TLSPROF_WORD_BITS | 0x7fff_1234]);
+        let decoded = |sample: &tlsprof_sample| CpuSample::decode(&key(0), sample, |_| false);
+        let expected = UserStack {
+            pointer: 0x7000,
+            frame: 0x7100,
+            link: 0,
+            words: vec![
+                Word {
+                    at: 0x7000,
+                    value: 0x5555,
+                },
+                Word {
+                    at: 0x7018,
+                    value: 0x7fff_1234,
+                },
+            ],
+        };
+        assert_eq!(decoded(&sample).unwrap().user_stack, expected);
+        sample.words = u32::try_from(DEPTH).unwrap();
+        assert_eq!(decoded(&sample), None);
     }
 
     #[test]

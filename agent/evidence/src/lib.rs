@@ -2,6 +2,7 @@
 
 pub mod accept_queue;
 pub mod activity;
+pub mod callers;
 pub mod cpu;
 pub mod decode;
 pub mod fingerprint;

@@ -31,7 +31,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Entries of the kernel's table, some 1100 bytes each.
+    /// Entries of the kernel's table, some 1150 bytes each.
     pub(super) fn room(self) -> u32 {
         if self.frequency == 0 {
             return 1;
@@ -56,6 +56,11 @@ const EMPTY: Sample = Pod(tlsprof_sample {
     instruction: 0,
     length: 0,
     before: 0,
+    stack_pointer: 0,
+    frame_pointer: 0,
+    link: 0,
+    words: 0,
+    first_word: 0,
     data: [0; TLSPROF_STACK_DEPTH as usize],
 });
 

@@ -99,6 +99,8 @@ pub struct Function {
     pub exit: Option<Program>,
     /// Attach cookie of both.
     pub cookie: u64,
+    /// The step that all of its time is in, whoever calls it.
+    pub(crate) step: Option<Step>,
     /// What it belongs to.
     pub group: Group,
     /// Whether it must be there.

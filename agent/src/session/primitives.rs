@@ -1,6 +1,7 @@
 //! What the code computes that samples of handshakes and encryption hit: looked up in images by a
 //! thread beside the session, and booked when its answer has come.
 
+mod calls;
 mod images;
 mod lookup;
 mod maps;
@@ -9,11 +10,12 @@ pub(super) mod own_code;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use calls::Calls;
 use images::{Images, Place};
 use lookup::Lookup;
 use maps::Maps;
 use own_code::Compiled;
-use tlsprof_common::ImageId;
+use tlsprof_common::{ImageId, Step};
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::image::Mapping;
 use tlsprof_evidence::activity::{Activity, Mode};
@@ -28,6 +30,8 @@ const MAX_CODE: usize = 4096;
 const MAX_WAITING: usize = 50_000;
 /// Services whose samples wait to be booked; as many as the sample desk has.
 const MAX_SERVICES: usize = 1024;
+/// Stacks that wait, some kilobytes each; what further samples were called for is not told.
+const MAX_STACKS: usize = 4096;
 /// How long the end of a profile waits for answers: an image of 500 MB takes a second or two.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -42,11 +46,16 @@ enum Spot {
     Image(Place, Kind),
 }
 
+/// Of a service.
+type Key = (String, Activity, Spot);
+
 /// Samples of one time, which wait for the answer to one question, or to all before it.
 #[derive(Debug, Default)]
 struct Batch {
     question: u64,
-    spots: BTreeMap<(String, Activity, Spot), u64>,
+    spots: BTreeMap<Key, u64>,
+    /// Those with a stack.
+    called: Vec<(Key, Calls, u64)>,
 }
 
 /// Samples of handshakes and encryption, from when they are taken to when they are booked.
@@ -103,8 +112,31 @@ impl Primitives {
             spot => spot,
         };
         let key = (service.to_owned(), activity, spot);
-        let count = self.now.spots.entry(key).or_default();
-        *count = count.saturating_add(sample.count);
+        match self.calls(sample, proc, mappings) {
+            Some(calls) => self.now.called.push((key, calls, sample.count)),
+            None => {
+                let count = self.now.spots.entry(key).or_default();
+                *count = count.saturating_add(sample.count);
+            }
+        }
+    }
+
+    /// Who called the code that a sample hit, or that left user mode, as far as its stack was kept.
+    fn calls(
+        &mut self,
+        sample: &CpuSample,
+        proc: &ProcRoot,
+        mappings: &[Mapping],
+    ) -> Option<Calls> {
+        let stacks: usize = self.waiting.iter().map(|batch| batch.called.len()).sum();
+        let has_room = stacks + self.now.called.len() < MAX_STACKS;
+        let place = match has_room && !sample.user_stack.words.is_empty() {
+            true => self.place(sample.instruction, sample, proc, mappings)?,
+            false => return None,
+        };
+        let instruction = (sample.instruction, place);
+        let place = |address| self.place(address, sample, proc, mappings);
+        Some(Calls::of(&sample.user_stack, instruction, place))
     }
 
     fn user_spot(&mut self, sample: &CpuSample, proc: &ProcRoot, mappings: &[Mapping]) -> Spot {
@@ -112,20 +144,30 @@ impl Primitives {
             true => Kind::Other,
             false => self.kinds.classify(&sample.code, sample.at),
         };
-        let address = sample.instruction;
-        let holds = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&address);
-        let Some(mapping) = mappings.iter().find(holds) else {
+        if mapping_at(mappings, sample.instruction).is_none() {
             return self.compiled_spot(sample, kind, proc);
-        };
+        }
+        match self.place(sample.instruction, sample, proc, mappings) {
+            Some(place) => Spot::Image(place, kind),
+            None => Spot::Code(kind),
+        }
+    }
+
+    /// Of an address in the code of an image that can be read.
+    fn place(
+        &mut self,
+        address: u64,
+        sample: &CpuSample,
+        proc: &ProcRoot,
+        mappings: &[Mapping],
+    ) -> Option<Place> {
+        let mapping = mapping_at(mappings, address)?;
         let offset = (address - mapping.start).saturating_add(mapping.file_offset);
         let image = mapping.image();
         let opened = self.images.touch(image, || {
             mapping.open(proc, sample.process).map(|image| image.file)
         });
-        match opened {
-            true => Spot::Image(Place { image, offset }, kind),
-            false => Spot::Code(kind),
-        }
+        opened.then_some(Place { image, offset })
     }
 
     /// Code that is in no file: where a map names it, or as it shows itself.
@@ -187,14 +229,19 @@ impl Primitives {
 
     /// Asks about what is not known of the newest samples.
     fn ask(&mut self) {
-        if self.now.spots.is_empty() {
+        if self.now.spots.is_empty() && self.now.called.is_empty() {
             return;
         }
         let places = self.now.spots.keys().filter_map(|(_, _, spot)| match spot {
             Spot::Image(place, _) => Some(*place),
             _ => None,
         });
-        let unknown = self.images.unknown(places);
+        let called = self
+            .now
+            .called
+            .iter()
+            .flat_map(|(_, calls, _)| calls.places());
+        let unknown = self.images.unknown(places.chain(called));
         if !unknown.is_empty() && self.lookup.ask(self.asked + 1, unknown) {
             self.asked += 1;
         }
@@ -207,16 +254,24 @@ impl Primitives {
             .waiting
             .pop_front_if(|one| one.question <= self.answered)
         {
-            for ((service, activity, spot), count) in batch.spots {
-                let (primitive, by) = self.identify(spot);
-                if self.known.len() >= MAX_SERVICES && !self.known.contains_key(&service) {
-                    continue;
-                }
-                let counts = self.known.entry(service).or_default();
-                let sum = counts.entry((activity, primitive, by)).or_default();
-                *sum = sum.saturating_add(count);
+            for (key, count) in batch.spots {
+                self.count(key, None, count);
+            }
+            for (key, calls, count) in batch.called {
+                let step = calls.step(&self.images);
+                self.count(key, step, count);
             }
         }
+    }
+
+    fn count(&mut self, (service, activity, spot): Key, step: Option<Step>, count: u64) {
+        if self.known.len() >= MAX_SERVICES && !self.known.contains_key(&service) {
+            return;
+        }
+        let (primitive, by) = self.identify(spot);
+        let counts = self.known.entry(service).or_default();
+        let sum = counts.entry((activity, primitive, by, step)).or_default();
+        *sum = sum.saturating_add(count);
     }
 
     fn identify(&self, spot: Spot) -> (Primitive, Evidence) {
@@ -238,6 +293,13 @@ impl Primitives {
         }
         self.known.retain(|_, counts| !counts.is_empty());
     }
+}
+
+/// As the kernel lists them: in order.
+fn mapping_at(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
+    let after = mappings.partition_point(|mapping| mapping.start <= address);
+    let mapping = mappings.get(after.checked_sub(1)?)?;
+    (address < mapping.end).then_some(mapping)
 }
 
 /// What code computes: by the name of its function, else by the code of all of it, else by the

@@ -90,6 +90,10 @@ class OpenSsl:
             flags += [f"-Wl,--dynamic-linker={loaders[0]}", "-Wl,--allow-shlib-undefined"]
         return flags
 
+    @property
+    def libssl(self) -> Path:
+        return self._only("usr/lib/*/libssl.so.*")
+
     def _only(self, pattern: str) -> Path:
         found = sorted(self.root.glob(pattern))
         assert found, f"no {pattern} in {self.root}"

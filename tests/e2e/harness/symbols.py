@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Callable, Iterable, Iterator, NamedTuple
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple
 
 from .paths import PROGRAMS
 from .processes import Argument, Process, run
@@ -70,6 +70,45 @@ def perf_places_of_each(
         if int(pid) in found:
             found[int(pid)][Place(module, int(address, 16))] += 1
     assert all(found.values()), listed.describe()
+    return found
+
+
+def perf_calls(
+    folder: Path, pid: int, frequency: int, command: Iterable[Argument], library: Path, functions: Mapping[str, str]
+) -> Counter[str]:
+    """Where perf samples a process while `command` runs: in which of the functions, or what they called, that this
+    library calls. `functions`: expressions by name; the others have an empty one.
+
+    perf copies 16 KiB of each stack, and follows that with the unwind tables.
+    """
+    returns = _returns(library, functions)
+    data = folder / "perf.data"
+    record = ["perf", "record", "-q", "-o", data, "-e", "cpu-clock", "-F", frequency, "-a", "-m", 4096]
+    done = run([*record, "--call-graph", "dwarf,16384", "--", *command], timeout=MOST_SECONDS)
+    assert done.child.returncode == 0, done.describe()
+    fields = ["--no-inline", "-F", "pid,ip,sym,dso"]
+    listed = run(["perf", "script", "-i", data, "--pid", pid, *fields], timeout=MOST_SECONDS)
+    found: Counter[str] = Counter()
+    for sample in re.split(r"\n\n+", listed.stdout.strip()):
+        frames = re.findall(rf"^\s+([0-9a-f]+) .*\({re.escape(str(library))}\)$", sample, re.MULTILINE)
+        # The last byte of each call.
+        names = [returns[int(address, 16) + 1] for address in frames if int(address, 16) + 1 in returns]
+        found[names[0] if names else ""] += 1
+    assert found, listed.describe()
+    return found
+
+
+def _returns(library: Path, functions: Mapping[str, str]) -> dict[int, str]:
+    """Addresses behind the calls of functions that another image has."""
+    listed = run(["objdump", "-d", "--no-show-raw-insn", library]).stdout
+    calls = re.findall(r"call.*<(\w+)@plt>\n\s+([0-9a-f]+):", listed)
+    found = {
+        int(address, 16): name
+        for function, address in calls
+        for name, expression in functions.items()
+        if re.fullmatch(expression, function)
+    }
+    assert set(found.values()) == set(functions), calls
     return found
 
 

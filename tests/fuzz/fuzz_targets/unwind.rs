@@ -1,4 +1,4 @@
-//! The unwind tables of an image: where its functions begin and end. Memory is bounded by
+//! The unwind tables of an image: where its functions begin and end, who calls them. Memory is bounded by
 //! `-rss_limit_mb`, and by what the input could hold.
 
 #![no_main]
@@ -18,6 +18,10 @@ fuzz_target!(|input: &[u8]| {
     assert!(all.is_sorted() && all.iter().all(|(first, end)| first < end));
     let edges = all.iter().take(64).flat_map(|(first, end)| [*first, end - 1, *end]);
     let addresses: Vec<u64> = edges.chain([0, u64::MAX]).collect();
+    let rules = image.frame_rules(&addresses).unwrap_or_default();
+    assert!(rules.keys().all(|address| addresses.contains(address)));
+    let calls = image.calls(&addresses).unwrap_or_default();
+    assert!(calls.keys().all(|address| addresses.contains(address)));
     let Ok(around) = image.functions_around(&addresses) else {
         return;
     };

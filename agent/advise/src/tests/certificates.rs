@@ -84,7 +84,8 @@ fn hidden(number: u64, computed: [(Primitive, u64); 2]) -> Ledger {
     let all = computed.iter().map(|(_, count)| count).sum();
     kept.add_samples(SERVICE, Activity::Handshake, Mode::User, all);
     kept.add_cpu(SERVICE, Duration::from_millis(10 * all), Duration::ZERO);
-    let counts = computed.map(|(one, count)| ((Activity::Handshake, one, Evidence::Name), count));
+    let counts =
+        computed.map(|(one, count)| ((Activity::Handshake, one, Evidence::Name, None), count));
     kept.note_primitives(SERVICE, &counts.into());
     kept
 }

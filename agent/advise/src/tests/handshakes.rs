@@ -284,7 +284,7 @@ fn post_quantum_cost_of_a_part_of_the_exchange_is_unknown() {
         kept.add_cpu(SERVICE, Duration::from_millis(100), Duration::ZERO);
         let computed = [(Primitive::MlKem, 100), (Primitive::RsaDh, 900)];
         let counts =
-            computed.map(|(one, count)| ((Activity::Handshake, one, Evidence::Name), count));
+            computed.map(|(one, count)| ((Activity::Handshake, one, Evidence::Name, None), count));
         kept.note_primitives(SERVICE, &counts.into());
         find(kept, 1.0, "post-quantum-cost").unwrap()
     };

@@ -107,15 +107,41 @@ impl ElfView {
     /// # Errors
     /// See [`ElfError`].
     pub fn all_function_bounds(&self) -> Result<Vec<Bounds>, ElfError> {
-        let Some(section) = self.section_named(&[b".eh_frame"])? else {
+        let Some(table) = self.unwind_table()? else {
             return Ok(Vec::new());
         };
-        let (address, size) = (section.sh_addr.get(LE), section.sh_size.get(LE));
-        let offset = section.sh_offset.get(LE);
-        let bytes = self.bytes(WHAT, offset, size.min(MAX_TABLE))?;
+        let records = table.records(|address| self.is_executable(address));
+        Ok(records.into_iter().map(|(bounds, _)| bounds).collect())
+    }
+
+    pub(super) fn unwind_table(&self) -> Result<Option<UnwindTable>, ElfError> {
+        let Some(section) = self.section_named(&[b".eh_frame"])? else {
+            return Ok(None);
+        };
+        let size = section.sh_size.get(LE).min(MAX_TABLE);
+        Ok(Some(UnwindTable {
+            address: section.sh_addr.get(LE),
+            bytes: self.bytes(WHAT, section.sh_offset.get(LE), size)?,
+        }))
+    }
+}
+
+/// The table of all functions.
+pub(super) struct UnwindTable {
+    pub(super) address: u64,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl UnwindTable {
+    /// The functions that begin in code, sorted, and where their records are among the bytes.
+    pub(super) fn records(&self, is_code: impl Fn(u64) -> bool) -> Vec<(Bounds, usize)> {
         let mut all = Vec::new();
         let mut at = 0;
-        while let Some(head) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
+        while let Some(head) = self
+            .bytes
+            .get(at..)
+            .and_then(|rest| rest.first_chunk::<16>())
+        {
             let [length, parent, begins, size] = words(head);
             // An end, or a record of 64 bits, which no linker writes, or none at all.
             let is_record = length.get(LE) >= LEAST && length.get(LE) != u32::MAX;
@@ -123,15 +149,16 @@ impl ElfView {
                 break;
             }
             if parent.get(LE) != 0 {
-                let field = address.wrapping_add((at + HEAD) as u64);
+                let field = self.address.wrapping_add((at + HEAD) as u64);
                 let found = bounds(field, begins, size);
-                all.extend(found.filter(|(first, _)| self.is_executable(*first)));
+                let found = found.filter(|(first, _)| is_code(*first));
+                all.extend(found.map(|bounds| (bounds, at)));
             }
             let next = usize::try_from(length.get(LE)).unwrap_or(usize::MAX);
             at = at.saturating_add(next).saturating_add(4);
         }
         all.sort_unstable();
-        Ok(all)
+        all
     }
 }
 

@@ -109,7 +109,7 @@ impl ElfView {
         })
     }
 
-    fn symbol_name(&self, (strings, at): (usize, u32)) -> Result<String, ElfError> {
+    pub(super) fn symbol_name(&self, (strings, at): (usize, u32)) -> Result<String, ElfError> {
         let strings = self.sections.get(strings);
         let strings = strings.ok_or(ElfError::Malformed("link to a string table"))?;
         let left = strings.sh_size.get(LE).saturating_sub(u64::from(at));

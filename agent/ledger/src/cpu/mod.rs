@@ -36,6 +36,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tlsprof_common::Step;
 use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
 
@@ -69,8 +70,9 @@ impl Default for Sampling {
     }
 }
 
-/// Samples by activity, what their code computes and how that is known.
-pub type Primitives = BTreeMap<(Activity, Primitive, Evidence), u64>;
+/// Samples by activity, what their code computes, how that is known, and the step that they were called for, if their
+/// callers show it.
+pub type Primitives = BTreeMap<(Activity, Primitive, Evidence, Option<Step>), u64>;
 
 /// CPU time of one service by activity.
 #[derive(Clone, Debug, Default)]
@@ -258,8 +260,9 @@ impl CpuAccount {
         sampling: &Sampling,
         now: Duration,
     ) {
-        for (&(activity, primitive, by), &count) in counts {
-            self.primitives.add_samples(activity, primitive, by, count);
+        for (&(activity, primitive, by, step), &count) in counts {
+            let computed = (activity, primitive, step);
+            self.primitives.add_samples(computed, by, count);
         }
         match sampling {
             Sampling::InWindows(_) => self.primitives.divide_in_windows(now),

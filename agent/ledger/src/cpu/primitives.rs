@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tlsprof_common::Step;
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
 
@@ -15,7 +16,8 @@ use super::part::Part;
 use super::reconcile::{LastWindows, shares};
 use super::time::Key;
 
-type Computed = (Activity, Primitive);
+/// With the step that it was called for, if the callers show that.
+type Computed = (Activity, Primitive, Option<Step>);
 
 /// CPU time in handshakes and encryption of one service, by primitive.
 #[derive(Clone, Debug, Default)]
@@ -40,8 +42,21 @@ impl PrimitiveAccount {
 
     /// A primitive in one of [`ACTIVITIES`](Self::ACTIVITIES).
     pub fn part(&self, activity: Activity, primitive: Primitive) -> Part {
-        let part = self.parts.get(&(activity, primitive));
-        part.copied().unwrap_or_default()
+        let parts = self.parts(activity).filter(|(one, _, _)| *one == primitive);
+        parts.fold(Part::default(), |mut sum, (_, _, part)| {
+            sum.add(part);
+            sum
+        })
+    }
+
+    /// All primitives in an activity, each by the step that it was called for; None where its callers do not show that.
+    pub(crate) fn parts(
+        &self,
+        activity: Activity,
+    ) -> impl Iterator<Item = (Primitive, Option<Step>, Part)> {
+        let parts = self.parts.iter();
+        let parts = parts.filter(move |((of, _, _), _)| *of == activity);
+        parts.map(|(&(_, primitive, step), &part)| (primitive, step, part))
     }
 
     /// How many samples were looked up.
@@ -61,9 +76,9 @@ impl PrimitiveAccount {
 
     /// What came after an earlier state; of what waits, nothing.
     pub(super) fn since(&self, earlier: &Self) -> Self {
-        let parts = self.parts.iter().map(|(&(activity, primitive), part)| {
-            let before = earlier.part(activity, primitive);
-            ((activity, primitive), part.since(before))
+        let parts = self.parts.iter().map(|(key, part)| {
+            let before = earlier.parts.get(key).copied().unwrap_or_default();
+            (*key, part.since(before))
         });
         let identified = self.identified.iter().map(|(&by, &samples)| {
             let new = samples.saturating_sub(earlier.identified(by));
@@ -76,14 +91,7 @@ impl PrimitiveAccount {
         }
     }
 
-    pub(super) fn add_samples(
-        &mut self,
-        activity: Activity,
-        primitive: Primitive,
-        by: Evidence,
-        count: u64,
-    ) {
-        let key = (activity, primitive);
+    pub(super) fn add_samples(&mut self, key: Computed, by: Evidence, count: u64) {
         let part = self.parts.entry(key).or_default();
         part.samples = part.samples.saturating_add(count);
         for sum in [
@@ -127,7 +135,7 @@ impl PrimitiveAccount {
 
     fn waiting_samples(&self, activity: Activity) -> BTreeMap<Computed, u64> {
         let waiting = self.samples.iter();
-        let samples = waiting.filter(|((of, _), _)| *of == activity);
+        let samples = waiting.filter(|((of, _, _), _)| *of == activity);
         samples.map(|(key, count)| (*key, *count)).collect()
     }
 
@@ -141,7 +149,7 @@ impl PrimitiveAccount {
             part.nanos = part.nanos.saturating_add(nanos);
         }
         self.cpu.remove(&activity);
-        self.samples.retain(|(of, _), _| *of != activity);
+        self.samples.retain(|(of, _, _), _| *of != activity);
     }
 
     /// No more samples come: what waits is divided like all before it.
@@ -167,7 +175,11 @@ mod tests {
     }
 
     fn add(account: &mut PrimitiveAccount, primitive: Primitive, count: u64) {
-        account.add_samples(Activity::Handshake, primitive, Evidence::Name, count);
+        account.add_samples(
+            (Activity::Handshake, primitive, None),
+            Evidence::Name,
+            count,
+        );
     }
 
     #[test]

@@ -60,8 +60,12 @@ impl Assignment {
         }
     }
 
-    /// The steps that this may have been computed for.
-    pub(super) fn steps(&self, primitive: Primitive) -> StepSet {
+    /// The steps that this may have been computed for. `caller`: the step that its callers show.
+    pub(super) fn steps(&self, primitive: Primitive, caller: Option<Step>) -> StepSet {
+        caller.map_or_else(|| self.by_code(primitive), StepSet::of)
+    }
+
+    fn by_code(&self, primitive: Primitive) -> StepSet {
         let found = match primitive {
             Primitive::KeyDerivation => StepSet::of(Step::KeyDerivation),
             Primitive::BigNumber => self.big_number(),

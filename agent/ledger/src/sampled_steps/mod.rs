@@ -2,7 +2,8 @@
 //!
 //! A sample in a handshake shows what its code computes ([`Primitive`]), and what the handshakes
 //! negotiated shows which steps compute that. Where two steps may have computed it, the time is
-//! theirs together; where none can, it is `other`.
+//! theirs together; where none can, it is `other`. Where one of its callers has a name that says the step, it is
+//! that one, whatever the code computes.
 //!
 //! A library that has code of its own for an algorithm uses it: arithmetic on big numbers counts for
 //! what the library has no such code for, and if there is nothing, for RSA and ECDSA.
@@ -19,6 +20,7 @@ mod uses;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use tlsprof_common::Step;
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::activity::Activity;
 use tlsprof_evidence::primitive::Primitive;
@@ -74,7 +76,7 @@ pub(super) struct StepSamples {
     recent: [BTreeSet<Use>; 2],
     turned: Duration,
     /// What is in `booked`.
-    taken: BTreeMap<Primitive, Part>,
+    taken: BTreeMap<(Primitive, Option<Step>), Part>,
     booked: BTreeMap<StepSet, Part>,
     agreement: StepAgreement,
 }
@@ -98,11 +100,10 @@ impl StepSamples {
         uses.extend(verifies.then_some(VERIFICATION));
         let assignment = assignment(&uses, computed);
         let mut sums: BTreeMap<StepSet, Part> = BTreeMap::new();
-        for primitive in Primitive::ALL {
-            let part = computed.part(Activity::Handshake, primitive);
+        for (primitive, caller, part) in computed.parts(Activity::Handshake) {
             if part != Part::default() {
-                let sum = sums.entry(assignment.steps(primitive)).or_default();
-                sum.add(part);
+                let steps = assignment.steps(primitive, caller);
+                sums.entry(steps).or_default().add(part);
             }
         }
         shares(&sums)
@@ -154,14 +155,13 @@ impl StepSamples {
         }
         uses.extend(verifies.then_some(VERIFICATION));
         let assignment = assignment(&uses, computed);
-        for primitive in Primitive::ALL {
-            let part = computed.part(Activity::Handshake, primitive);
-            let taken = self.taken.entry(primitive).or_default();
+        for (primitive, caller, part) in computed.parts(Activity::Handshake) {
+            let taken = self.taken.entry((primitive, caller)).or_default();
             let new = part.since(*taken);
             *taken = part;
             if new != Part::default() {
-                let sum = self.booked.entry(assignment.steps(primitive)).or_default();
-                sum.add(new);
+                let steps = assignment.steps(primitive, caller);
+                self.booked.entry(steps).or_default().add(new);
             }
         }
         if activities.all_handshakes_divided() {

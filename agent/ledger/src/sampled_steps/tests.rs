@@ -41,7 +41,7 @@ fn ledger(handshakes: &[Handshake], samples: &[(Primitive, u64)]) -> Ledger {
     let count = samples.iter().map(|(_, count)| count).sum();
     ledger.add_samples(SERVICE, HANDSHAKE, Mode::User, count);
     let counts = samples.iter();
-    let counts = counts.map(|&(one, count)| ((HANDSHAKE, one, Proof::Name), count));
+    let counts = counts.map(|&(one, count)| ((HANDSHAKE, one, Proof::Name, None), count));
     ledger.add_cpu(SERVICE, Duration::from_millis(10 * count), Duration::ZERO);
     ledger.note_primitives(SERVICE, &counts.collect());
     ledger
@@ -60,6 +60,35 @@ fn expect(handshakes: &[Handshake], samples: &[(Primitive, u64)], expected: &[(&
         .iter()
         .map(|&(step, count)| (step.to_owned(), count));
     assert_eq!(steps(handshakes, samples), expected.collect());
+}
+
+/// A generator of random numbers in a key exchange, big numbers in a signature by a curve.
+#[test]
+fn what_the_callers_show_comes_before_what_the_code_computes() {
+    let mut ledger = ledger(&[with("x25519", "rsa_2048")], &[(Primitive::Random, 10)]);
+    ledger.add_samples(SERVICE, HANDSHAKE, Mode::User, 30);
+    ledger.add_cpu(SERVICE, Duration::from_millis(300), Duration::ZERO);
+    let counts = [
+        ((Primitive::Random, Some(Step::KeyExchange)), 10),
+        ((Primitive::Kernel, Some(Step::Signing)), 20),
+    ];
+    let counts = counts.map(|((one, step), count)| ((HANDSHAKE, one, Proof::Name, step), count));
+    ledger.note_primitives(SERVICE, &counts.into());
+    let account = ledger.service(SERVICE).unwrap();
+    let steps = account.sampled_steps().into_iter();
+    let steps: BTreeMap<String, u64> = steps.map(|one| (one.steps.label(), one.samples)).collect();
+    let expected = [("other", 10), ("key_exchange", 10), ("signing", 20)];
+    assert_eq!(
+        steps,
+        expected
+            .map(|(step, samples)| (step.to_owned(), samples))
+            .into()
+    );
+    let random = account
+        .activities
+        .primitives()
+        .part(HANDSHAKE, Primitive::Random);
+    assert_eq!(random.samples, 20);
 }
 
 #[test]
@@ -227,7 +256,7 @@ fn counters_keep_what_was_booked_when_the_mix_changes() {
     }
     ledger.add_samples(SERVICE, HANDSHAKE, Mode::User, 5);
     ledger.add_cpu(SERVICE, Duration::from_millis(50), Duration::ZERO);
-    let counts = BTreeMap::from([((HANDSHAKE, Primitive::PublicKey, Proof::Name), 5)]);
+    let counts = BTreeMap::from([((HANDSHAKE, Primitive::PublicKey, Proof::Name, None), 5)]);
     ledger.note_primitives(SERVICE, &counts);
     let exchange = Duration::from_millis(50);
     let more = [

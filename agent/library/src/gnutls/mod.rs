@@ -69,6 +69,7 @@ const fn on_session(symbol: &'static [&'static str; 1]) -> Function {
         entry: None,
         exit: None,
         cookie: 0,
+        step: None,
         group: Group::Handshakes,
         need: Need::Required,
         arguments: 1,

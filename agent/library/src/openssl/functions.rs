@@ -18,6 +18,16 @@ pub(super) fn functions(parts: Parts) -> Vec<&'static Function> {
         .collect()
 }
 
+/// The step that all of a function's time is in.
+pub(super) fn step_of(name: &str, generation: Generation) -> Option<Step> {
+    let of_generation = match generation {
+        Generation::V1_1_1 => CRYPTO_1_1_1,
+        Generation::V3 => CRYPTO_3,
+    };
+    let mut all = CRYPTO.iter().chain(of_generation);
+    all.find(|function| function.name == name)?.step
+}
+
 /// Return of a function that belongs to a step; cookie: step.
 const STEP_EXIT: Program = Program::ends("step_exit");
 /// Entry of a libcrypto function that belongs to a step; cookie: step.
@@ -89,6 +99,7 @@ const CRYPTO_1_1_1: &[Function] = &[
     // derivation from key exchange by its first two arguments.
     Function {
         cookie: STEP_BY_PEER,
+        step: None,
         ..step(&["EVP_PKEY_derive"], Step::KeyExchange, 2)
     },
     entry_only(&["EVP_PKEY_derive_set_peer"], PEER_SET, Group::Steps, 1),
@@ -163,6 +174,7 @@ const fn state_machine(name: &'static str, role: Role) -> Function {
         entry: Some(HANDSHAKE_ENTER),
         exit: Some(HANDSHAKE_EXIT),
         cookie: role_cookie(role),
+        step: None,
         group: Group::Handshakes,
         need: Need::Required,
         arguments: 1,
@@ -174,6 +186,7 @@ const fn step(symbol: &'static [&'static str; 1], step: Step, arguments: usize) 
     Function {
         exit: Some(STEP_EXIT),
         cookie: step_cookie(step),
+        step: Some(step),
         ..entry_only(symbol, STEP_ENTER, Group::Steps, arguments)
     }
 }
@@ -207,6 +220,7 @@ const fn entry_only(
         entry: Some(program),
         exit: None,
         cookie: 0,
+        step: None,
         group,
         need: Need::Optional,
         arguments,

@@ -5,7 +5,7 @@ mod functions;
 mod parts;
 mod reasons;
 
-use tlsprof_common::contract;
+use tlsprof_common::{Step, contract};
 
 use crate::model::{Defines, Found, Library, MAX_VERSION, Unsupported};
 
@@ -53,6 +53,27 @@ impl Parts {
             functions: functions::functions(self),
             version: String::new(),
         }
+    }
+}
+
+/// The step that a function of libcrypto is called for, by its name, with all that it calls itself. `defines`: what a
+/// part of OpenSSL defines that calls it, or is it.
+pub fn step_of(name: &str, defines: Defines<'_>) -> Option<Step> {
+    let of = |generation| functions::step_of(name, generation);
+    let (old, new) = (of(Generation::V1_1_1), of(Generation::V3));
+    if old == new {
+        return old;
+    }
+    match generation(defines) {
+        Generation::V1_1_1 => old,
+        Generation::V3 => new,
+    }
+}
+
+fn generation(defines: Defines<'_>) -> Generation {
+    match [SSL_3, CRYPTO_3].iter().any(|name| defines(name)) {
+        true => Generation::V3,
+        false => Generation::V1_1_1,
     }
 }
 
@@ -124,10 +145,7 @@ fn recognise(defines: Defines<'_>) -> Option<Result<Found, Unsupported>> {
         }));
     }
     let parts = Parts {
-        generation: match any(&[SSL_3, CRYPTO_3]) {
-            true => Generation::V3,
-            false => Generation::V1_1_1,
-        },
+        generation: generation(defines),
         ssl,
         crypto,
     };

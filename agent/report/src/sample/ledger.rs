@@ -14,7 +14,7 @@ use tlsprof_evidence::hello::fixture;
 use tlsprof_evidence::primitive::{Evidence as Proof, Primitive};
 use tlsprof_evidence::sample::{connection, handshake, opening};
 use tlsprof_evidence::{Comparison, Handshake, hello};
-use tlsprof_ledger::{Ledger, Sampling};
+use tlsprof_ledger::{Ledger, Primitives, Sampling};
 
 /// The ledger of half a minute of an nginx with two certificates.
 pub fn ledger() -> Ledger {
@@ -254,13 +254,20 @@ fn book_primitives(ledger: &mut Ledger) {
         ((encryption, Primitive::NotIdentified, none), 8),
         ((encryption, Primitive::Kernel, name), 4),
     ];
-    ledger.note_primitives("nginx.service", &BTreeMap::from(nginx));
+    ledger.note_primitives("nginx.service", &without_callers(&nginx));
     let closed = [
         ((handshake, Primitive::PublicKey, instructions), 47),
         ((handshake, Primitive::NotIdentified, none), 13),
         ((encryption, Primitive::Aes, instructions), 4),
     ];
-    ledger.note_primitives("domino.service", &BTreeMap::from(closed));
+    ledger.note_primitives("domino.service", &without_callers(&closed));
+}
+
+fn without_callers(samples: &[((Activity, Primitive, Proof), u64)]) -> Primitives {
+    let samples = samples.iter();
+    let samples =
+        samples.map(|&((activity, primitive, by), count)| ((activity, primitive, by, None), count));
+    samples.collect()
 }
 
 /// Half a minute more without a sample, with connections that were not seen whole.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 
-use super::lookup::{Extent, Found, Unknown};
-use tlsprof_common::ImageId;
+use super::lookup::{Extent, Found, Site, Unknown};
 use tlsprof_common::causes::one_line;
+use tlsprof_common::{ImageId, Step};
 use tlsprof_discover::image::OpenError;
 use tlsprof_evidence::primitive::{Evidence, Primitive};
 
@@ -14,6 +14,8 @@ use tlsprof_evidence::primitive::{Evidence, Primitive};
 const MAX_IMAGES: usize = 64;
 /// Functions of an image that are remembered.
 const MAX_FUNCTIONS: usize = 8192;
+/// Places of an image that are remembered.
+const MAX_SITES: usize = 32_768;
 /// So many functions may lie within another one, or in a gap, before the place that is looked for.
 const NESTED: usize = 64;
 /// An image that was not hit for so many bookings, one a second, is closed: its file may have been
@@ -36,6 +38,7 @@ struct Image {
     hit: u64,
     /// By their beginning.
     functions: BTreeMap<u64, Extent>,
+    sites: HashMap<u64, Site>,
     /// They hold what a look at all functions found.
     surveyed: bool,
 }
@@ -91,15 +94,18 @@ impl Images {
             is_map,
             hit: self.now,
             functions: BTreeMap::new(),
+            sites: HashMap::new(),
             surveyed: false,
         };
         self.images.insert(id, image);
     }
 
-    /// Those of the places that are in no function that is known, by image.
+    /// Those of the places that were not looked at, or whose function is not known, by image.
     pub(super) fn unknown(&self, places: impl Iterator<Item = Place>) -> Vec<Unknown> {
         let mut offsets: BTreeMap<ImageId, Vec<u64>> = BTreeMap::new();
-        for place in places.filter(|place| self.extent(*place).is_none()) {
+        let is_unknown =
+            |place: &Place| self.extent(*place).is_none() || self.site(*place).is_none();
+        for place in places.filter(is_unknown) {
             offsets.entry(place.image).or_default().push(place.offset);
         }
         let unknown = offsets.into_iter().filter_map(|(image, mut offsets)| {
@@ -121,7 +127,15 @@ impl Images {
         let Some(image) = self.images.get_mut(&id) else {
             return;
         };
-        let Found { extents, surveyed } = found;
+        let Found {
+            extents,
+            sites,
+            surveyed,
+        } = found;
+        if image.sites.len() + sites.len() > MAX_SITES {
+            image.sites.clear();
+        }
+        image.sites.extend(sites);
         if image.functions.len() + extents.len() > MAX_FUNCTIONS {
             image.functions.clear();
             image.surveyed = false;
@@ -148,6 +162,32 @@ impl Images {
     /// What the function computes that a place is in, and how that is known.
     pub(super) fn known(&self, place: Place) -> Option<(Primitive, Evidence)> {
         self.extent(place)?.primitive
+    }
+
+    /// What the function is called for that a place is in.
+    pub(super) fn step(&self, place: Place) -> Option<Step> {
+        self.extent(place)?.step
+    }
+
+    /// The same, or else what it calls there, for the place of a call. What was called may have ended in a jump to another
+    /// function.
+    pub(super) fn step_of_call(&self, place: Place) -> Option<Step> {
+        self.step(place).or_else(|| self.site(place)?.step)
+    }
+
+    /// What is known of the place alone.
+    pub(super) fn site(&self, place: Place) -> Option<Site> {
+        self.images
+            .get(&place.image)?
+            .sites
+            .get(&place.offset)
+            .copied()
+    }
+
+    /// Whether the function begins there that a place is in.
+    pub(super) fn begins(&self, offset: u64, place: Place) -> bool {
+        let extent = self.extent(place);
+        extent.is_some_and(|extent| (extent.start..extent.end).contains(&offset))
     }
 
     fn extent(&self, place: Place) -> Option<Extent> {

@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use crate::session::spots::readable::readable;
 use tlsprof_common::causes::one_line;
-use tlsprof_common::{ImageId, privilege};
+use tlsprof_common::frame::FrameRule;
+use tlsprof_common::{ImageId, Step, privilege};
 use tlsprof_discover::elf::{Arch, Around, Bounds, ElfError, ElfView};
+use tlsprof_discover::library::step_of;
 use tlsprof_discover::perf_map::functions_in;
 use tlsprof_evidence::fingerprint::Machine;
 use tlsprof_evidence::primitive::{
@@ -33,6 +35,19 @@ pub(super) struct Extent {
     pub(super) end: u64,
     /// None where neither a name nor the code of the whole function shows it.
     pub(super) primitive: Option<(Primitive, Evidence)>,
+    /// What it is called for, by its name.
+    pub(super) step: Option<Step>,
+}
+
+/// What is known of one place in code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Site {
+    /// How the state of the function's caller is restored there.
+    pub(super) rule: Option<FrameRule>,
+    /// If it is the end of a call that says where it leads: offset in the file.
+    pub(super) target: Option<u64>,
+    /// What the function is called for that the call leads to.
+    pub(super) step: Option<Step>,
 }
 
 /// Offsets in a file whose functions are wanted.
@@ -50,6 +65,8 @@ pub(super) struct Unknown {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) extents: Vec<Extent>,
+    /// By their offsets in the file.
+    pub(super) sites: BTreeMap<u64, Site>,
     /// Those of all its functions are among them that are identified, if most have no names.
     pub(super) surveyed: bool,
 }
@@ -141,9 +158,13 @@ fn look_up(unknown: Unknown) -> (ImageId, Found) {
         start: *offset,
         end: offset.saturating_add(1),
         primitive: None,
+        step: None,
     });
     let nameless: Vec<Extent> = nameless.collect();
     found.extents.extend(nameless);
+    for offset in offsets {
+        found.sites.entry(offset).or_default();
+    }
     (image, found)
 }
 
@@ -164,7 +185,9 @@ pub(super) fn functions(file: File, offsets: &[u64], surveyed: bool) -> Result<F
     let extents = functions.into_values().filter_map(|function| {
         let bounds = (function.start, function.start.saturating_add(function.size));
         let primitive = by_name(&readable(&function.name));
-        extent(&view, bounds, Some((primitive, Evidence::Name)))
+        let extent = extent(&view, bounds, Some((primitive, Evidence::Name)))?;
+        let step = step_of(&view, &function.name);
+        Some(Extent { step, ..extent })
     });
     let mut unique: BTreeMap<u64, Extent> = extents.map(|one| (one.start, one)).collect();
     let around = around(&view, &nameless);
@@ -180,6 +203,7 @@ pub(super) fn functions(file: File, offsets: &[u64], surveyed: bool) -> Result<F
     }
     Ok(Found {
         extents: unique.into_values().collect(),
+        sites: sites(&view, offsets)?,
         surveyed: survey_now,
     })
 }
@@ -192,10 +216,11 @@ fn compiled(map: &File, addresses: &[u64]) -> io::Result<Found> {
         start: function.start,
         end: function.end,
         primitive: Some((by_name(function.own_name()), Evidence::Name)),
+        step: None,
     });
     Ok(Found {
         extents: extents.collect(),
-        surveyed: false,
+        ..Found::default()
     })
 }
 
@@ -209,7 +234,31 @@ fn extent(
         start,
         end: start.saturating_add(end - first),
         primitive,
+        step: None,
     })
+}
+
+fn sites(view: &ElfView, offsets: &[u64]) -> Result<BTreeMap<u64, Site>, ElfError> {
+    let addresses = offsets
+        .iter()
+        .filter_map(|offset| Some((*offset, view.code_address(*offset)?)));
+    let addresses: Vec<(u64, u64)> = addresses.collect();
+    let all: Vec<u64> = addresses.iter().map(|(_, address)| *address).collect();
+    let rules = view.frame_rules(&all)?;
+    let returns: Vec<u64> = all.iter().map(|at| at.saturating_add(1)).collect();
+    let calls = view.calls(&returns)?;
+    let sites = addresses.into_iter().map(|(offset, address)| {
+        let call = calls.get(&address.saturating_add(1));
+        let target = call.and_then(|call| call.target);
+        let name = call.and_then(|call| call.name.as_deref());
+        let site = Site {
+            rule: rules.get(&address).copied(),
+            target: target.and_then(|target| view.file_offset(target)),
+            step: name.and_then(|name| step_of(view, name)),
+        };
+        (offset, site)
+    });
+    Ok(sites.collect())
 }
 
 /// Of an image in which few functions have names, or some have no bounds, those without a name that are identified by

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod calls;
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,6 +13,7 @@ use tlsprof_common::Device;
 use tlsprof_discover::elf::ElfView;
 use tlsprof_discover::elf::fixture::{CODE, Fixture};
 use tlsprof_discover::sample::{add_perf_map, installed};
+use tlsprof_evidence::callers::UserStack;
 
 const SERVICE: &str = "nginx";
 
@@ -24,6 +27,7 @@ fn sample(address: u64, code: &[u8]) -> CpuSample {
         code: code.to_vec(),
         at: 0,
         kernel_stack: Vec::new(),
+        user_stack: UserStack::default(),
         count: 1,
     }
 }
@@ -146,6 +150,7 @@ fn a_map_that_is_written_anew_is_read_anew() {
 fn the_kernel_is_no_code_of_an_image() {
     let kernel = CpuSample {
         kernel_stack: vec![1],
+        user_stack: UserStack::default(),
         ..sample(0, &[])
     };
     let account = booked(&[kernel]);
@@ -179,6 +184,7 @@ fn functions_of_a_stripped_library_are_named_where_it_exports_them() {
         start,
         end: start + function.size,
         primitive: Some((Primitive::BigNumber, Evidence::Name)),
+        step: None,
     };
     assert_eq!(found.extents, [extent]);
     // With names, no other is needed.
@@ -216,8 +222,24 @@ fn assembly_without_bounds_is_found_by_its_callers() {
         start: FUNCTIONS + 20,
         end: FUNCTIONS + 36,
         primitive: Some((Primitive::P256, Evidence::Instructions)),
+        step: None,
     };
     assert_eq!(around, Some(&expected));
+}
+
+fn site(offset: u64, site: lookup::Site) -> lookup::Found {
+    lookup::Found {
+        sites: BTreeMap::from([(offset, site)]),
+        ..lookup::Found::default()
+    }
+}
+
+fn learned(extents: Vec<lookup::Extent>, surveyed: bool) -> lookup::Found {
+    lookup::Found {
+        extents,
+        surveyed,
+        ..lookup::Found::default()
+    }
 }
 
 fn extent(start: u64, end: u64, primitive: Primitive) -> lookup::Extent {
@@ -225,20 +247,26 @@ fn extent(start: u64, end: u64, primitive: Primitive) -> lookup::Extent {
         start,
         end,
         primitive: Some((primitive, Evidence::Name)),
+        step: None,
     }
+}
+
+fn one_image() -> (Images, ImageId) {
+    let device = Device { major: 8, minor: 1 };
+    let image = ImageId { device, inode: 7 };
+    let mut images = Images::default();
+    assert!(images.touch(image, || Ok(File::open("/proc/self/exe").unwrap())));
+    (images, image)
 }
 
 #[test]
 fn the_innermost_function_around_a_place_is_its_own() {
-    let device = Device { major: 8, minor: 1 };
-    let image = ImageId { device, inode: 7 };
+    let (mut images, image) = one_image();
     let at = |offset| Place { image, offset };
-    let mut images = Images::default();
-    assert!(images.touch(image, || Ok(File::open("/proc/self/exe").unwrap())));
     let inner = extent(0x20, 0x30, Primitive::P256);
-    let learned = |extents, surveyed| lookup::Found { extents, surveyed };
     let outer = extent(0x10, 0x80, Primitive::Sha);
     images.learn(image, learned(vec![outer, inner], false));
+    images.learn(image, site(0x10, lookup::Site::default()));
     assert_eq!(
         images.known(at(0x2f)),
         Some((Primitive::P256, Evidence::Name))
@@ -256,9 +284,20 @@ fn the_innermost_function_around_a_place_is_its_own() {
         (unknown.offsets.as_slice(), unknown.surveyed),
         ([0x90].as_slice(), false)
     );
+    (0..UNUSED_LONG).for_each(|_| images.forget_unused());
+    assert_eq!(images.known(at(0x2f)), None);
+}
+
+#[test]
+fn an_answer_adds_to_what_is_known() {
+    let (mut images, image) = one_image();
+    let at = |offset| Place { image, offset };
+    let inner = extent(0x20, 0x30, Primitive::P256);
+    images.learn(image, learned(vec![inner], false));
     // The function around a place that was looked up before.
     let place = lookup::Extent {
         primitive: None,
+        step: None,
         ..extent(0x94, 0x95, Primitive::Other)
     };
     let around = extent(0x90, 0xa0, Primitive::BigNumber);
@@ -271,6 +310,7 @@ fn the_innermost_function_around_a_place_is_its_own() {
     // An answer to an older question knows less.
     let less = lookup::Extent {
         primitive: None,
+        step: None,
         ..inner
     };
     images.learn(image, learned(vec![], true));
@@ -282,8 +322,6 @@ fn the_innermost_function_around_a_place_is_its_own() {
             .iter()
             .all(|one| one.surveyed)
     );
-    (0..UNUSED_LONG).for_each(|_| images.forget_unused());
-    assert_eq!(images.known(at(0x2f)), None);
 }
 
 /// More bookings than an unused image stays open for.

@@ -91,7 +91,12 @@ fn primitives_between_windows_are_those_of_the_last_ones() {
     let mut ledger = in_windows();
     ledger.add_samples(SERVICE, Activity::Handshake, Mode::User, 4);
     second(&mut ledger, millis(1000), millis(0));
-    let of = |primitive, count| ((Activity::Handshake, primitive, Evidence::Name), count);
+    let of = |primitive, count| {
+        (
+            (Activity::Handshake, primitive, Evidence::Name, None),
+            count,
+        )
+    };
     let looked_up = [of(Primitive::P384, 3), of(Primitive::Sha, 1)];
     ledger.note_primitives(SERVICE, &looked_up.into());
     for _ in 0..31 {

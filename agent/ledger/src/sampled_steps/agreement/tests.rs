@@ -70,8 +70,12 @@ impl Books {
     /// Samples whose code was looked up.
     fn computed(&mut self, samples: &[(Primitive, u64)]) {
         let counts = samples.iter();
-        let counts = counts
-            .map(|&(primitive, count)| ((Activity::Handshake, primitive, Evidence::Name), count));
+        let counts = counts.map(|&(primitive, count)| {
+            (
+                (Activity::Handshake, primitive, Evidence::Name, None),
+                count,
+            )
+        });
         self.0.note_primitives(SERVICE, &counts.collect());
     }
 

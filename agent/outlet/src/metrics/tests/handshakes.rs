@@ -74,7 +74,7 @@ fn steps_have_both_sources_once_samples_are_looked_up() {
         ledger.add_cpu("nginx", Duration::from_millis(1), Duration::ZERO);
     }
     assert_eq!(both(), Vec::<String>::new());
-    let signing = (Activity::Handshake, Primitive::RsaDh, Proof::Name);
+    let signing = (Activity::Handshake, Primitive::RsaDh, Proof::Name, None);
     let counts = BTreeMap::from([(signing, 1)]);
     ledger.write().unwrap().note_primitives("nginx", &counts);
     let row = |step: &str, source: &str, seconds: &str| {

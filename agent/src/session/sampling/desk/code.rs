@@ -57,6 +57,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
     use super::*;
+    use tlsprof_evidence::callers::UserStack;
 
     const SEEN: Tls = Tls::Seen {
         hashed_mac: false,
@@ -84,6 +85,7 @@ mod tests {
             code: around.bytes[around.at - 128..around.at + 128].to_vec(),
             at: 128,
             kernel_stack: Vec::new(),
+            user_stack: UserStack::default(),
             count: 1,
         }
     }

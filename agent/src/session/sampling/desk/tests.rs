@@ -8,6 +8,7 @@ use tlsprof_discover::ports::ListeningPorts;
 use tlsprof_discover::process::{CpuTime, Process, Stat};
 use tlsprof_discover::selection::Selection;
 use tlsprof_discover::service::{Cgroup, service_name};
+use tlsprof_evidence::callers::UserStack;
 
 const SERVER: Pid = 10;
 const OTHER: Pid = 11;
@@ -78,6 +79,7 @@ fn in_user_mode(process: Pid, instruction: u64) -> CpuSample {
         code: vec![0x90; 256],
         at: 128,
         kernel_stack: Vec::new(),
+        user_stack: UserStack::default(),
         count: 1,
     }
 }
@@ -87,6 +89,7 @@ fn in_kernel(process: Pid, stack: &[u64]) -> CpuSample {
         code: Vec::new(),
         at: 0,
         kernel_stack: stack.to_vec(),
+        user_stack: UserStack::default(),
         ..in_user_mode(process, 0x1000)
     }
 }

@@ -1,0 +1,213 @@
+//! Where calls lead, by the instruction before the address that they return to.
+
+use std::collections::BTreeMap;
+
+use iced_x86::{Code, Decoder, DecoderOptions};
+use object::LittleEndian as LE;
+use object::elf::{self as format, Sym64};
+
+use super::{Arch, ElfError, ElfView};
+
+/// Bytes of a call on x86-64: an opcode of one or two bytes, and a distance of four.
+const NEAR: u64 = 5;
+const THROUGH: u64 = 6;
+const NEAR_OPCODE: [u8; 1] = [0xe8];
+const THROUGH_OPCODE: [u8; 2] = [0xff, 0x15];
+/// AArch64: `bl`.
+const BL: u32 = 0x9400_0000;
+const BL_MASK: u32 = 0xfc00_0000;
+const BL_BITS: u32 = 26;
+/// A stub has a mark for indirect branches at most, before its jump.
+const STUB: u64 = 16;
+const STUB_INSTRUCTIONS: usize = 2;
+
+/// What a call leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Address in this image: a function, or the stub for one of another image.
+    pub target: Option<u64>,
+    /// Name of the function, where there is one.
+    pub name: Option<String>,
+}
+
+enum Leads {
+    To(u64),
+    /// To what the loader puts there.
+    Through(u64),
+}
+
+impl ElfView {
+    /// The calls that return to these addresses, as far as their instructions say where they lead.
+    ///
+    /// # Errors
+    /// See [`ElfError`].
+    pub fn calls(&self, addresses: &[u64]) -> Result<BTreeMap<u64, Call>, ElfError> {
+        let calls = addresses
+            .iter()
+            .filter_map(|&address| Some((address, self.call_before(address)?)));
+        let calls: Vec<(u64, Leads)> = calls.collect();
+        let targets = calls.iter().filter_map(|(_, leads)| match leads {
+            Leads::To(target) => Some(*target),
+            Leads::Through(_) => None,
+        });
+        let targets: Vec<u64> = targets.collect();
+        let names = self.names_at(&targets)?;
+        let slots = calls
+            .iter()
+            .filter_map(|(_, leads)| self.slot(leads, &names));
+        let imported = self.imported_through(&slots.collect::<Vec<u64>>())?;
+        let calls = calls.into_iter().map(|(address, leads)| {
+            let slot = self.slot(&leads, &names);
+            let imported = slot.and_then(|slot| imported.get(&slot).cloned());
+            let call = match leads {
+                Leads::To(target) => Call {
+                    target: Some(target),
+                    name: imported.or_else(|| names.get(&target).cloned()),
+                },
+                Leads::Through(_) => Call {
+                    target: None,
+                    name: imported,
+                },
+            };
+            (address, call)
+        });
+        Ok(calls.collect())
+    }
+
+    fn call_before(&self, address: u64) -> Option<Leads> {
+        match self.arch() {
+            Arch::X86_64 => {
+                let at = |distance: &[u8]| {
+                    let distance = i32::from_le_bytes(*distance.first_chunk()?);
+                    Some(address.wrapping_add_signed(distance.into()))
+                };
+                let near = self.code(address.checked_sub(NEAR)?, NEAR).ok()?;
+                if let Some(distance) = near.strip_prefix(&NEAR_OPCODE) {
+                    return at(distance).map(Leads::To);
+                }
+                let through = self.code(address.checked_sub(THROUGH)?, THROUGH).ok()?;
+                at(through.strip_prefix(&THROUGH_OPCODE)?).map(Leads::Through)
+            }
+            Arch::Aarch64 => {
+                let from = address.checked_sub(4)?;
+                let word = u32::from_le_bytes(*self.code(from, 4).ok()?.first_chunk()?);
+                let unused = u32::BITS - BL_BITS;
+                let distance = (word << unused).cast_signed() >> (unused - 2);
+                let target = from.wrapping_add_signed(i64::from(distance & !3));
+                (word & BL_MASK == BL).then_some(Leads::To(target))
+            }
+            Arch::Other(_) => None,
+        }
+    }
+
+    /// Where the loader puts the address of a function of another image.
+    fn slot(&self, leads: &Leads, names: &BTreeMap<u64, String>) -> Option<u64> {
+        match leads {
+            Leads::Through(slot) => Some(*slot),
+            Leads::To(target) if names.contains_key(target) => None,
+            Leads::To(target) => {
+                let code = self.code(*target, STUB).ok()?;
+                let decoder = Decoder::with_ip(64, &code, *target, DecoderOptions::NONE);
+                let mut stub = decoder.into_iter().take(STUB_INSTRUCTIONS);
+                let jump = stub
+                    .find(|one| one.code() == Code::Jmp_rm64 && one.is_ip_rel_memory_operand())?;
+                (self.arch() == Arch::X86_64).then(|| jump.ip_rel_memory_address())
+            }
+        }
+    }
+
+    /// The names of the functions of other images whose addresses the loader puts there.
+    fn imported_through(&self, slots: &[u64]) -> Result<BTreeMap<u64, String>, ElfError> {
+        let mut sections = self.sections.iter();
+        let kind = format::SHT_DYNSYM;
+        let Some(table) = sections.find(|section| section.sh_type.get(LE) == kind) else {
+            return Ok(BTreeMap::new());
+        };
+        let strings = table.sh_link.get(LE) as usize;
+        let dynamic = self.read_dynamic()?;
+        let mut symbols = BTreeMap::new();
+        for relocations in [dynamic.rela, dynamic.jump_slots] {
+            self.each_rela(relocations, |entry| {
+                let slot = entry.r_offset.get(LE);
+                if slots.contains(&slot) {
+                    symbols.insert(slot, u64::from(entry.r_sym(LE, false)));
+                }
+                Ok(())
+            })?;
+        }
+        let names = symbols.into_iter().map(|(slot, index)| {
+            let at = index.saturating_mul(size_of::<Sym64<LE>>() as u64);
+            let at = table.sh_offset.get(LE).saturating_add(at);
+            let symbol: Sym64<LE> = self.record("a symbol table", at)?;
+            Ok((slot, self.symbol_name((strings, symbol.st_name.get(LE)))?))
+        });
+        names.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::fs::File;
+
+    use super::super::fixture::{BASE, CODE, Fixture};
+    use super::*;
+    use crate::sample::installed;
+
+    /// All that look like calls.
+    fn named_calls(library: &str) -> BTreeMap<u64, Call> {
+        let image = ElfView::open(File::open(installed(library)).unwrap()).unwrap();
+        let mut returns = Vec::new();
+        for (first, end) in image.all_function_bounds().unwrap() {
+            let code = image.code(first, end - first).unwrap();
+            let calls = code.iter().zip(first..).filter(|(byte, _)| **byte == 0xe8);
+            returns.extend(calls.map(|(_, at)| at + NEAR));
+        }
+        image.calls(&returns).unwrap()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn libssl_calls_functions_of_libcrypto_by_their_names() {
+        let calls = named_calls("libssl.so.3");
+        for name in ["EVP_PKEY_derive", "EVP_DigestSign", "EVP_DigestVerify"] {
+            let mut calls = calls.values();
+            let call = calls.find(|call| call.name.as_deref() == Some(name));
+            assert!(call.unwrap().target.is_some(), "{name}");
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_call_within_an_image_leads_to_a_function_of_it() {
+        let image = ElfView::open(File::open(installed("libcrypto.so.3")).unwrap()).unwrap();
+        let symbols = image
+            .symbols(&["EVP_PKEY_derive", "CRYPTO_malloc"])
+            .unwrap();
+        let malloc = symbols.get("CRYPTO_malloc").unwrap().address;
+        let calls = named_calls("libcrypto.so.3");
+        let mut calls = calls.values().filter(|call| call.target == Some(malloc));
+        assert!(calls.all(|call| call.name.as_deref() == Some("CRYPTO_malloc")));
+        assert!(calls.next().is_none());
+    }
+
+    #[test]
+    fn aarch64_calls_go_both_ways() {
+        let at = BASE + CODE;
+        // bl to 8 bytes before it, and 8 behind it.
+        for (word, target) in [(0x97ff_fffe_u32, at - 8), (0x9400_0002, at + 8)] {
+            let fixture = Fixture {
+                code: word.to_le_bytes().to_vec(),
+                machine: 183,
+                ..Fixture::default()
+            };
+            let image = ElfView::new(Box::new(fixture.build())).unwrap();
+            let calls = image.calls(&[at + 4]).unwrap();
+            let call = calls.get(&(at + 4)).unwrap();
+            assert_eq!(call.target, Some(target));
+            // Another instruction.
+            assert!(image.calls(&[at + 8]).unwrap().is_empty());
+        }
+    }
+}
