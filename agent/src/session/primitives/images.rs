@@ -148,6 +148,12 @@ impl Images {
             image.functions.entry(extent.start).or_insert(extent);
         }
         for extent in identified {
+            let known = image.functions.get(&extent.start);
+            let is_known = known.is_some_and(|known| known.primitive.is_some());
+            // It may be asked for again, for another place in it. By its own code alone it is less than by all.
+            if is_known && !surveyed {
+                continue;
+            }
             // A look at all functions finds more than one at this function, or at places in it, alone.
             let inside = image.functions.range(extent.start..extent.end);
             let inside = inside.filter(|(_, known)| known.primitive.is_none());

@@ -316,6 +316,15 @@ fn an_answer_adds_to_what_is_known() {
     images.learn(image, learned(vec![], true));
     images.learn(image, learned(vec![less], false));
     assert!(images.known(at(0x2f)).is_some());
+    // By all functions it is another than by its own code, to which a later question leads again.
+    let [by_all, by_itself] =
+        [Primitive::RsaDh, Primitive::BigNumber].map(|one| extent(0x20, 0x30, one));
+    images.learn(image, learned(vec![by_all], true));
+    images.learn(image, learned(vec![by_itself], false));
+    assert_eq!(
+        images.known(at(0x2f)),
+        Some((Primitive::RsaDh, Evidence::Name))
+    );
     assert!(
         images
             .unknown([at(0xa0)].into_iter())
