@@ -217,12 +217,12 @@ static __always_inline struct left_user_mode left_user_mode(void)
 	if (!BPF_CORE_READ(task, tgid) || BPF_CORE_READ(task, flags) & PF_KTHREAD)
 		return left;
 	registers = (void *)bpf_task_pt_regs(task);
-	left.instruction = INSTRUCTION(registers);
+	left.instruction = instruction_of(registers);
 	if (is_compat(registers))
 		return left;
-	left.stack_pointer = STACK_POINTER(registers);
-	left.frame_pointer = FRAME_POINTER(registers);
-	left.link = LINK(registers);
+	left.stack_pointer = registers->sp;
+	left.frame_pointer = frame_pointer_of(registers);
+	left.link = link_of(registers);
 	return left;
 }
 

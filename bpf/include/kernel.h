@@ -267,10 +267,21 @@ static __always_inline bool is_compat(struct pt_regs *regs)
 	return (__u16)regs->cs == __USER32_CS;
 }
 
-#define INSTRUCTION(regs) ((regs)->ip)
-#define STACK_POINTER(regs) ((regs)->sp)
-#define FRAME_POINTER(regs) ((regs)->bp)
-#define LINK(regs) 0
+static __always_inline __u64 instruction_of(struct pt_regs *regs)
+{
+	return regs->ip;
+}
+
+static __always_inline __u64 frame_pointer_of(struct pt_regs *regs)
+{
+	return regs->bp;
+}
+
+static __always_inline __u64 link_of(struct pt_regs *regs)
+{
+	return 0;
+}
+
 #define SYSCALL_NUMBER(regs) ((long)(regs)->orig_ax)
 #define SYSCALL_PARM1(regs) ((regs)->di)
 #define SYSCALL_PARM2(regs) ((regs)->si)
@@ -289,10 +300,21 @@ static __always_inline bool is_compat(struct pt_regs *regs)
 	return regs->pstate & PSR_MODE32_BIT;
 }
 
-#define INSTRUCTION(regs) ((regs)->pc)
-#define STACK_POINTER(regs) ((regs)->sp)
-#define FRAME_POINTER(regs) ((regs)->regs[29])
-#define LINK(regs) ((regs)->regs[30])
+static __always_inline __u64 instruction_of(struct pt_regs *regs)
+{
+	return regs->pc;
+}
+
+static __always_inline __u64 frame_pointer_of(struct pt_regs *regs)
+{
+	return regs->regs[29];
+}
+
+static __always_inline __u64 link_of(struct pt_regs *regs)
+{
+	return regs->regs[30];
+}
+
 #define SYSCALL_NUMBER(regs) ((long)(regs)->syscallno)
 #define SYSCALL_PARM1(regs) ((regs)->orig_x0)
 #define SYSCALL_PARM2(regs) ((regs)->regs[1])
