@@ -125,7 +125,7 @@ static __always_inline void keep_word(struct tlsprof_sample *sample, __u64 word,
 	*(volatile __u32 *)&sample->words = count + 1;
 }
 
-#define PROBED_CALLS 8 /* within each other */
+#define PROBED_CALLS 4 /* within each other */
 
 /* Return addresses that the kernel has put those of probes in place of. */
 static __always_inline void keep_probed(struct tlsprof_sample *sample, struct task_struct *task)
@@ -144,35 +144,53 @@ static __always_inline void keep_probed(struct tlsprof_sample *sample, struct ta
 	}
 }
 
-/* Keeps the words that may show callers, of the stack that the new sample points to, behind
- * what its data holds already. Returns a hash of its instruction and of these words. A
- * separate function, so that the verifier checks it only once. */
-__noinline __u64 find_callers(void)
+#define WORDS_AT_ONCE 32
+
+/* Keeps those of so many words of the stack that may show callers, behind what the data of
+ * the new sample holds already. Returns a hash with them. A separate function, so that the
+ * verifier checks it only once. */
+__noinline __u64 keep_callers(__u32 first, __u64 program_start, __u64 program_end, __u64 hash)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
 	__u32 zero = 0;
 	struct tlsprof_sample *sample = bpf_map_lookup_elem(&new_samples, &zero);
 	__u64 *stack = bpf_map_lookup_elem(&stacks, &zero);
-	struct surroundings around = {};
+	struct surroundings around = { .program_start = program_start, .program_end = program_end };
+
+	if (!sample || !stack)
+		return hash;
+	stack += at_most(first, TLSPROF_STACK_WORDS - WORDS_AT_ONCE);
+	around.instruction = sample->instruction;
+	around.stack_pointer = sample->stack_pointer;
+	for (__u32 i = 0; i < WORDS_AT_ONCE; i++) {
+		__u64 word = stack[i];
+
+		if (may_show_caller(word, &around)) {
+			keep_word(sample, word, first + i);
+			hash = mixed(hash, word + first + i);
+		}
+	}
+	return hash;
+}
+
+/* The callers in user space of what the new sample hit. Returns a hash of its instruction
+ * and of them. Separate, likewise. */
+__noinline __u64 find_callers(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u64 start = BPF_CORE_READ(task, mm, start_code);
+	__u64 end = BPF_CORE_READ(task, mm, end_code);
+	__u32 zero = 0;
+	struct tlsprof_sample *sample = bpf_map_lookup_elem(&new_samples, &zero);
+	__u64 *stack = bpf_map_lookup_elem(&stacks, &zero);
 	__u64 hash;
 
 	if (!sample || !stack)
 		return 0;
-	around.instruction = sample->instruction;
-	around.stack_pointer = sample->stack_pointer;
-	around.program_start = BPF_CORE_READ(task, mm, start_code);
-	around.program_end = BPF_CORE_READ(task, mm, end_code);
+	hash = sample->instruction;
 	keep_probed(sample, task);
 	read_stack(stack, sample->stack_pointer);
-	hash = sample->instruction;
-	for (__u32 i = 0; i < TLSPROF_STACK_WORDS; i++) {
-		__u64 word = stack[i];
-
-		if (may_show_caller(word, &around)) {
-			keep_word(sample, word, i);
-			hash = mixed(hash, word + i);
-		}
-	}
+	for (__u32 i = 0; i < TLSPROF_STACK_WORDS; i += WORDS_AT_ONCE)
+		hash = keep_callers(i, start, end, hash);
 	return hash;
 }
 

@@ -134,8 +134,9 @@ struct surroundings {
 #define LIBRARIES (1ull << 32)
 
 /*
- * 1 if a word is in [start, start + size), else 0. Without a branch, as all below: the
- * verifier follows both ways of each, for each word, and gives up at 8192 (BPF_COMPLEXITY_LIMIT_JMP_SEQ).
+ * 1 if a word is in [start, start + size), else 0. Without a branch, as what follows: the
+ * verifier follows both ways of each, for each word, and gives up at 8192 of them
+ * (BPF_COMPLEXITY_LIMIT_JMP_SEQ, kernel/bpf/verifier.c).
  */
 static inline __u64 within(__u64 word, __u64 start, __u64 size)
 {

@@ -36,7 +36,7 @@ type Section<'a> = EhFrame<EndianSlice<'a, LittleEndian>>;
 
 impl ElfView {
     /// How the caller's state is restored at these addresses, as far as the tables say it in a form that is
-    /// followed here: a frame at a distance from the stack or frame pointer.
+    /// followed here: a frame at a distance from the stack or frame pointer, or from what was saved near these.
     ///
     /// # Errors
     /// See [`ElfError`].
