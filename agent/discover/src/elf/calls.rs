@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iced_x86::{Code, Decoder, DecoderOptions};
+use iced_x86::{Decoder, DecoderOptions};
 use object::LittleEndian as LE;
 use object::elf::{self as format, Sym64};
 
+use super::imports::jumped_through;
 use super::{Arch, ElfError, ElfView};
 
 /// Bytes of a call on x86-64: an opcode of one or two bytes, and a distance of four.
@@ -112,8 +113,7 @@ impl ElfView {
         let code = self.code(target, STUB).ok()?;
         let decoder = Decoder::with_ip(64, &code, target, DecoderOptions::NONE);
         let mut stub = decoder.into_iter().take(STUB_INSTRUCTIONS);
-        let jump = stub.find(|one| one.code() == Code::Jmp_rm64 && one.is_ip_rel_memory_operand());
-        jump.map(|jump| jump.ip_rel_memory_address())
+        stub.find_map(|one| jumped_through(&one))
     }
 
     /// The names of the functions of other images whose addresses the loader puts there.

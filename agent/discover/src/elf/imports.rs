@@ -116,7 +116,7 @@ impl ElfView {
             if instruction.is_invalid() {
                 return Err(ElfError::Malformed(WHAT));
             }
-            if is_jump_through(slot, &instruction) {
+            if jumped_through(&instruction) == Some(slot) {
                 jumps.push(Symbol {
                     address: instruction.ip(),
                     size: instruction.len() as u64,
@@ -127,10 +127,10 @@ impl ElfView {
     }
 }
 
-fn is_jump_through(slot: u64, instruction: &Instruction) -> bool {
-    instruction.code() == Code::Jmp_rm64
-        && instruction.is_ip_rel_memory_operand()
-        && instruction.ip_rel_memory_address() == slot
+/// The slot of a stub's jump.
+pub(super) fn jumped_through(instruction: &Instruction) -> Option<u64> {
+    let is_jump = instruction.code() == Code::Jmp_rm64 && instruction.is_ip_rel_memory_operand();
+    is_jump.then(|| instruction.ip_rel_memory_address())
 }
 
 #[cfg(test)]
