@@ -53,25 +53,26 @@ impl ElfView {
         });
         let targets: Vec<u64> = targets.collect();
         let names = self.names_at(&targets)?;
-        let slots = calls
-            .iter()
-            .filter_map(|(_, leads)| self.slot(leads, &names));
-        let imported = self.imported_through(&slots.collect())?;
-        let calls = calls.into_iter().map(|(address, leads)| {
-            let slot = self.slot(&leads, &names);
-            let imported = slot.and_then(|slot| imported.get(&slot).cloned());
-            let call = match leads {
-                Leads::To(target) => Call {
-                    target: Some(target),
-                    name: imported.or_else(|| names.get(&target).cloned()),
-                },
-                Leads::Through(_) => Call {
-                    target: None,
-                    name: imported,
-                },
-            };
-            (address, call)
-        });
+        let slots = calls.iter().map(|(_, leads)| self.slot(leads, &names));
+        let slots: Vec<Option<u64>> = slots.collect();
+        let imported = self.imported_through(&slots.iter().copied().flatten().collect())?;
+        let calls = calls
+            .into_iter()
+            .zip(slots)
+            .map(|((address, leads), slot)| {
+                let imported = slot.and_then(|slot| imported.get(&slot).cloned());
+                let call = match leads {
+                    Leads::To(target) => Call {
+                        target: Some(target),
+                        name: imported.or_else(|| names.get(&target).cloned()),
+                    },
+                    Leads::Through(_) => Call {
+                        target: None,
+                        name: imported,
+                    },
+                };
+                (address, call)
+            });
         Ok(calls.collect())
     }
 
