@@ -14,10 +14,11 @@ from typing import Iterator
 
 import pytest
 
-from harness import metrics, other_stacks, scenarios
+from harness import metrics, other_stacks, scenarios, servers
 from harness.certificates import Certificate
+from harness.load import Load, run_load
 from harness.processes import name_of_copy
-from harness.profiler import start_agent
+from harness.profiler import Profiling, start_agent
 from harness.scenarios import Profiled, http_client
 
 pytestmark = pytest.mark.alone
@@ -30,6 +31,10 @@ FINDING = "keep-alive-off"
 SERVERS = {"tomcat": other_stacks.tomcat, "jetty": other_stacks.jetty}
 
 AGREE = 0.10
+WITHOUT_A_MEAN = 20
+"""So many have to be in a single thread first, every other one."""
+TAKEN_FOR_WHOLE = 5
+"""Those that something interrupted may have the CPU time of one whose work was all seen."""
 
 
 @dataclass(frozen=True)
@@ -85,3 +90,27 @@ def test_every_figure_of_handshakes_is_what_the_engines_measured(name, rsa, tmp_
 
     saved = seen.profiled.spent.each - seen.kept
     assert seen.profiled.saving(FINDING) == pytest.approx(saved, rel=scenarios.TOLERANCE)
+
+
+@pytest.mark.parametrize("way", ["answered", "offloaded"])
+def test_work_of_a_third_thread_is_told_from_a_wait_for_a_cpu(way, rsa, tmp_path):
+    """Whether all CPU time of a handshake was seen is told from what others took in a single thread."""
+    config = tmp_path / "tlsprof.toml"
+    config.write_text('[profile]\nlibrary = "off"\n')
+    with servers.python(tmp_path, "handing_server.py", rsa, way) as server:
+        with Profiling(tmp_path, "--config", config) as profiling:
+            run_load(Load(full=MADE, tls="1.3", threads=1), server.port)
+        service = profiling.report.on_port(server.port)
+        lines = [line.split() for line in server.process.stdout.splitlines() if "seconds" in line]
+    read, computed, sent = ([float(line[at]) for line in lines] for at in (1, 2, 3))
+    (group,) = service.groups(role="server")
+    assert (len(lines), group["count"], group["outcome"]) == (MADE, MADE, "completed")
+    (seen,) = service.data["socket_handshakes"]
+    truth = sum(read + computed + sent)
+    if way == "answered":
+        assert group["offloaded"] <= WITHOUT_A_MEAN
+        assert seen["first_flight_seconds"] == pytest.approx(truth, rel=AGREE)
+    else:
+        assert group["offloaded"] >= MADE // 2 - TAKEN_FOR_WHOLE
+        assert service.data["handshake_cpu_is_lower_bound"]
+        assert seen["first_flight_seconds"] < truth

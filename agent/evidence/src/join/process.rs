@@ -16,7 +16,7 @@ const LATE: Duration = Duration::from_secs(60);
 /// The sources see the end of a handshake at times that differ by the thread's
 /// work up to its next socket call.
 const SLACK: Duration = Duration::from_millis(2);
-/// A mean of fewer last parts is not used.
+/// A mean of fewer is not used.
 const ENOUGH: u32 = 20;
 
 /// When a handshake was under way.
@@ -78,7 +78,10 @@ impl Process {
     /// Whether the CPU time of a handshake that one thread read and another answered is
     /// known in full.
     pub(super) fn judge_handover(&mut self, handshake: &mut Handshake) {
-        handshake.offloaded = handshake.offloaded && !self.handovers.are_seen(handshake);
+        match handshake.offloaded {
+            true => handshake.offloaded = !self.handovers.are_seen(handshake),
+            false => self.handovers.learn(handshake),
+        }
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -126,12 +129,16 @@ impl Process {
 ///
 /// Work in a third thread would lie between the work of these two. Where that time is
 /// short against their work, there was none. Where it is long, the answer may have waited
-/// for a thread or a CPU. A server does all its handshakes in the same threads, so those
-/// with a short time speak for the others.
+/// for a thread or a CPU: on a busy host a Go program moves its work to another thread
+/// so. Then there was none either if the two worked as long as the one thread of others
+/// did. A server does all its handshakes in the same threads, so those that prove it speak
+/// for the others.
 #[derive(Debug, Default)]
 struct Handovers {
     count: u32,
     proved: u32,
+    /// Of handshakes that one thread read and answered.
+    whole: Means,
 }
 
 impl Handovers {
@@ -140,40 +147,73 @@ impl Handovers {
     /// One in so many handshakes must be such a proof.
     const SHARE: u32 = 8;
 
+    fn learn(&mut self, handshake: &Handshake) {
+        if handshake.outcome == Outcome::Completed {
+            self.whole.add(Kind::of(handshake), handshake.cpu);
+        }
+    }
+
     fn are_seen(&mut self, handshake: &Handshake) -> bool {
-        let proved = handshake.unseen * Self::UNSEEN <= handshake.cpu;
+        let proved = handshake.unseen * Self::UNSEEN <= handshake.cpu || self.is_whole(handshake);
         self.count = self.count.saturating_add(1);
         self.proved = self.proved.saturating_add(proved.into());
         proved || self.proved.saturating_mul(Self::SHARE) >= self.count
     }
+
+    fn is_whole(&self, handshake: &Handshake) -> bool {
+        let whole = self.whole.of(Kind::of(handshake));
+        let most = handshake.cpu + handshake.cpu / Self::UNSEEN;
+        whole.is_some_and(|whole| whole <= most)
+    }
 }
 
-/// What handshakes are alike in, for the length of their last part.
-type Kind = (Role, &'static str, Resumption);
+/// What handshakes are alike in, for their length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind(Role, &'static str, Resumption);
 
-/// Sum and number of the last parts of handshakes, by kind.
+impl Kind {
+    fn of(handshake: &Handshake) -> Self {
+        Self(handshake.role, handshake.version, handshake.resumption)
+    }
+}
+
+/// Sum and number of times, by kind of handshake.
 #[derive(Debug, Default)]
-struct LastParts(BTreeMap<Kind, (Duration, u32)>);
+struct Means(BTreeMap<Kind, (Duration, u32)>);
+
+impl Means {
+    fn add(&mut self, kind: Kind, time: Duration) {
+        let (sum, count) = self.0.entry(kind).or_default();
+        // Two million handshakes of 30 min fit.
+        *sum = sum.saturating_add(time);
+        *count = count.saturating_add(1);
+    }
+
+    fn of(&self, kind: Kind) -> Option<Duration> {
+        let (sum, count) = self.0.get(&kind)?;
+        (*count >= ENOUGH).then(|| *sum / *count)
+    }
+}
+
+/// The last parts of handshakes.
+#[derive(Debug, Default)]
+struct LastParts(Means);
 
 impl LastParts {
     fn finish(&mut self, handshake: &mut Handshake) {
         if handshake.outcome != Outcome::Completed || handshake.offloaded {
             return;
         }
-        let kind = (handshake.role, handshake.version, handshake.resumption);
+        let kind = Kind::of(handshake);
         let Some([_, last]) = &mut handshake.flights else {
             return;
         };
         if handshake.finish_and_answer.is_zero() {
-            let (sum, count) = self.0.entry(kind).or_default();
-            // Two million handshakes of 30 min fit.
-            *sum = sum.saturating_add(*last);
-            *count = count.saturating_add(1);
+            self.0.add(kind, *last);
             return;
         }
-        let mean = match self.0.get(&kind) {
-            Some((sum, count)) if *count >= ENOUGH => *sum / *count,
-            _ => return,
+        let Some(mean) = self.0.of(kind) else {
+            return;
         };
         let finish = mean.saturating_sub(*last).min(handshake.finish_and_answer);
         *last += finish;

@@ -304,6 +304,26 @@ fn two_threads_did_all_the_work_where_no_time_was_between() {
     assert!(!offloaded(9, 0));
 }
 
+#[test]
+fn two_threads_did_all_the_work_where_it_took_what_one_thread_takes() {
+    let handed_over = |id, cpu| Handshake {
+        cpu: micros(cpu),
+        ..handed_over(id, 50_000)
+    };
+    let ends = |alone: u64, cpu| {
+        let mut bench = Bench::new();
+        for id in 0..alone {
+            bench.hears(BARE, id, FULL).ends(of(BARE, socket(id)));
+        }
+        bench.hears(BARE, 99, FULL).ends(handed_over(99, cpu));
+        bench.handshakes().last().unwrap().offloaded
+    };
+    assert_eq!(socket(0).cpu, micros(1020));
+    assert!(!ends(20, 816));
+    assert!(ends(20, 815));
+    assert!(ends(19, 1020), "too few to know");
+}
+
 /// A handshake whose end came with a request.
 fn with_request(finish_and_answer: u64) -> Handshake {
     Handshake {
