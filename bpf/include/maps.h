@@ -69,6 +69,7 @@ struct timed {
 	 * where no handshake is: reading the clock is most of what a socket call's
 	 * program costs. */
 	__u64 since;
+	__u64 before;  /* what it was until the socket call that the thread is in */
 	__u32 keep_up; /* so many times more */
 	/* Of the thread `phase`. Here and not in a map by thread, as it is begun and ended
 	 * at each socket call of a handshake: only one that leaves the CPU meanwhile is put

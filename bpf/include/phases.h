@@ -145,17 +145,15 @@ static __always_inline void end_phase(bool idle)
 	leave_phase(timed, bpf_map_lookup_elem(&exchanges, &connection), idle, bpf_ktime_get_ns());
 }
 
-/* When the current thread began what led to its socket call; `read`: what it did before that
- * led to something else, as another thread read then what this one answers; 0 if not known. */
+/* When the current thread began what led to its socket call; `read`: when another thread
+ * read what this one answers, 0 if none did. */
 static __always_inline __u64 begin_of_job(const struct timed *timed, __u64 now, __u64 read)
 {
-	__u64 since = timed->since;
-
-	if (since > now)
-		return since; /* it was preempted since */
-	if (read && since)
-		return since > read ? since : read;
-	return clock_lead(since, now);
+	if (timed->since > now)
+		return timed->since; /* it was preempted since */
+	if (read && timed->before)
+		return timed->before > read ? timed->before : read;
+	return clock_lead(timed->since, now);
 }
 
 static __noinline void begin_phase(__u64 connection, __u64 now, __u64 read)

@@ -157,25 +157,24 @@ static __always_inline void handle_call(struct socket_call *call)
 {
 	struct timed *timed = timed_here();
 	struct connection *connection;
-	bool at_work, turns;
+	bool at_work;
 
 	if (!timed)
 		return;
 	at_work = timed->phase && current_phase(timed);
-	turns = !at_work && (call->length <= 0 || call->direction == TLSPROF_DIRECTION_OUT);
-	if (!at_work && (!call->tcp || call->length < 0)) {
-		if (turns)
+	if (!at_work) {
+		if (call->length <= 0 || call->direction == TLSPROF_DIRECTION_OUT) {
+			timed->before = timed->since;
 			keep_up(timed);
-		return;
+		}
+		if (!call->tcp || call->length < 0)
+			return;
 	}
 	connection = call->tcp ? find_connection(call->sock) : NULL;
 	if (!at_work && is_settled(connection, call, timed))
 		count_data(connection, call);
 	else
 		handle_rare_call(call, timed, connection, at_work);
-	/* Afterwards: what led to an answer counts where another thread read the question. */
-	if (turns)
-		keep_up(timed);
 }
 
 /* A look at data that stays where it is. */

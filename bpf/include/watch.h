@@ -166,8 +166,6 @@ static __always_inline void advance(struct connection *connection, struct exchan
 	bool first = connection->tls == TLSPROF_TLS_NONE;
 	bool taken_over = direction == TLSPROF_DIRECTION_OUT && !at_work &&
 			  (exchange->sent || exchange->unanswered);
-	/* What led to what nobody asked for, as a client's hello, is not known to be for it. */
-	__u64 unasked = direction == TLSPROF_DIRECTION_OUT ? call_time(call) : 0;
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 
 	if (first || pid != exchange->event.header.pid)
@@ -187,7 +185,7 @@ static __always_inline void advance(struct connection *connection, struct exchan
 	if (exchange->event.outcome)
 		finish(connection, exchange, call, more);
 	else
-		begin_phase(connection->id, call_time(call), taken_over ? before : unasked);
+		begin_phase(connection->id, call_time(call), taken_over ? before : 0);
 }
 
 /* A client receives something other than TLS in response to its hello. */

@@ -63,11 +63,12 @@ STARTS = {
 }
 KINDS = [name for name in STARTS if name not in TARGETS or not TARGETS[name].missing]
 PROCESSES = {"nginx": 3, "apache": 3}
-BESIDES = {name: "/" for name in ("nginx", "apache", "haproxy", "java", "static")}
-BESIDES |= {name: "" for name in ("gnutls-serv", "selfserv", "rustls") if name in KINDS} | {"node": "/keep"}
+BESIDES = {name: "/" for name in ("nginx", "apache", "haproxy", "static")}
+BESIDES |= {name: "" for name in ("gnutls-serv", "selfserv", "rustls") if name in KINDS}
 """For which path servers keep connections open; empty for those that do not. stunnel is not among them, which
 connects to its backend only for a new connection, nor Go, whose scheduler's own thread (a tenth of the CPU
-time by perf) is awake as long as handshakes compute."""
+time by perf) is awake as long as handshakes compute, nor those that compile as they go: what a request
+costs Java halves within a minute, and a bare connection costs Node.js a sixth more or less each time."""
 
 OFTEN = "sample_frequency = 997\n"
 SETTINGS = {
@@ -148,7 +149,9 @@ def under_load(folder: Path, servers: Servers, twins: Servers, watching: Watchin
         loads = pool.submit(side_by_side, lambda kind: load(folder, kind, servers[kind]), servers, len(servers))
         while not loads.done():
             time.sleep(1.0)
-            scrapes.append((time.monotonic(), metrics.scrape(watching.agents[watching.watched].url)))
+            samples = metrics.scrape(watching.agents[watching.watched].url)
+            # The time after it: what it counts has begun by then, however long it took.
+            scrapes.append((time.monotonic(), samples))
             screens.append((time.monotonic(), watching.top.screen()))
     return loads.result(), others.result(), scrapes, screens
 
