@@ -17,6 +17,13 @@ static __always_inline void handle_enter(struct pt_regs *ctx, __u8 role)
 	enter_call(ctx, role, bpf_ktime_get_ns());
 }
 
+static __always_inline void handle_enter_by_cookie(struct pt_regs *ctx, __u64 cookie)
+{
+	if (cookie & TLSPROF_SINGLE_STEPPED)
+		hit_single_step();
+	handle_enter(ctx, cookie & ~TLSPROF_SINGLE_STEPPED);
+}
+
 static __always_inline void handle_exit(struct pt_regs *ctx)
 {
 	struct call *call = returning_call(ctx);
@@ -49,13 +56,15 @@ static __always_inline void handle_free(struct pt_regs *ctx)
 
 static __always_inline void handle_step_enter(struct pt_regs *ctx, __u64 cookie)
 {
+	__u32 trap = cookie & TLSPROF_SINGLE_STEPPED ? hit_single_step() : 0;
 	struct call *call = hit_call();
 	__u8 step;
 
 	if (!call)
 		return;
+	cookie &= ~TLSPROF_SINGLE_STEPPED;
 	step = call_step_of(call, cookie, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
-	if (!call_step_begin(call, bpf_ktime_get_ns(), step, return_address_at_entry(ctx)))
+	if (!call_step_begin(call, bpf_ktime_get_ns(), step, return_address_at_entry(ctx), trap))
 		return;
 	call->step_cookie = cookie;
 	/* EVP_DigestSign(ctx, sig, size_t *siglen, ...)
@@ -111,7 +120,7 @@ static __always_inline void handle_peer(struct pt_regs *ctx)
 		call->exchange_context = PT_REGS_PARM1(ctx);
 }
 
-ON_ENTRY(handshake_enter, handle_enter(ctx, bpf_get_attach_cookie(ctx)))
+ON_ENTRY(handshake_enter, handle_enter_by_cookie(ctx, bpf_get_attach_cookie(ctx)))
 ON_RETURN(handshake_exit, handle_exit(ctx))
 ON_ENTRY(connection_clear, handle_clear(ctx))
 ON_ENTRY(connection_free, handle_free(ctx))

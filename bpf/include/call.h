@@ -54,21 +54,25 @@ static inline bool is_inside(__u64 inner, __u64 outer)
 /*
  * The library calls its own public functions too (a chain verification verifies
  * signatures): the outermost call names the step, what it calls belongs to it.
+ * The probe at the entry takes `trap` from now on, which is no part of the step.
  * Returns whether a step began.
  */
-static inline bool call_step_begin(struct call *call, __u64 now, __u8 step, __u64 stack)
+static inline bool call_step_begin(struct call *call, __u64 now, __u8 step, __u64 stack, __u32 trap)
 {
-	if (is_inside(stack, call->step_stack))
+	if (is_inside(stack, call->step_stack)) {
+		call->step_began += trap;
 		return false;
+	}
 	call->step_stack = stack;
 	call->step_current = step;
-	call->step_began = clock_cpu(&call->clock, now);
+	call->step_began = clock_cpu(&call->clock, now) + trap;
 	return true;
 }
 
 /* Returns whether the outermost call of a step ended. */
 static inline bool call_step_end(struct call *call, __u64 now, __u64 stack)
 {
+	__u64 ended = clock_cpu(&call->clock, now);
 	__u8 step = call->step_current;
 
 	if (!call->step_stack || call->step_stack != stack)
@@ -76,7 +80,9 @@ static inline bool call_step_end(struct call *call, __u64 now, __u64 stack)
 	call->step_stack = 0;
 	if (step >= TLSPROF_STEP_COUNT)
 		return false;
-	call->step[step] += clock_cpu(&call->clock, now) - call->step_began;
+	/* A trap may be shorter than the calibrated ones. */
+	if (ended > call->step_began)
+		call->step[step] += ended - call->step_began;
 	call->step_calls[step] = saturating_increment(call->step_calls[step]);
 	return true;
 }

@@ -120,6 +120,10 @@ enum tlsprof_step {
 	TLSPROF_STEP_DECAPSULATE = 18,
 };
 
+/* Added to the cookie of a probe whose instruction the kernel does not emulate: it runs a copy
+ * of it, up to a second trap. */
+#define TLSPROF_SINGLE_STEPPED 256
+
 /* Why a thread was off the CPU inside a handshake call. */
 enum tlsprof_wait {
 	TLSPROF_WAIT_RUN_QUEUE = 0, /* runnable, another thread had the CPU */
@@ -171,7 +175,9 @@ enum tlsprof_hit {
 	TLSPROF_HIT_SWITCH = 2, /* scheduler switch of a thread inside a call */
 	/* A run of tcp_state() that the kernel skipped and another program recovered. */
 	TLSPROF_HIT_STOOD_IN = 3,
-	TLSPROF_HIT_COUNT = 4,
+	/* Those of ENTRY with TLSPROF_SINGLE_STEPPED. */
+	TLSPROF_HIT_SINGLE_STEP = 4,
+	TLSPROF_HIT_COUNT = 5,
 };
 
 /* Written by the agent, read by the programs: element 0 of the `control` array.
@@ -184,6 +190,8 @@ struct tlsprof_control {
 	__u32 calls_generation;
 	/* 1: samples cannot show handshakes now, and are not taken. */
 	__u32 no_samples;
+	/* What TLSPROF_SINGLE_STEPPED costs, calibrated. */
+	__u32 single_step_ns;
 };
 
 struct tlsprof_event_header {

@@ -39,6 +39,13 @@ static __always_inline struct call *hit_call(void)
 	return call;
 }
 
+/* A probe was hit whose instruction the kernel does not emulate. Returns what that costs, in ns. */
+static __always_inline __u32 hit_single_step(void)
+{
+	count_hit(TLSPROF_HIT_SINGLE_STEP);
+	return current_control().single_step_ns;
+}
+
 /* Where the return address lies, at the entry of a function and, the same
  * place, when it has returned: x86 takes the address off the stack. */
 static __always_inline __u64 return_address_at_entry(struct pt_regs *ctx)

@@ -78,8 +78,8 @@ static void a_step_takes_what_it_calls(void)
 	struct call call = {};
 
 	clock_begin(&call.clock, 1);
-	CHECK_EQUAL(call_step_begin(&call, 100, TLSPROF_STEP_VERIFICATION, 0x1000), true);
-	CHECK_EQUAL(call_step_begin(&call, 150, TLSPROF_STEP_SIGNING, 0xf00), false);
+	CHECK_EQUAL(call_step_begin(&call, 100, TLSPROF_STEP_VERIFICATION, 0x1000, 0), true);
+	CHECK_EQUAL(call_step_begin(&call, 150, TLSPROF_STEP_SIGNING, 0xf00, 0), false);
 	CHECK_EQUAL(call_step_end(&call, 180, 0xf00), false);
 	CHECK_EQUAL(call_step_end(&call, 300, 0x1000), true);
 	CHECK_EQUAL(call.step[TLSPROF_STEP_VERIFICATION], 200);
@@ -87,12 +87,27 @@ static void a_step_takes_what_it_calls(void)
 	CHECK_EQUAL(call.step_calls[TLSPROF_STEP_VERIFICATION], 1);
 }
 
+static void a_step_does_not_count_the_traps_in_it(void)
+{
+	struct call call = {};
+
+	clock_begin(&call.clock, 1);
+	CHECK_EQUAL(call_step_begin(&call, 100, TLSPROF_STEP_KEY_EXCHANGE, 0x1000, 20), true);
+	CHECK_EQUAL(call_step_begin(&call, 150, TLSPROF_STEP_SIGNING, 0xf00, 10), false);
+	CHECK_EQUAL(call_step_end(&call, 300, 0x1000), true);
+	CHECK_EQUAL(call.step[TLSPROF_STEP_KEY_EXCHANGE], 170);
+	CHECK_EQUAL(call_step_begin(&call, 400, TLSPROF_STEP_KEY_EXCHANGE, 0x1000, 20), true);
+	CHECK_EQUAL(call_step_end(&call, 415, 0x1000), true);
+	CHECK_EQUAL(call.step[TLSPROF_STEP_KEY_EXCHANGE], 170);
+	CHECK_EQUAL(call.step_calls[TLSPROF_STEP_KEY_EXCHANGE], 2);
+}
+
 static void a_step_does_not_count_time_off_the_cpu(void)
 {
 	struct call call = {};
 
 	clock_begin(&call.clock, 1);
-	call_step_begin(&call, 100, TLSPROF_STEP_KEY_EXCHANGE, 0x1000);
+	call_step_begin(&call, 100, TLSPROF_STEP_KEY_EXCHANGE, 0x1000, 0);
 	clock_off_cpu(&call.clock, 150, TLSPROF_WAIT_RUN_QUEUE);
 	clock_on_cpu(&call.clock, 1150);
 	call_step_end(&call, 1200, 0x1000);
@@ -106,7 +121,7 @@ static void the_end_of_a_step_that_never_began_is_ignored(void)
 	clock_begin(&call.clock, 1);
 	CHECK_EQUAL(call_step_end(&call, 10, 0x1000), false);
 	CHECK_EQUAL(call_step_end(&call, 10, 0), false);
-	call_step_begin(&call, 20, TLSPROF_STEP_COUNT, 0x1000); /* a cookie that names no step */
+	call_step_begin(&call, 20, TLSPROF_STEP_COUNT, 0x1000, 0); /* a cookie that names no step */
 	CHECK_EQUAL(call_step_end(&call, 30, 0x1000), false);
 }
 
@@ -115,15 +130,15 @@ static void a_return_that_was_not_seen_does_not_hide_later_steps(void)
 	struct call call = {};
 
 	clock_begin(&call.clock, 1);
-	call_step_begin(&call, 100, TLSPROF_STEP_KEY_DERIVATION, 0x1000);
+	call_step_begin(&call, 100, TLSPROF_STEP_KEY_DERIVATION, 0x1000, 0);
 	/* Its return probe was released meanwhile. The next function has its
 	 * return address at the same place, or above. */
-	CHECK_EQUAL(call_step_begin(&call, 200, TLSPROF_STEP_SIGNING, 0x1000), true);
+	CHECK_EQUAL(call_step_begin(&call, 200, TLSPROF_STEP_SIGNING, 0x1000, 0), true);
 	CHECK_EQUAL(call_step_end(&call, 250, 0x1000), true);
 	CHECK_EQUAL(call.step[TLSPROF_STEP_SIGNING], 50);
 	CHECK_EQUAL(call.step[TLSPROF_STEP_KEY_DERIVATION], 0);
-	call_step_begin(&call, 300, TLSPROF_STEP_KEY_DERIVATION, 0x1000);
-	CHECK_EQUAL(call_step_begin(&call, 400, TLSPROF_STEP_KEY_EXCHANGE, 0x1010), true);
+	call_step_begin(&call, 300, TLSPROF_STEP_KEY_DERIVATION, 0x1000, 0);
+	CHECK_EQUAL(call_step_begin(&call, 400, TLSPROF_STEP_KEY_EXCHANGE, 0x1010, 0), true);
 	CHECK_EQUAL(call_step_end(&call, 430, 0x1010), true);
 	CHECK_EQUAL(call.step[TLSPROF_STEP_KEY_EXCHANGE], 30);
 }
@@ -177,7 +192,7 @@ static void calls_of_one_handshake_add_up(void)
 	struct call second = {};
 
 	clock_begin(&first.clock, 1000);
-	call_step_begin(&first, 1010, TLSPROF_STEP_SIGNING, 0x1000);
+	call_step_begin(&first, 1010, TLSPROF_STEP_SIGNING, 0x1000, 0);
 	call_step_end(&first, 1050, 0x1000);
 	handshake_add_call(&handshake, &first, 1100);
 	clock_begin(&second.clock, 5000);
@@ -283,6 +298,7 @@ int main(void)
 	RUN(a_lead_that_is_a_little_longer_is_no_other_figure);
 	RUN(cpu_and_waits_add_up_to_the_time_in_the_call);
 	RUN(a_step_takes_what_it_calls);
+	RUN(a_step_does_not_count_the_traps_in_it);
 	RUN(a_step_does_not_count_time_off_the_cpu);
 	RUN(the_end_of_a_step_that_never_began_is_ignored);
 	RUN(a_return_that_was_not_seen_does_not_hide_later_steps);

@@ -366,7 +366,7 @@ impl Image {
 
 /// The points of each program of a group, in the order in which they must be
 /// attached: what closes a bracket before what opens it.
-fn points(sites: &[Site], group: Group) -> BTreeMap<Program, Vec<Point>> {
+pub(crate) fn points(sites: &[Site], group: Group) -> BTreeMap<Program, Vec<Point>> {
     let mut points: BTreeMap<Program, Vec<Point>> = BTreeMap::new();
     for site in sites.iter().filter(|site| site.function.group == group) {
         let programs = [site.function.exit, site.function.entry];
@@ -374,6 +374,7 @@ fn points(sites: &[Site], group: Group) -> BTreeMap<Program, Vec<Point>> {
             let point = Point {
                 file_offset: site.file_offset,
                 cookie: site.function.cookie,
+                single_stepped: !site.placement.emulated,
             };
             points.entry(program).or_default().push(point);
         }

@@ -1,6 +1,8 @@
 //! Programs that stand for one attach cookie each, for kernels that have no cookies
 //! (before Linux 5.15).
 
+use tlsprof_common::contract::TLSPROF_SINGLE_STEPPED;
+
 /// Where one program goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Point {
@@ -8,6 +10,16 @@ pub struct Point {
     pub file_offset: u64,
     /// What the program reads as its attach cookie.
     pub cookie: u64,
+    /// The kernel does not emulate the instruction. On kernels with cookies the program is told.
+    pub single_stepped: bool,
+}
+
+impl Point {
+    /// The cookie, with what else the program is told.
+    pub(super) fn whole_cookie(self) -> u64 {
+        let flag = u64::from(TLSPROF_SINGLE_STEPPED);
+        self.cookie | if self.single_stepped { flag } else { 0 }
+    }
 }
 
 /// Program, cookie, and the program that stands for the two.
@@ -66,6 +78,7 @@ mod tests {
         Point {
             file_offset: 0x100 + cookie,
             cookie,
+            single_stepped: false,
         }
     }
 
@@ -83,6 +96,16 @@ mod tests {
             by_substitute("connection_free", &points),
             [("connection_free", points.to_vec())]
         );
+    }
+
+    #[test]
+    fn a_program_is_told_that_its_instruction_is_single_stepped() {
+        let stepped = Point {
+            single_stepped: true,
+            ..point(17)
+        };
+        assert_eq!(stepped.whole_cookie(), 256 + 17);
+        assert_eq!(point(17).whole_cookie(), 17);
     }
 
     #[test]

@@ -144,6 +144,7 @@ pub fn probe_seconds(hits: &Hits, trap: TrapCost, runs: Runs) -> f64 {
     let count = |hit| hits.of(hit) as f64;
     count(Hit::Entry) * trap.entry.as_secs_f64()
         + count(Hit::Return) * trap.exit.saturating_sub(trap.entry).as_secs_f64()
+        + count(Hit::SingleStep) * trap.single_step.as_secs_f64()
         + runs.seconds
 }
 
@@ -163,16 +164,17 @@ mod tests {
         let trap = TrapCost {
             entry: Duration::from_micros(1),
             exit: Duration::from_micros(3),
+            single_step: Duration::from_micros(10),
         };
         let seconds = probe_seconds(
-            &Hits::new([1000, 500, 7, 0]),
+            &Hits::new([1000, 500, 7, 0, 100]),
             trap,
             Runs {
                 count: 1.0,
                 seconds: 0.5,
             },
         );
-        assert!((seconds - 0.502).abs() < 1e-9, "{seconds}");
+        assert!((seconds - 0.503).abs() < 1e-9, "{seconds}");
     }
 
     #[test]

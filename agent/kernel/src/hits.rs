@@ -2,8 +2,8 @@
 //! does not compile.
 
 use tlsprof_common::contract::{
-    TLSPROF_HIT_COUNT, TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN, TLSPROF_HIT_STOOD_IN,
-    TLSPROF_HIT_SWITCH,
+    TLSPROF_HIT_COUNT, TLSPROF_HIT_ENTRY, TLSPROF_HIT_RETURN, TLSPROF_HIT_SINGLE_STEP,
+    TLSPROF_HIT_STOOD_IN, TLSPROF_HIT_SWITCH,
 };
 
 /// A program that ran.
@@ -17,12 +17,19 @@ pub enum Hit {
     Switch = TLSPROF_HIT_SWITCH as isize,
     /// A program that made up for a run of another one, which the kernel left out.
     StoodIn = TLSPROF_HIT_STOOD_IN as isize,
+    /// An entry on an instruction that the kernel does not emulate.
+    SingleStep = TLSPROF_HIT_SINGLE_STEP as isize,
 }
 
 impl Hit {
     /// All of them.
-    pub const ALL: [Self; TLSPROF_HIT_COUNT as usize] =
-        [Self::Entry, Self::Return, Self::Switch, Self::StoodIn];
+    pub const ALL: [Self; TLSPROF_HIT_COUNT as usize] = [
+        Self::Entry,
+        Self::Return,
+        Self::Switch,
+        Self::StoodIn,
+        Self::SingleStep,
+    ];
 }
 
 /// How often each of them ran, since loading.

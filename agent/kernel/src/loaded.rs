@@ -95,6 +95,17 @@ impl Loaded {
         self.say()
     }
 
+    /// Tells the programs what a probe costs more on an instruction that the kernel does not
+    /// emulate.
+    ///
+    /// # Errors
+    ///
+    /// When the map cannot be written.
+    pub(super) fn set_single_step(&mut self, cost: Duration) -> Result<(), MapError> {
+        self.said.single_step_ns = cost.subsec_nanos();
+        self.say()
+    }
+
     /// From now on connections that open are followed: their socket calls, and what of
     /// TLS these show.
     ///

@@ -122,7 +122,7 @@ impl Loaded {
         let uprobe: &mut UProbe = program(&mut self.bpf, name)?;
         let points = points.iter().map(|point| UProbeAttachPoint {
             location: UProbeAttachLocation::AbsoluteOffset(point.file_offset),
-            cookie: has_cookies.then_some(point.cookie),
+            cookie: has_cookies.then(|| point.whole_cookie()),
         });
         let id = uprobe
             .attach(points, path, UProbeScope::AllProcesses)

@@ -12,8 +12,8 @@ use super::cookies::Point;
 use super::loaded::Loaded;
 use super::probes::{Links, release_beside};
 
-// The shape of most probe sites: the first instruction is one that the kernel emulates. One
-// for each kind of probe, so that neither has to be taken out before the other is timed.
+// The shape of most probe sites: the first instruction is one that the kernel emulates; and that
+// of others. One for each kind of probe, so that none has to be taken out before another is timed.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".irp name, tlsprof_entry_target, tlsprof_return_target",
@@ -25,6 +25,13 @@ core::arch::global_asm!(
     "ret",
     ".size \\name, . - \\name",
     ".endr",
+    ".globl tlsprof_stepped_target",
+    ".type tlsprof_stepped_target, @function",
+    "tlsprof_stepped_target:",
+    "sub rsp, 8",
+    "add rsp, 8",
+    "ret",
+    ".size tlsprof_stepped_target, . - tlsprof_stepped_target",
 );
 #[cfg(target_arch = "aarch64")]
 core::arch::global_asm!(
@@ -36,6 +43,12 @@ core::arch::global_asm!(
     "ret",
     ".size \\name, . - \\name",
     ".endr",
+    ".globl tlsprof_stepped_target",
+    ".type tlsprof_stepped_target, @function",
+    "tlsprof_stepped_target:",
+    "mov x1, x1",
+    "ret",
+    ".size tlsprof_stepped_target, . - tlsprof_stepped_target",
 );
 
 type Target = unsafe extern "C" fn(u64);
@@ -43,6 +56,7 @@ type Target = unsafe extern "C" fn(u64);
 unsafe extern "C" {
     fn tlsprof_entry_target(object: u64);
     fn tlsprof_return_target(object: u64);
+    fn tlsprof_stepped_target(object: u64);
 }
 
 /// Cost of one probe hit with the least work in its program, with cold caches: between two
@@ -53,6 +67,8 @@ pub struct TrapCost {
     pub entry: Duration,
     /// A return probe, the trap at the entry that arms it included.
     pub exit: Duration,
+    /// What an entry probe costs more on an instruction that the kernel runs as a copy.
+    pub single_step: Duration,
 }
 
 /// Times probes on functions of our own. None where these cannot be probed; estimates
@@ -64,11 +80,16 @@ pub fn calibrate(loaded: &mut Loaded) -> Option<TrapCost> {
     let bare = time(tlsprof_entry_target);
     let entry = attach(loaded, "connection_free", tlsprof_entry_target)?;
     let exit = attach(loaded, "handshake_exit", tlsprof_return_target)?;
+    let stepped = attach(loaded, "connection_free", tlsprof_stepped_target)?;
+    let emulated = time(tlsprof_entry_target);
     let cost = TrapCost {
-        entry: time(tlsprof_entry_target).saturating_sub(bare),
+        entry: emulated.saturating_sub(bare),
         exit: time(tlsprof_return_target).saturating_sub(bare),
+        single_step: time(tlsprof_stepped_target).saturating_sub(emulated),
     };
-    release_beside([entry, exit]);
+    release_beside([entry, exit, stepped]);
+    // Without it the programs take it for nothing.
+    let _ = loaded.set_single_step(cost.single_step);
     Some(cost)
 }
 
@@ -76,6 +97,7 @@ fn attach(loaded: &mut Loaded, program: &'static str, target: Target) -> Option<
     let point = Point {
         file_offset: file_offset(target as *const () as u64)?,
         cookie: 0,
+        single_stepped: false,
     };
     let attached = loaded.attach(program, Path::new("/proc/self/exe"), &[point]);
     attached.ok()

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::*;
+use crate::registry::points;
 use tlsprof_discover::library::{self, Tls};
 use tlsprof_discover::sample::installed;
 use tlsprof_library::openssl::{Generation, Parts};
@@ -53,6 +54,9 @@ fn installed_libssl_has_all_functions() {
         assert_eq!(site.placement.emulated, !import, "{plan}");
     }
     assert!(!plan.lacks_imports());
+    let told = points(&plan.sites, Group::Handshakes);
+    let single_stepped = told.values().flatten().filter(|one| one.single_stepped);
+    assert_eq!(single_stepped.count(), 2, "the program is told");
 }
 
 #[test]
