@@ -129,6 +129,8 @@ static __noinline struct exchange *leave_phase(struct timed *timed, struct excha
 	/* It is later where the thread was preempted meanwhile. */
 	if (timed->since < now)
 		timed->since = now;
+	/* What it does in this call was not begun before. */
+	timed->before = timed->since;
 	return exchange;
 }
 
