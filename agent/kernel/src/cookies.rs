@@ -10,12 +10,12 @@ pub struct Point {
     pub file_offset: u64,
     /// What the program reads as its attach cookie.
     pub cookie: u64,
-    /// The kernel does not emulate the instruction. On kernels with cookies the program is told.
+    /// The kernel does not emulate the instruction. Programs see it as a bit of their attach cookie.
     pub single_stepped: bool,
 }
 
 impl Point {
-    /// The cookie, with what else the program is told.
+    /// The attach cookie with that bit.
     pub(super) fn whole_cookie(self) -> u64 {
         let flag = u64::from(TLSPROF_SINGLE_STEPPED);
         self.cookie | if self.single_stepped { flag } else { 0 }
