@@ -14,8 +14,6 @@ from harness.processes import private_copy
 from harness.profiler import Profiling, Service
 from harness.servers import Server, announcing
 
-pytestmark = pytest.mark.alone
-
 CONFIG = "[profile]\nsample_frequency = 997\n"
 FULL = 2000
 """1,400 samples and more, 100 of them or more in the rarest primitive that is judged: a standard error
@@ -46,7 +44,7 @@ def profiled(folder: Path, server: Server, groups: str) -> Service:
 
 def profiled_with_names(certificate: Certificate, folder: Path, group: str) -> Service:
     """A server with OpenSSL and the names of its functions in it, and the same load."""
-    program = private_copy(PROGRAMS / "http.symbols", folder, "named")
+    program = private_copy(PROGRAMS / "http.symbols", folder)
     with announcing([program, certificate.cert, certificate.key, "--tls", "1.3"]) as server:
         return profiled(folder, server, group)
 

@@ -20,8 +20,6 @@ from harness.servers import Server, announcing, selftimed
 from harness.waiting import wait_until
 from harness.web_servers import nginx
 
-pytestmark = pytest.mark.alone
-
 CONFIG = "[profile]\nsample_frequency = 997\n"
 FULL = 2000
 """1,000 samples and more: a standard error of at most 1.6 points."""
@@ -55,7 +53,7 @@ def profiled_during(folder: Path, server: Server, load: Callable[[], object]) ->
 @contextmanager
 def with_symbols(certificate: Certificate, folder: Path) -> Iterator[Server]:
     """A static OpenSSL, which probes find by its symbols."""
-    program = private_copy(PROGRAMS / "http.symbols", folder, "named")
+    program = private_copy(PROGRAMS / "http.symbols", folder)
     with announcing([program, certificate.cert, certificate.key, "--tls", "1.3"]) as server:
         yield server
 
@@ -107,7 +105,7 @@ def test_steps_by_samples_hold_with_client_certificates(group, kind, client, cer
 
 def of_version(version: str, group: str, certificate: Certificate, folder: Path) -> tuple[Service, dict[str, float]]:
     """And its shares by probes."""
-    program = private_copy(str(debian.openssl(version).build("selftimed")), folder, "other")
+    program = private_copy(str(debian.openssl(version).build("selftimed")), folder)
     client = debian.openssl("3.5").build("loadgen")
     with selftimed("threads", certificate, "--groups", group, program=program) as server:
         service = profiled(folder, server, group, client=client)
@@ -177,7 +175,7 @@ def test_steps_by_samples_hold_in_other_versions(version, group, rsa, tmp_path):
 
 def test_groups_and_keys_of_one_algorithm_are_one_step(certificates, tmp_path):
     """Without names: no caller says which."""
-    with other_stacks.static_http(tmp_path, certificates["ecdsa"], "1.3", name="bare") as server:
+    with other_stacks.static_http(tmp_path, certificates["ecdsa"], "1.3") as server:
         found = steps(profiled(tmp_path, server, "P-256"))
     assert set(found) <= {"key_exchange+signing", "signing", "key_derivation", "other"}, found
     assert found["key_exchange+signing"] > 0.1, found
@@ -192,7 +190,7 @@ BARE += [pytest.param(*one, marks=pytest.mark.long) for one in RARELY_BARE]
 def test_the_stripped_program_has_the_same_steps(group, kind, certificates, tmp_path):
     with with_symbols(certificates[kind], tmp_path) as server:
         exact = measured(profiled(tmp_path, server, group, number(group, kind)))
-    with other_stacks.static_http(tmp_path, certificates[kind], "1.3", name="bare") as server:
+    with other_stacks.static_http(tmp_path, certificates[kind], "1.3") as server:
         bare = profiled(tmp_path, server, group, number(group, kind))
     assert not any(row["measured_handshakes"] for row in bare.data["steps"]), bare
     agree(steps(bare), exact, bare, POINTS)
@@ -218,7 +216,7 @@ RSA += [
 def test_stripped_rsa_is_told_on_any_cpu(group, kind, cpu, certificates, tmp_path):
     """Each has code of its own; P-384 is arithmetic on big numbers, as RSA is in part."""
     certificate = certificates[kind]
-    program = private_copy(PROGRAMS / "http", tmp_path, "bare")
+    program = private_copy(PROGRAMS / "http", tmp_path)
     options = [certificate.cert, certificate.key, "--tls", "1.3"]
     with announcing(["/usr/bin/env", f"OPENSSL_ia32cap={cpu}", program, *options]) as server:
         service = profiled(tmp_path, server, group, number(group, kind))
@@ -249,13 +247,14 @@ def test_stripped_code_of_no_algorithm_alone_is_a_lower_bound(certificates, tmp_
     """Compiled C code of P-384, for two steps."""
     with with_symbols(certificates["ecdsa"], tmp_path) as server:
         exact = measured(profiled(tmp_path, server, "P-384"))
-    with other_stacks.static_http(tmp_path, certificates["ecdsa"], "1.3", name="bare") as server:
+    with other_stacks.static_http(tmp_path, certificates["ecdsa"], "1.3") as server:
         found = steps(profiled(tmp_path, server, "P-384"))
     exchange = sum(part for name, part in found.items() if "key_exchange" in name.split("+"))
     assert exact["key_exchange"] / 2 < exchange < exact["key_exchange"] + exact["signing"] + POINTS, (found, exact)
     assert found.get("signing", 0.0) <= exact["signing"] + POINTS, (found, exact)
 
 
+@pytest.mark.alone
 def test_a_closed_server_has_steps_in_text_and_a_predicted_saving(certificates, tmp_path):
     """The stand-in for Domino: static, stripped, a thread for each connection, TLS 1.2 alone."""
     with other_stacks.domino(tmp_path, certificates["rsa2048"], "--groups", "P-384") as server:
@@ -274,6 +273,7 @@ def test_a_closed_server_has_steps_in_text_and_a_predicted_saving(certificates, 
     assert prediction["kind"] == "unknown" or prediction["source"] == "other_library", found
 
 
+@pytest.mark.alone
 @pytest.mark.long
 def test_the_saving_predicted_for_a_closed_server_is_near_the_measured_one(certificates, tmp_path):
     """A little less, mostly 0.87: not all compiled code around P-384's arithmetic is identified."""

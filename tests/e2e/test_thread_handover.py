@@ -21,8 +21,6 @@ from harness.processes import name_of_copy
 from harness.profiler import Profiling, start_agent
 from harness.scenarios import Profiled, http_client
 
-pytestmark = pytest.mark.alone
-
 CONNECTIONS, THREADS = 50, 4
 MADE = CONNECTIONS * THREADS
 KEPT = 100

@@ -17,8 +17,6 @@ from harness.paths import SELFTIMED, SERVERS, TLSPROF
 from harness.processes import Argument, Process
 from harness.profiler import Report, Service, start_agent
 
-pytestmark = pytest.mark.alone
-
 RATE = 50
 
 EDGES = 2
@@ -144,6 +142,7 @@ def busy(certificates) -> Iterator[servers.SelfTimed]:
             assert load.alive(), load.describe()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("starts", [STARTS, pytest.param(5 * STARTS, marks=pytest.mark.long)])
 def test_handshakes_never_take_more_than_there_was(starts, busy, tmp_path):
     """Handshakes and CPU time begin and end together, whatever was under way."""
@@ -154,6 +153,7 @@ def test_handshakes_never_take_more_than_there_was(starts, busy, tmp_path):
     assert all(0.3 < share < MOST_IN_HANDSHAKES for share in shares), shares
 
 
+@pytest.mark.alone
 def test_what_comes_after_the_window_is_no_loss(busy, tmp_path):
     """While savings are calibrated, and the report is written, the load goes on."""
     with Process(RESUMED.command(busy.port)) as more:
@@ -166,6 +166,7 @@ def test_what_comes_after_the_window_is_no_loss(busy, tmp_path):
     assert report.losses_of_events() == {}
 
 
+@pytest.mark.alone
 def test_the_cost_of_profiling_is_that_of_the_window(busy, tmp_path):
     """Not of attaching before it, nor of what ran after it."""
     config = tmp_path / "tlsprof.toml"
@@ -177,6 +178,7 @@ def test_the_cost_of_profiling_is_that_of_the_window(busy, tmp_path):
         assert each[0] == pytest.approx(each[1], rel=SAME_COST), (cost, each)
 
 
+@pytest.mark.alone
 def test_an_agent_never_says_that_handshakes_took_more_than_there_was(busy):
     """At no scrape, from its first second on: CPU time is as new as handshakes are."""
     with start_agent(["--service", SELFTIMED.name]) as agent:
@@ -221,6 +223,7 @@ class CpuLog:
         self._reader.join()
 
 
+@pytest.mark.alone
 def test_cpu_time_is_that_of_the_same_seconds(busy, tmp_path):
     with CpuLog(busy.pid) as log:
         profiled = profile(tmp_path, busy.port, "--duration", "3s")
