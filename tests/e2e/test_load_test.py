@@ -88,11 +88,13 @@ def test_prometheus_has_start_and_end_and_the_dashboard_its_annotation(agent, tm
         with Profiling(tmp_path):
             wait_until(lambda: number(RUNNING) == 1, "the load test")
             assert before <= number(BEGAN) <= time.time()
-            assert prometheus.query(expression, prometheus.last_scrape())
+            seen = prometheus.last_scrape()
+            assert prometheus.query(expression, seen)
         wait_until(lambda: number(RUNNING) == 0, "its end")
         ended = prometheus.last_scrape()
-        # However short the test was, Grafana evaluates the query once while it gives a result.
-        assert prometheus.query(expression, number(BEGAN) + GRAFANA_STEP)
+        # However short the test was, Grafana evaluates the query once while it gives a result. A scrape has the time at
+        # which it was asked for, which may be before the load test that it saw.
+        assert prometheus.query(expression, seen + GRAFANA_STEP - 0.001)
         assert prometheus.query(expression, ended + GRAFANA_STEP) == []
 
 
