@@ -28,7 +28,7 @@ fn look_at(path: &str) -> Option<usize> {
         Arch::Aarch64 => Machine::Aarch64,
         Arch::Other(_) => return None,
     };
-    let memory = |at, size| image.memory(at, size);
+    let memory = |at, size| image.constants(at, size);
     let mut found: BTreeMap<u64, Primitive> = identify_all(machine, &all, memory)
         .into_iter()
         .map(|((first, _), primitive)| (first, primitive))

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from harness.load import Load
-from harness.paths import TLSPROF
+from harness.paths import HOG, TLSPROF
 from harness.processes import Process, children, name_of_copy, run
+from harness.samples import hog
 from harness.web_servers import nginx
 
 FAILURE = 1
@@ -65,6 +66,24 @@ def test_a_full_disk_costs_no_report(form, mark):
         assert word in done.stderr, done.describe()
     assert done.stdout.strip(), "the report is lost"
     assert mark in done.stdout or "No TLS handshake" in done.stdout, done.describe()
+
+
+def test_samples_become_rarer_and_each_counts_as_the_time_that_it_stands_for(tmp_path):
+    """499 a second, from the sixth second on 293, from the eighth on 199."""
+    with hog(tmp_path, name_of_copy(HOG, tmp_path), "--compute", 60) as computing:
+        computing.process.say("go")
+        done = report("--format", "json", "--pid", computing.process.pid, "--", "sleep", "10")
+    found = json.loads(done.stdout)
+    sampling = found["sampling"]
+    periods = [sampling["first_period_seconds"], sampling["period_seconds"]]
+    assert periods == pytest.approx([1 / 499, 1 / 199], rel=0.001)
+    (service,) = found["services"]
+    samples = service["cpu_samples"]
+    # At the last period each it would be 2.1, at the first 0.8. Samples may be lost to a hypervisor.
+    assert 0.85 < samples["sampled_ratio"] < 1.1, samples
+    assert 0.5 < samples["effective"] / samples["count"] < 0.95, samples
+    used = sum(row["cpu_seconds"] for row in service["activities"])
+    assert 10 * 199 < samples["count"] * 10 / used < 10 * 499, samples
 
 
 def test_a_report_goes_to_a_pipe():

@@ -6,7 +6,6 @@
 use tlsprof_common::{Outcome, Resumption, Role};
 use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
 use tlsprof_ledger::ServiceAccount;
-use tlsprof_ledger::interval::of_share;
 
 use super::Range;
 use super::subject::Subject;
@@ -60,10 +59,11 @@ impl PerConnection {
 pub(super) fn sampled(account: &ServiceAccount, samples: u64) -> Range {
     let all = account.activities.samples();
     let total = account.activities.attributed().as_secs_f64();
-    let limits = of_share(samples, all).scaled(total);
+    let share = samples as f64 / all.max(1) as f64;
+    let limits = account.activities.limits(share).scaled(total);
     Range {
         low: limits.low,
-        likely: total * samples as f64 / all.max(1) as f64,
+        likely: total * share,
         high: limits.high,
     }
 }

@@ -63,6 +63,7 @@ struct Segment {
     /// Bytes that come from the file; the rest of the memory is zero.
     size: u64,
     executable: bool,
+    writable: bool,
 }
 
 impl Segment {

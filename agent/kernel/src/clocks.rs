@@ -70,6 +70,17 @@ impl Clocks {
         }
     }
 
+    /// Another time from one tick to the next, from now on.
+    ///
+    /// # Errors
+    ///
+    /// As for [`follow_cpus`](Self::follow_cpus).
+    pub(super) fn set_period(&mut self, bpf: &mut Ebpf, period: Duration) -> Result<(), LoadError> {
+        self.period = period;
+        self.by_cpu.clear();
+        self.follow_cpus(bpf)
+    }
+
     /// Starts the clocks of CPUs that came on line, and those that stand still: a CPU
     /// that goes off line takes its perf events with it, and does not bring them back.
     ///

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::connections::Connections;
-use super::error::Unavailable;
+use super::error::{LoadError, Unavailable};
 use super::hits::Hits;
 use super::listeners::{Listeners, told};
 use super::object::UprobeMode;
@@ -204,8 +204,14 @@ impl Loaded {
             return;
         };
         samples.drain(&mut take);
-        if let Err(error) = samples.follow_cpus(&mut self.bpf) {
-            tracing::debug!(error = one_line(&error), "a CPU is not sampled");
+        said(samples.follow_cpus(&mut self.bpf));
+    }
+
+    /// Samples each CPU so many times a second from now on, at most as often as in the beginning.
+    pub fn set_sample_frequency(&mut self, frequency: u32) {
+        self.sampling.frequency = frequency;
+        if let Ok(samples) = &mut self.samples {
+            said(samples.set_rate(&mut self.bpf, self.sampling));
         }
     }
 
@@ -229,6 +235,13 @@ impl Loaded {
 const MAX_RECORDS: usize = 131_072;
 /// Handshakes under way that are looked at when processes have ended.
 pub(super) const MAX_KEYS: usize = 262_144;
+
+/// It is tried again each second.
+fn said(sampled: Result<(), LoadError>) {
+    if let Err(error) = sampled {
+        tracing::debug!(error = one_line(&error), "a CPU is not sampled");
+    }
+}
 
 /// Takes out what is in a map.
 fn clear<K: aya::Pod, V: aya::Pod>(map: &mut HashMap<MapData, K, V>) {

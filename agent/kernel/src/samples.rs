@@ -98,6 +98,15 @@ impl Samples {
         self.clocks.follow_cpus(bpf)
     }
 
+    /// Samples the CPUs at this rate from now on.
+    ///
+    /// # Errors
+    ///
+    /// Why a CPU is not sampled.
+    pub(super) fn set_rate(&mut self, bpf: &mut Ebpf, rate: Sampling) -> Result<(), LoadError> {
+        self.clocks.set_period(bpf, rate.period())
+    }
+
     /// Takes all samples. Those that turned out to be in a phase are counted apart.
     pub(super) fn drain(&mut self, mut take: impl FnMut(&tlsprof_sample_key, &tlsprof_sample)) {
         let mut backdated = collections::HashMap::new();

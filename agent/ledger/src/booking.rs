@@ -139,6 +139,7 @@ impl Ledger {
     pub fn set_sampling(&mut self, sampling: Sampling) {
         if let Sampling::Every(period) | Sampling::InWindows(period) = sampling {
             self.period = period;
+            self.first_period.get_or_insert(period);
         }
         self.sampling = sampling;
     }
@@ -151,6 +152,11 @@ impl Ledger {
     /// What a sample stands for on its CPU; zero before any.
     pub const fn sample_period(&self) -> Duration {
         self.period
+    }
+
+    /// What it stood for in the beginning; None before any.
+    pub const fn first_sample_period(&self) -> Option<Duration> {
+        self.first_period
     }
 
     /// Books samples of a service. Those of an interval are to come before its

@@ -26,19 +26,17 @@ impl Interval {
     }
 }
 
-/// Of a share of which `hits` of `all` samples are: binomial, by Wilson (1927). This is
+/// Of a share that was estimated from so many samples: binomial, by Wilson (1927). This is
 /// it for CPU time by activity, as the total is the kernel's and exact: only the share
 /// is estimated. 0 to 1 without samples.
-#[allow(clippy::cast_precision_loss, reason = "statistics")]
-pub fn of_share(hits: u64, all: u64) -> Interval {
-    if all == 0 {
+pub fn of_share(share: f64, samples: f64) -> Interval {
+    if samples <= 0.0 {
         return Interval {
             low: 0.0,
             high: 1.0,
         };
     }
-    let n = all as f64;
-    let p = (hits as f64 / n).min(1.0);
+    let (n, p) = (samples, share.clamp(0.0, 1.0));
     let spread = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
     let centre = p + Z * Z / (2.0 * n);
     let scale = 1.0 + Z * Z / n;
@@ -46,8 +44,8 @@ pub fn of_share(hits: u64, all: u64) -> Interval {
     let low = (centre - spread) / scale;
     let high = (centre + spread) / scale;
     Interval {
-        low: if hits == 0 { 0.0 } else { low },
-        high: if hits >= all { 1.0 } else { high },
+        low: if p <= 0.0 { 0.0 } else { low },
+        high: if p >= 1.0 { 1.0 } else { high },
     }
 }
 
@@ -75,16 +73,17 @@ mod tests {
     #[test]
     fn shares_have_the_limits_of_wilson() {
         // Newcombe 1998 (Statistics in Medicine 17:857), table I, method 3.
-        assert!(close(of_share(81, 263), 0.2553, 0.3662));
-        assert!(close(of_share(15, 148), 0.0624, 0.1605));
-        assert!(close(of_share(0, 20), 0.0, 0.1611));
-        assert!(close(of_share(1, 29), 0.0061, 0.1718));
-        assert!(close(of_share(29, 29), 0.8830, 1.0));
+        let of = |hits: f64, all: f64| of_share(hits / all, all);
+        assert!(close(of(81.0, 263.0), 0.2553, 0.3662));
+        assert!(close(of(15.0, 148.0), 0.0624, 0.1605));
+        assert!(close(of(0.0, 20.0), 0.0, 0.1611));
+        assert!(close(of(1.0, 29.0), 0.0061, 0.1718));
+        assert!(close(of(29.0, 29.0), 0.8830, 1.0));
     }
 
     #[test]
     fn shares_without_samples_may_be_anything() {
-        assert!(close(of_share(0, 0), 0.0, 1.0));
+        assert!(close(of_share(0.0, 0.0), 0.0, 1.0));
     }
 
     #[test]
@@ -97,9 +96,9 @@ mod tests {
 
     #[test]
     fn more_samples_make_it_narrower() {
-        let width = |n: u64| of_share(n / 4, n).high - of_share(n / 4, n).low;
-        assert!(width(40) > 1.9 * width(160));
-        assert!(width(160) > 1.9 * width(640));
+        let width = |n: f64| of_share(0.25, n).high - of_share(0.25, n).low;
+        assert!(width(40.0) > 1.9 * width(160.0));
+        assert!(width(160.0) > 1.9 * width(640.0));
     }
 
     /// The intervals hold what they say: over all outcomes of a binomial experiment,
@@ -111,11 +110,11 @@ mod tests {
             let mut probability = (1.0 - share).powi(100);
             let mut covered = 0.0;
             for hits in 0..=n {
-                let limits = of_share(hits, n);
+                let (k, odds) = (hits as f64, share / (1.0 - share));
+                let limits = of_share(k / n as f64, n as f64);
                 if (limits.low..=limits.high).contains(&share) {
                     covered += probability;
                 }
-                let (k, odds) = (hits as f64, share / (1.0 - share));
                 probability *= (n as f64 - k) / (k + 1.0) * odds;
             }
             assert!((0.92..0.99).contains(&covered), "{share}: {covered}");

@@ -22,6 +22,7 @@ pub struct Ledger {
     pub(super) unprofiled: NetworkEvents,
     pub(super) sampling: Sampling,
     pub(super) period: Duration,
+    pub(super) first_period: Option<Duration>,
 }
 
 impl Ledger {
@@ -39,6 +40,7 @@ impl Ledger {
             },
             sampling: Sampling::OFF,
             period: Duration::ZERO,
+            first_period: None,
         }
     }
 

@@ -116,8 +116,7 @@ impl ServiceAccount {
 
     /// Steps by samples, most CPU time first: those of all handshakes by what all negotiated.
     pub fn sampled_steps(&self) -> Vec<SampledStep> {
-        let computed = self.activities.primitives();
-        self.step_samples.steps(computed, self.verifies())
+        self.step_samples.steps(&self.activities, self.verifies())
     }
 
     /// The kind of key with which a server signed what TLS 1.3 hides, if the code of its signatures tells: `rsa` of any

@@ -8,7 +8,7 @@ use tlsprof_common::{Role, labelled};
 use tlsprof_evidence::activity::{Activity, Mode};
 
 use super::connections::ENOUGH_SEEN;
-use super::interval::{Interval, of_share};
+use super::interval::Interval;
 use super::{ConnectionAccount, OTHER, ServiceAccount};
 
 labelled! {
@@ -110,8 +110,7 @@ impl ServiceAccount {
 
     #[allow(clippy::cast_precision_loss, reason = "statistics")]
     fn unit_cost(&self, unit: Unit, count: f64, cipher: Option<&'static str>) -> Option<UnitCost> {
-        let all = self.activities.samples();
-        if count <= 0.0 || all == 0 {
+        if count <= 0.0 || self.activities.samples() == 0 {
             return None;
         }
         let modes = [Mode::User, Mode::System];
@@ -125,17 +124,20 @@ impl ServiceAccount {
             cpu += part.cpu();
             samples += part.samples;
         }
-        let total = self.activities.attributed().as_secs_f64();
+        let total = self
+            .activities
+            .attributed()
+            .as_secs_f64()
+            .max(f64::MIN_POSITIVE);
         let seconds = cpu.as_secs_f64();
-        // Intervals were scaled one by one, so that the share of the time is not just
-        // that of the samples: the limits are put around the former.
-        let share = samples as f64 / all as f64;
-        let by = if samples == 0 { total } else { seconds / share };
         Some(UnitCost {
             unit,
             count,
             seconds: seconds / count,
-            limits: of_share(samples, all).scaled(by / count),
+            limits: self
+                .activities
+                .limits(seconds / total)
+                .scaled(total / count),
             samples,
             cipher,
         })

@@ -1,25 +1,25 @@
 //! CPU time by activity and by unit of a service, from its account.
 
+use std::time::Duration;
+
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
-use tlsprof_ledger::interval::of_share;
-use tlsprof_ledger::{Ledger, PrimitiveAccount, ServiceAccount};
+use tlsprof_ledger::{CpuAccount, Ledger, PrimitiveAccount, Sampling as SampledBy, ServiceAccount};
 
 use super::model::{ActivityCpu, CpuSamples, PrimitiveCpu, PrimitiveSamples, Sampling, UnitCost};
 
 /// How CPUs were sampled, or why they were not.
 pub fn sampling(ledger: &Ledger) -> Sampling {
-    match ledger.sampling() {
-        tlsprof_ledger::Sampling::Every(period) | tlsprof_ledger::Sampling::InWindows(period) => {
-            Sampling {
-                period_seconds: Some(period.as_secs_f64()),
-                unavailable: None,
-            }
-        }
-        tlsprof_ledger::Sampling::Off(reason) => Sampling {
-            period_seconds: None,
-            unavailable: Some(reason.to_string()),
-        },
+    let (period, first, unavailable) = match ledger.sampling() {
+        SampledBy::Every(period) => (Some(*period), ledger.first_sample_period(), None),
+        SampledBy::InWindows(period) => (Some(*period), None, None),
+        SampledBy::Off(reason) => (None, None, Some(reason.to_string())),
+    };
+    let seconds = |period: Duration| period.as_secs_f64();
+    Sampling {
+        period_seconds: period.map(seconds),
+        first_period_seconds: first.filter(|first| Some(*first) < period).map(seconds),
+        unavailable,
     }
 }
 
@@ -29,23 +29,16 @@ pub(super) fn activities(account: &ServiceAccount) -> Vec<ActivityCpu> {
     if activities.is_empty() {
         return Vec::new();
     }
-    let all = activities.samples();
-    let total = account.cpu().as_secs_f64();
-    let attributed = activities.attributed().as_secs_f64() / total.max(f64::MIN_POSITIVE);
+    let total = account.cpu().as_secs_f64().max(f64::MIN_POSITIVE);
+    let attributed = attributed_seconds(activities);
     let of = |activity| {
         let [user, system, softirq] = Mode::ALL.map(|mode| activities.part(activity, mode));
         let samples = user.samples + system.samples;
         let seconds = (user.cpu() + system.cpu()).as_secs_f64();
-        let share = seconds / total.max(f64::MIN_POSITIVE);
-        // Intervals were scaled one by one: the limits are put around the share of the
-        // time, which need not be just that of the samples.
-        let of_samples = samples as f64 / all.max(1) as f64;
-        let by = if samples == 0 {
-            attributed
-        } else {
-            share / of_samples
-        };
-        let limits = of_share(samples, all).scaled(by);
+        let share = seconds / total;
+        let limits = activities
+            .limits(seconds / attributed)
+            .scaled(attributed / total);
         ActivityCpu {
             activity: Activity::label(activity).into(),
             cpu_seconds: seconds,
@@ -62,6 +55,11 @@ pub(super) fn activities(account: &ServiceAccount) -> Vec<ActivityCpu> {
     Activity::ALL.into_iter().map(of).collect()
 }
 
+/// Not 0.
+fn attributed_seconds(activities: &CpuAccount) -> f64 {
+    activities.attributed().as_secs_f64().max(f64::MIN_POSITIVE)
+}
+
 pub(super) fn samples(account: &ServiceAccount) -> Option<CpuSamples> {
     let activities = &account.activities;
     if activities.is_empty() {
@@ -76,6 +74,7 @@ pub(super) fn samples(account: &ServiceAccount) -> Option<CpuSamples> {
         .filter(|((_, mode), _)| *mode == Mode::System);
     Some(CpuSamples {
         count: activities.samples(),
+        effective: activities.effective_samples(),
         unclassified: activities.unclassified(),
         cipher_alone: activities.cipher_alone(),
         system: system.map(|(_, part)| part.samples).sum(),
@@ -87,8 +86,9 @@ pub(super) fn samples(account: &ServiceAccount) -> Option<CpuSamples> {
 
 /// What the code of handshakes and encryption computed, most CPU time first.
 pub(super) fn primitives(account: &ServiceAccount) -> Vec<PrimitiveCpu> {
-    let computed = account.activities.primitives();
-    let all = account.activities.samples();
+    let activities = &account.activities;
+    let computed = activities.primitives();
+    let attributed = attributed_seconds(activities);
     let total = account.cpu().as_secs_f64().max(f64::MIN_POSITIVE);
     let of = |primitive| {
         let [handshake, encryption] =
@@ -96,9 +96,9 @@ pub(super) fn primitives(account: &ServiceAccount) -> Vec<PrimitiveCpu> {
         let samples = handshake.samples + encryption.samples;
         let seconds = (handshake.cpu() + encryption.cpu()).as_secs_f64();
         let share = seconds / total;
-        // As for activities.
-        let of_samples = samples as f64 / all.max(1) as f64;
-        let limits = of_share(samples, all).scaled(share / of_samples.max(f64::MIN_POSITIVE));
+        let limits = activities
+            .limits(seconds / attributed)
+            .scaled(attributed / total);
         PrimitiveCpu {
             primitive: Primitive::label(primitive).into(),
             cpu_seconds: seconds,

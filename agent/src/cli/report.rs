@@ -77,11 +77,11 @@ pub enum Until<'a> {
 }
 
 impl Until<'_> {
-    /// The longest that the report can last, if that is known.
-    pub(crate) const fn at_most(self) -> Option<Duration> {
+    /// How long the report lasts, if that is known.
+    pub(crate) const fn length(self) -> Option<Duration> {
         match self {
             Self::Elapsed(duration) => Some(duration),
-            Self::CommandEnds(_, at_most) => at_most,
+            Self::CommandEnds(..) => None,
         }
     }
 }

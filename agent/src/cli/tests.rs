@@ -73,7 +73,7 @@ fn report_with_a_command_ends_with_it() {
     assert_eq!(options.target.selection(), Selection::Port(443));
     let command = ["wrk", "-d", "20s", "--pid"].map(OsString::from).to_vec();
     assert_eq!(options.until(), Until::CommandEnds(&command, None));
-    assert_eq!(options.until().at_most(), None);
+    assert_eq!(options.until().length(), None);
     assert_eq!(options.format(), ReportFormat::Json);
 }
 
@@ -83,7 +83,7 @@ fn a_command_may_have_a_time_limit() {
     let command = vec![OsString::from("wrk")];
     let limit = Some(Duration::from_secs(5));
     assert_eq!(options.until(), Until::CommandEnds(&command, limit));
-    assert_eq!(options.until().at_most(), limit);
+    assert_eq!(options.until().length(), None);
 }
 
 #[test]

@@ -10,8 +10,9 @@ use anyhow::{Context as _, Result};
 
 use super::monitor::{Monitor, about, locked};
 use super::notices::Notices;
+use super::purpose::Purpose;
 use super::reload::Reload;
-use super::setup::{PRIVILEGES, Purpose, STARTING, new_ledger, session_options, stop_flag};
+use super::setup::{PRIVILEGES, STARTING, new_ledger, session_options, stop_flag};
 use super::{doctor, own, service_manager};
 use crate::cli::AgentOptions;
 use crate::config::Config;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 
 use super::print::print;
+use super::purpose::Purpose;
 use super::setup::sampling;
 use crate::cli::{DoctorOptions, Format};
 use crate::config::Config;
@@ -35,6 +36,6 @@ pub(super) fn diagnose(config: &Config) -> Diagnosis {
         mode: None,
         handshakes_in_progress: config.limits.handshakes_in_progress,
         connections: config.profile.connections,
-        sampling: sampling(config, None),
+        sampling: sampling(config, Purpose::Watch),
     })
 }

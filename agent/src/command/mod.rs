@@ -18,6 +18,7 @@ mod output;
 mod own;
 mod print;
 mod progress;
+mod purpose;
 mod reload;
 mod report;
 mod service_manager;

@@ -17,7 +17,8 @@ use super::load_tool::LoadTool;
 use super::notices::Notices;
 use super::output::{Output, write};
 use super::progress::Progress;
-use super::setup::{PRIVILEGES, Purpose, TURN, new_ledger, session_options, stop_flag};
+use super::purpose::Purpose;
+use super::setup::{PRIVILEGES, TURN, new_ledger, session_options, stop_flag};
 use super::tee::Tee;
 use crate::cli::{ReportFormat, ReportOptions, Until};
 use crate::config::Config;
@@ -90,7 +91,7 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
 }
 
 fn of_session(options: &ReportOptions, config: &Config) -> Options {
-    let purpose = Purpose::Report(options.until().at_most());
+    let purpose = Purpose::Report(options.until().length());
     Options {
         spots: options.cpu_breakdown.is_some(),
         ..session_options(config, options.target.selection(), purpose)

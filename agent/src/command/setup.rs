@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use super::frequency::frequency;
+use super::frequency::rates;
+use super::purpose::Purpose;
 use crate::config::{Config, LibraryProbes, StepProbes};
 use crate::session::{Duty, Options};
 use tlsprof_common::privilege::Kept;
@@ -31,30 +32,13 @@ pub(super) const TURN: Duration = Duration::from_millis(100);
 /// Windows of key derivation in a report are at most this far apart.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a session is for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Purpose {
-    /// To run until it is stopped, within the overhead budget.
-    Watch,
-    /// A report on at most this time; None if that is not known.
-    Report(Option<Duration>),
-}
-
 /// The overhead budget does not bind where the user wants all steps.
 pub(super) fn session_options(config: &Config, selection: Selection, purpose: Purpose) -> Options {
     let profile = &config.profile;
-    let (budget, period, at_most) = match purpose {
-        Purpose::Watch => (
-            Some(config.agent.budget),
-            profile.key_derivation_interval,
-            None,
-        ),
+    let (budget, period) = match purpose {
+        Purpose::Watch => (Some(config.agent.budget), profile.key_derivation_interval),
         // A report is short, and its load may begin late: it has a window more often.
-        Purpose::Report(at_most) => (
-            None,
-            profile.key_derivation_interval.min(REPORT_INTERVAL),
-            at_most,
-        ),
+        Purpose::Report(_) => (None, profile.key_derivation_interval.min(REPORT_INTERVAL)),
     };
     let windows = Duty {
         window: profile.key_derivation_window,
@@ -77,15 +61,16 @@ pub(super) fn session_options(config: &Config, selection: Selection, purpose: Pu
         handshakes_in_progress: config.limits.handshakes_in_progress,
         handshake_silence: config.limits.handshake_silence,
         connections: profile.connections,
-        sampling: sampling(config, at_most),
+        sampling: sampling(config, purpose),
+        rates: rates(profile.sample_frequency, purpose),
         spots: false,
     }
 }
 
-/// For a profile of at most that length, if one is known.
-pub(super) fn sampling(config: &Config, at_most: Option<Duration>) -> Sampling {
+/// In the beginning.
+pub(super) fn sampling(config: &Config, purpose: Purpose) -> Sampling {
     Sampling {
-        frequency: frequency(config.profile.sample_frequency, at_most),
+        frequency: rates(config.profile.sample_frequency, purpose).first(),
         different: config.limits.samples,
     }
 }

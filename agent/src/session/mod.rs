@@ -18,6 +18,7 @@ mod overhead;
 mod port;
 mod primitives;
 mod queues;
+mod rates;
 mod readings;
 mod sampling;
 mod shared;
@@ -60,6 +61,7 @@ use tlsprof_report::ServiceFacts;
 pub(crate) use facts::model_of;
 pub(crate) use governor::{Duty, Keep};
 pub use options::Options;
+pub(crate) use rates::Rates;
 
 /// A profile under way: parts that each own their state, and what they work on.
 pub(crate) struct Session {
@@ -103,7 +105,7 @@ impl Session {
             books: Bookkeeper::new(options.budget.is_some() && options.keep == Keep::Connections),
             calls: CallWindows::new(monotonic_now()),
             cpu: CpuBook::new(),
-            samples: Samples::new(start.samples, options.spots),
+            samples: Samples::new(start.samples, options),
             queues: Queues::new(),
             silence: Silence::new(options.handshake_silence),
             overhead: Overhead::new(options, start.trap, calls),
@@ -192,6 +194,8 @@ impl Session {
             self.targets.follow_cpus();
             self.ports.turn(&mut self.loaded, &self.targets);
             self.take_samples();
+            let elapsed = self.elapsed();
+            self.samples.follow_rate(&mut self.loaded, elapsed);
             let sampled =
                 self.loaded.samples.is_ok() && self.calls.sampled_since(self.cpu.read_at());
             self.cpu

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::governor::{Duty, Keep};
+use super::rates::Rates;
 use tlsprof_discover::selection::Selection;
 use tlsprof_kernel::connections::ConnectionHooks;
 use tlsprof_kernel::object::UprobeMode;
@@ -34,8 +35,10 @@ pub struct Options {
     pub(crate) handshake_silence: Duration,
     /// How much of TCP connections is followed.
     pub connections: ConnectionHooks,
-    /// How the CPUs are sampled.
+    /// How the CPUs are sampled in the beginning.
     pub sampling: Sampling,
+    /// And how often later.
+    pub(crate) rates: Rates,
     /// Whether samples are kept by the code that they hit, for a CPU breakdown.
     pub spots: bool,
 }

@@ -6,8 +6,11 @@ mod softirqs;
 mod tls;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use super::options::Options;
 use super::primitives::Primitives;
+use super::rates::Rates;
 use super::shared::{read, write};
 use super::spots::Spots;
 use super::targets::Targets;
@@ -30,16 +33,20 @@ pub(super) struct Samples {
     primitives: Primitives,
     spots: Option<Spots>,
     undecodable: u64,
+    rates: Rates,
+    /// How the samples after the next booking are taken, if otherwise than those before.
+    next: Option<Sampling>,
 }
 
 impl Samples {
-    /// `spots`: the code that they hit is kept, for a CPU breakdown.
-    pub(super) fn new(desk: SampleDesk, spots: bool) -> Self {
+    pub(super) fn new(desk: SampleDesk, options: &Options) -> Self {
         Self {
             desk,
             primitives: Primitives::new(),
-            spots: spots.then(Spots::default),
+            spots: options.spots.then(Spots::default),
             undecodable: 0,
+            rates: options.rates,
+            next: None,
         }
     }
 
@@ -125,6 +132,16 @@ impl Samples {
         });
     }
 
+    /// Samples less often, once it is time for that: when the samples so far were taken, and are about to be booked.
+    pub(super) fn follow_rate(&mut self, loaded: &mut Loaded, elapsed: Duration) {
+        if let Some(rate) = self.rates.turn(elapsed)
+            && loaded.samples.is_ok()
+        {
+            loaded.set_sample_frequency(rate);
+            self.next = Some(Sampling::Every(loaded.sampling.period()));
+        }
+    }
+
     /// Books what is still being looked up: no more samples come.
     pub(super) fn finish(&mut self, ledger: &SharedLedger) {
         self.primitives.await_answers();
@@ -165,6 +182,9 @@ impl Samples {
         for share in self.desk.elsewhere.divide(&events) {
             tracing::debug!(?share, "CPU samples of softirqs");
             ledger.add_samples(&share.service, share.activity, Mode::Softirq, share.samples);
+        }
+        if let Some(next) = self.next.take() {
+            ledger.set_sampling(next);
         }
     }
 }

@@ -31,7 +31,7 @@ fuzz_target!(|input: &[u8]| {
         assert!(holds(bounds, address), "{around:x?} is not around {address:x}");
         let (first, end) = bounds;
         let size = usize::try_from(end - first).unwrap_or(usize::MAX);
-        assert!(image.memory(first, size).len() <= input.len());
+        assert!(image.constants(first, size).len() <= input.len());
         let _ = image.code(first, end - first);
     }
 });

@@ -90,10 +90,11 @@ impl ElfView {
             })
     }
 
-    /// What the image has in memory at an address, before relocation: so many bytes, or fewer at the end
+    /// What the image has at an address in memory that its code cannot change: so many bytes, or fewer at the end
     /// of what is loaded from the file; at most 1 MiB.
-    pub fn memory(&self, address: u64, size: usize) -> Vec<u8> {
-        let Some((segment, left)) = self.segment(address) else {
+    pub fn constants(&self, address: u64, size: usize) -> Vec<u8> {
+        let found = self.segment(address);
+        let Some((segment, left)) = found.filter(|(segment, _)| !segment.writable) else {
             return Vec::new();
         };
         let offset = segment.offset.checked_add(address - segment.address);

@@ -53,6 +53,7 @@ impl ElfView {
                         address,
                         size,
                         executable: header.p_flags.get(LE).0 & format::PF_X.0 != 0,
+                        writable: header.p_flags.get(LE).0 & format::PF_W.0 != 0,
                     });
                 }
                 format::PT_DYNAMIC => self.dynamic = Some((offset, size)),

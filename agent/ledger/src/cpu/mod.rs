@@ -36,6 +36,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::interval::{Interval, of_share};
 use tlsprof_common::Step;
 use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
@@ -86,6 +87,8 @@ pub struct CpuAccount {
     waiting: Waiting,
     /// What the samples of its processes stand for, at a period each.
     sampled: u64,
+    /// The squares of these periods.
+    squares: u128,
     window: Window,
 }
 
@@ -172,6 +175,7 @@ impl CpuAccount {
             primitives: self.primitives.since(&earlier.primitives),
             unclassified: self.unclassified.saturating_sub(earlier.unclassified),
             sampled: self.sampled.saturating_sub(earlier.sampled),
+            squares: self.squares.saturating_sub(earlier.squares),
             unattributed: self.unattributed.since(earlier.unattributed),
             ..Self::default()
         }
@@ -181,6 +185,18 @@ impl CpuAccount {
     /// kernel accounted.
     pub const fn sampled(&self) -> Duration {
         Duration::from_nanos(self.sampled)
+    }
+
+    /// How many samples at one rate would be as precise as these: those that stand for a longer time add more to
+    /// the error (Kish, Survey Sampling, 1965, section 11.7).
+    #[allow(clippy::cast_precision_loss, reason = "statistics")]
+    pub fn effective_samples(&self) -> f64 {
+        (self.sampled as f64).powi(2) / (self.squares as f64).max(1.0)
+    }
+
+    /// Limits of a share of its attributed CPU time.
+    pub fn limits(&self, share: f64) -> Interval {
+        of_share(share, self.effective_samples())
     }
 
     /// How the last minute adds up; None before the first CPU time.
@@ -200,6 +216,8 @@ impl CpuAccount {
             part.nanos = part.nanos.saturating_add(stands_for);
         } else {
             self.sampled = self.sampled.saturating_add(stands_for);
+            let squares = u128::from(stands_for) * u128::from(nanos(period));
+            self.squares = self.squares.saturating_add(squares);
             self.waiting.add_samples(key, count);
         }
     }

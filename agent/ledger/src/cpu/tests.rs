@@ -54,6 +54,58 @@ fn an_interval_is_divided_like_its_samples() {
 }
 
 #[test]
+fn where_samples_become_rarer_each_counts_as_what_it_stands_for() {
+    let mut ledger = sampled();
+    ledger.set_sampling(Sampling::Every(millis(1)));
+    ledger.add_samples(SERVICE, Activity::Handshake, Mode::User, 500);
+    ledger.add_samples(SERVICE, Activity::Application, Mode::User, 500);
+    second(&mut ledger, millis(1000), millis(0));
+    ledger.set_sampling(Sampling::Every(PERIOD));
+    ledger.add_samples(SERVICE, Activity::Application, Mode::User, 100);
+    second(&mut ledger, millis(1000), millis(0));
+
+    assert_eq!(user(&ledger, Activity::Handshake), millis(500));
+    let activities = &account(&ledger).activities;
+    assert_eq!(activities.sampled(), millis(2000));
+    // (1000 * 1 + 100 * 10)^2 / (1000 * 1 + 100 * 100)
+    assert!((activities.effective_samples() - 4e6 / 11e3).abs() < 1e-9);
+    let limits = activities.limits(0.25);
+    assert!(limits.low < 0.25 - 0.04 && limits.high > 0.25 + 0.04);
+}
+
+/// Whatever the rates and shares: the range holds the true share in nearly 19 of 20 profiles.
+#[test]
+fn ranges_hold_where_rates_differ() {
+    const PROFILES: usize = 2000;
+    let mut random = 1_u64;
+    let mut hit = |share: f64| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (random >> 11) as f64 / (1_u64 << 53) as f64 <= share
+    };
+    let mut held = 0;
+    for _ in 0..PROFILES {
+        let mut ledger = sampled();
+        for (period, samples) in [(millis(2), 200), (millis(10), 40)] {
+            ledger.set_sampling(Sampling::Every(period));
+            let of = (0..samples).filter(|_| hit(0.2)).count() as u64;
+            ledger.add_samples(SERVICE, Activity::Handshake, Mode::User, of);
+            ledger.add_samples(SERVICE, Activity::Application, Mode::User, samples - of);
+            second(&mut ledger, millis(400), millis(0));
+        }
+        let activities = &account(&ledger).activities;
+        let share = user(&ledger, Activity::Handshake).as_secs_f64() / 0.8;
+        let limits = activities.limits(share);
+        held += usize::from((limits.low..=limits.high).contains(&0.2));
+    }
+    assert!(
+        (PROFILES * 93 / 100..PROFILES * 97 / 100).contains(&held),
+        "{held}"
+    );
+}
+
+#[test]
 fn time_without_a_sample_waits_for_the_next_one() {
     let mut ledger = sampled();
     for _ in 0..3 {

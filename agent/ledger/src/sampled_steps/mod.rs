@@ -92,7 +92,8 @@ impl StepSamples {
     }
 
     /// Those of all samples, by what all handshakes negotiated; most CPU time first.
-    pub(super) fn steps(&self, computed: &PrimitiveAccount, verifies: bool) -> Vec<SampledStep> {
+    pub(super) fn steps(&self, activities: &CpuAccount, verifies: bool) -> Vec<SampledStep> {
+        let computed = activities.primitives();
         let mut uses = self.uses.clone();
         if uses.is_empty() {
             return Vec::new();
@@ -106,7 +107,8 @@ impl StepSamples {
                 sums.entry(steps).or_default().add(part);
             }
         }
-        shares(&sums)
+        let counted = activities.samples().max(1) as f64;
+        shares(&sums, activities.effective_samples() / counted)
     }
 
     /// The kind of key that signed where that does not travel in clear.
@@ -173,7 +175,8 @@ impl StepSamples {
     }
 }
 
-fn shares(sums: &BTreeMap<StepSet, Part>) -> Vec<SampledStep> {
+/// `weight`: of a sample, to one of those that are all taken at one rate.
+fn shares(sums: &BTreeMap<StepSet, Part>, weight: f64) -> Vec<SampledStep> {
     let all: u64 = sums.values().map(|part| part.samples).sum();
     let cpu: Duration = sums.values().map(|part| part.cpu()).sum();
     let cpu = cpu.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -181,23 +184,12 @@ fn shares(sums: &BTreeMap<StepSet, Part>) -> Vec<SampledStep> {
         .iter()
         .map(|(&steps, part)| {
             let share = part.cpu().as_secs_f64() / cpu;
-            // Intervals were scaled one by one: the limits are put around the share of the time.
-            let of_samples = part.samples as f64 / all.max(1) as f64;
-            let by = if part.samples == 0 {
-                1.0
-            } else {
-                share / of_samples
-            };
-            let limits = of_share(part.samples, all).scaled(by);
             SampledStep {
                 steps,
                 cpu: part.cpu(),
                 samples: part.samples,
                 share,
-                limits: Interval {
-                    high: limits.high.min(1.0),
-                    ..limits
-                },
+                limits: of_share(share, weight * all as f64),
             }
         })
         .collect();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use super::*;
+use crate::interval::of_share;
 use crate::{Ledger, Sampling};
 use tlsprof_common::{Carries, Connection, Source};
 use tlsprof_evidence::hello::{Facts, Offer};
@@ -73,7 +74,7 @@ fn costs_are_time_over_exact_counts() {
     assert!((megabyte.seconds - 0.6 / 5.0).abs() < 1e-12);
     assert_eq!(megabyte.cipher, Some("TLS_AES_128_GCM_SHA256"));
     // 40 of 200 samples, of two seconds, over 500 handshakes.
-    let limits = of_share(40, 200).scaled(2.0 / 500.0);
+    let limits = of_share(0.2, 200.0).scaled(2.0 / 500.0);
     assert!((handshake.limits.low - limits.low).abs() < 1e-12);
     assert!((handshake.limits.high - limits.high).abs() < 1e-12);
     assert_eq!(handshake.samples, 40);
@@ -122,7 +123,7 @@ fn an_activity_without_samples_has_an_upper_limit() {
         unreachable!()
     };
     assert_eq!((handshake.seconds, handshake.limits.low), (0.0, 0.0));
-    assert!((handshake.limits.high - of_share(0, 100).high).abs() < 1e-12);
+    assert!((handshake.limits.high - of_share(0.0, 100.0).high).abs() < 1e-12);
 }
 
 #[test]

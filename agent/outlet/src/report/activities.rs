@@ -283,11 +283,15 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
         ));
     }
     if let Some(period) = report.sampling.period_seconds {
+        let later = time(period);
+        let every = match report.sampling.first_period_seconds {
+            Some(first) => format!("{} at first, later every {later}", time(first)),
+            None => later,
+        };
         notes.push(format!(
-            "Activities come from one sample of each CPU every {}, scaled to the CPU time that the \
+            "Activities come from one sample of each CPU every {every}, scaled to the CPU time that the \
              kernel accounts to the service. Samples also divide user and system time, since the \
-             kernel's own split is inaccurate for short-lived processes.",
-            time(period)
+             kernel's own split is inaccurate for short-lived processes."
         ));
         notes.push(
             "Kernel time outside of processes (softirq) is divided among services by connections \

@@ -118,8 +118,7 @@ impl<'a> Reading<'a> {
             .activities
             .iter()
             .find(|a| a.activity == activity)?;
-        let all = float(self.service.cpu_samples?.count);
-        let hits = float(one.samples);
+        let (hits, all) = self.samples(one.samples)?;
         let seconds = if hits > 0.0 {
             one.cpu_seconds
         } else {
@@ -129,10 +128,20 @@ impl<'a> Reading<'a> {
         Estimate::ratio(one.cpu_seconds / requests, seconds / requests, variance)
     }
 
+    /// So many samples of all, both as if all had been taken at one rate.
+    fn samples(self, hits: u64) -> Option<(f64, f64)> {
+        let samples = self.service.cpu_samples?;
+        let all = float(samples.count);
+        let effective = match samples.effective {
+            0.0 => all,
+            effective => effective,
+        };
+        Some((float(hits) * effective / all.max(1.0), effective))
+    }
+
     fn megabyte(self) -> Option<Estimate> {
         let cost = self.unit(Unit::Megabyte)?;
-        let all = float(self.service.cpu_samples?.count);
-        let hits = float(cost.samples);
+        let (hits, all) = self.samples(cost.samples)?;
         let seconds = if hits > 0.0 {
             cost.cpu_seconds
         } else {

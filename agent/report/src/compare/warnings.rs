@@ -36,9 +36,12 @@ const PROPERTIES: [Property; 5] = [
     ),
     (
         "rates of CPU samples",
-        |report| match report.sampling.period_seconds {
-            Some(period) => format!("one each {}", time(period)),
-            None => "none".to_owned(),
+        |report| {
+            let sampling = &report.sampling;
+            match sampling.first_period_seconds.or(sampling.period_seconds) {
+                Some(period) => format!("one each {}", time(period)),
+                None => "none".to_owned(),
+            }
         },
         "the precision of activities differs",
     ),

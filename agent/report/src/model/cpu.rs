@@ -10,6 +10,10 @@ use super::words::{Activity, Primitive, Step, Unit};
 pub struct Sampling {
     /// Seconds between two samples of a CPU; null where none were taken.
     pub period_seconds: Option<f64>,
+    /// The same in the beginning, where samples were taken more often then, as the length of the report was not
+    /// known.
+    #[serde(default)]
+    pub first_period_seconds: Option<f64>,
     /// Why none were taken; null where they were.
     pub unavailable: Option<String>,
 }
@@ -48,6 +52,10 @@ pub struct ActivityCpu {
 pub struct CpuSamples {
     /// How many its processes had.
     pub count: u64,
+    /// How many at one rate would be as precise: less than `count` where the rate fell. 0 in reports from before
+    /// it could.
+    #[serde(default)]
+    pub(crate) effective: f64,
     /// Those of them in the kernel, in functions that are on no list: they are in
     /// `application`.
     pub unclassified: u64,

@@ -273,7 +273,7 @@ fn surveyed_functions(view: &ElfView, has_gaps: bool) -> Result<BTreeMap<u64, Ex
     if named.len() > all.len() / FEW_NAMES && !has_gaps {
         return Ok(BTreeMap::new());
     }
-    let found = identify_all(machine, &all, |at, size| view.memory(at, size)).into_iter();
+    let found = identify_all(machine, &all, |at, size| view.constants(at, size)).into_iter();
     let extents = found.filter_map(|(bounds, primitive)| {
         let extent = extent(view, bounds, Some((primitive, Evidence::Instructions)))?;
         (!named.contains_key(&bounds.0)).then_some((extent.start, extent))
@@ -312,7 +312,7 @@ fn by_its_code(view: &ElfView, (first, end): Bounds) -> Option<Primitive> {
     let size = end.saturating_sub(first).min(MAX_FUNCTION as u64);
     let code = view.code(first, size).ok()?;
     by_code(machine(view)?, &code, first, |at, size| {
-        view.memory(at, size)
+        view.constants(at, size)
     })
 }
 

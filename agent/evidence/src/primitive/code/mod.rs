@@ -185,7 +185,7 @@ fn by_signs(signs: &Signs, image: &Image<impl Fn(u64, usize) -> Vec<u8>>) -> Opt
         Some(Primitive::MlKem)
     } else if is_p256_in_limbs(signs, image) {
         Some(Primitive::P256)
-    } else if signs.by_58 >= LEAST_OF_58 && signs.of_58 > 0 {
+    } else if is_p521_in_limbs(signs) {
         Some(Primitive::P521)
     } else if let Some(curve) = montgomery_field(signs) {
         Some(curve)
@@ -221,6 +221,16 @@ fn is_p256_in_limbs(signs: &Signs, image: &Image<impl Fn(u64, usize) -> Vec<u8>>
     cuts(signs)
         || carries
         || (signs.short >= LEAST_OF_NINE && called.any(|&at| cuts(&image.signs(at, CALLED))))
+}
+
+/// Carries follow one another. Where words hold several fields, code asks about each that it shifts out.
+fn is_p521_in_limbs(signs: &Signs) -> bool {
+    let branches = || {
+        signs
+            .flows()
+            .filter(|(_, flow)| matches!(flow, Flow::Branch(_)))
+    };
+    signs.of_58 > 0 && signs.by_58 >= LEAST_OF_58 && branches().count() < signs.by_58
 }
 
 /// Montgomery's reduction multiplies by each word of the prime in each round, and by nothing else that is constant,

@@ -68,6 +68,9 @@ fn carries_between_limbs_of_58_bits_are_p521() {
     assert_eq!(verdict(&code(8), &[]), Some(Primitive::P521));
     assert_eq!(verdict(&code(7), &[]), None);
     assert_eq!(verdict(&[&carries(8), RET].concat(), &[]), None);
+    // jne, behind each of them.
+    let asked = [&carries(1)[..], &[0x75, 0]].concat().repeat(8);
+    assert_eq!(verdict(&[&mask[..], &asked, RET].concat(), &[]), None);
 }
 
 #[test]
