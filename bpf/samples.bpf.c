@@ -162,7 +162,7 @@ __noinline __u64 keep_callers(__u32 first, __u64 program_start, __u64 program_en
 	around.instruction = sample->instruction;
 	around.stack_pointer = sample->stack_pointer;
 	for (__u32 i = 0; i < WORDS_AT_ONCE; i++) {
-		__u64 word = stack[i];
+		__u64 word = unsigned_address(stack[i]);
 
 		if (may_show_caller(word, &around)) {
 			keep_word(sample, word, first + i);
@@ -240,7 +240,7 @@ static __always_inline struct left_user_mode left_user_mode(void)
 		return left;
 	left.stack_pointer = registers->sp;
 	left.frame_pointer = frame_pointer_of(registers);
-	left.link = link_of(registers);
+	left.link = unsigned_address(link_of(registers));
 	return left;
 }
 

@@ -46,6 +46,11 @@ static inline bool in_32_bit_code(const struct interrupted *at)
 	return (__u16)at->cs == CS_OF_32_BIT;
 }
 
+static inline __u64 unsigned_address(__u64 address)
+{
+	return address;
+}
+
 static inline struct left_user_mode registers_of(const struct interrupted *at)
 {
 	return (struct left_user_mode){ .instruction = at->instruction,
@@ -53,6 +58,18 @@ static inline struct left_user_mode registers_of(const struct interrupted *at)
 					.frame_pointer = at->general[GENERAL_RBP] };
 }
 #else
+/*
+ * A return address without the signature that pointer authentication puts in bits 48 to 54 of
+ * addresses in user space (Documentation/arch/arm64/pointer-authentication.rst); other bits
+ * stay. Where addresses have 52 bits, programs get such only if they ask for them.
+ */
+#define SIGNATURE (0x7full << 48)
+
+static inline __u64 unsigned_address(__u64 address)
+{
+	return address & ~SIGNATURE;
+}
+
 struct interrupted {
 	__u64 general[31];
 	__u64 stack;
@@ -79,7 +96,7 @@ static inline struct left_user_mode registers_of(const struct interrupted *at)
 	return (struct left_user_mode){ .instruction = at->instruction,
 					.stack_pointer = at->stack,
 					.frame_pointer = at->general[29],
-					.link = at->general[30] };
+					.link = unsigned_address(at->general[30]) };
 }
 #endif
 
@@ -147,7 +164,8 @@ static inline __u64 within(__u64 word, __u64 start, __u64 size)
 
 /*
  * Whether a word of a stack may be a return address or a saved frame pointer. All others
- * stay in the kernel: a stack holds keys and plaintext. One random word in 2^37 passes.
+ * stay in the kernel: a stack holds keys and plaintext. One random word in 2^37 passes, and
+ * one in 2^30 where addresses are signed.
  */
 static inline __u64 may_show_caller(__u64 word, const struct surroundings *around)
 {

@@ -13,7 +13,7 @@ from harness.load import Load, run_load
 from harness.paths import LOADGEN, PROGRAMS
 from harness.processes import private_copy
 from harness.profiler import UNLIMITED, Profiling, Service, start_agent
-from harness.sampled_steps import agree, assert_agree, steps
+from harness.sampled_steps import PUBLIC_KEY, agree, assert_agree, measured, steps
 from harness.scenarios import ab, predicted_saving, sampled_often, spend
 from harness.sequential import Rounds, assert_agrees
 from harness.servers import Server, announcing, selftimed
@@ -24,16 +24,8 @@ CONFIG = "[profile]\nsample_frequency = 997\n"
 FULL = 2000
 """1,000 samples and more: a standard error of at most 1.6 points."""
 
-PUBLIC_KEY = ("key_exchange", "signing", "verification", "rsa_decryption")
-
 POINTS = 0.05
 """Of the CPU time of handshakes, and two standard errors of a half by so many samples."""
-
-
-def measured(service: Service) -> dict[str, float]:
-    """Shares by probes."""
-    seconds = {row["step"]: row["cpu_seconds"] for row in service.data["steps"]}
-    return {step: seconds.get(step, 0.0) / sum(seconds.values()) for step in PUBLIC_KEY}
 
 
 def profiled(folder: Path, server: Server, groups: str, full: int = FULL, client: Path = LOADGEN) -> Service:

@@ -9,11 +9,16 @@ import pytest
 
 from harness.load import Seen
 from harness.profiler import Report, Service
+from harness.sampled_steps import agree, measured, steps
 from harness.samples import Samples
 from harness.servers import Measured
 from matrix.expected import EXPECTED, TIERS, Expected
 from matrix.guest import Guest
 from matrix.initramfs import NGINX_BACKLOG, NGINX_PORT, Workload
+from matrix.machines import AARCH64, MACHINE
+
+POINTS = 0.05
+"""Of the CPU time of handshakes, beyond the sampling errors."""
 
 LOST_SHARE = 0.25
 """Bound for what may be missing where the kernel leaves out programs. Under emulation these take
@@ -180,6 +185,16 @@ def test_samples_show_user_code_and_the_kernel(guest):
     for mode in ("User", "System"):
         assert samples.count(service="selftimed", mode=mode), samples
     assert samples.count(service="selftimed", activity="Handshake"), samples
+
+
+def test_steps_by_samples_are_those_of_library_probes(guest):
+    """On both machines. Of 160 handshakes, half of which resume."""
+    way = "patient" if MACHINE is AARCH64 else "best"
+    server = report(guest, way).service("selftimed")
+    exact, found = measured(server), steps(server)
+    print(f"{guest.kernel.name}: {found}, by probes {exact}")
+    assert min(found["signing"], found["key_exchange"]) > 0, server
+    agree(found, exact, server, POINTS)
 
 
 @forced_tiers

@@ -97,8 +97,15 @@ impl UserStack {
         })
     }
 
-    /// Where no rule leads on: assembly that moves its stack.
+    /// Where no rule leads on: assembly that moves its stack, or that no table describes.
     fn by_call(&self, callee: &Frame, at: u64, code: &impl Code) -> Option<Frame> {
+        if let Some(link) = callee.link.filter(|link| code.returns_from(*link, at)) {
+            return Some(Frame {
+                at: link,
+                link: None,
+                ..*callee
+            });
+        }
         let mut words = self.words.iter();
         let word =
             words.find(|word| word.at >= callee.pointer && code.returns_from(word.value, at))?;

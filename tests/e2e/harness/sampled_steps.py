@@ -6,6 +6,8 @@ import pytest
 
 from .profiler import Service
 
+PUBLIC_KEY = ("key_exchange", "signing", "verification", "rsa_decryption")
+
 
 def steps(service: Service) -> dict[str, float]:
     """Shares of handshakes by step; those that samples cannot separate have both names."""
@@ -16,6 +18,12 @@ def steps(service: Service) -> dict[str, float]:
     for row in rows:
         assert row["share_low"] <= row["share"] <= row["share_high"], row
     return {"+".join(row["steps"]): row["share"] for row in rows}
+
+
+def measured(service: Service) -> dict[str, float]:
+    """Shares by probes."""
+    seconds = {row["step"]: row["cpu_seconds"] for row in service.data["steps"]}
+    return {step: seconds.get(step, 0.0) / sum(seconds.values()) for step in PUBLIC_KEY}
 
 
 def agree(found: dict[str, float], exact: dict[str, float], service: Service, points: float) -> None:

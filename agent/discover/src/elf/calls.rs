@@ -108,13 +108,19 @@ impl ElfView {
             Leads::Through(slot) => return Some(*slot),
             Leads::To(target) => *target,
         };
-        if self.arch() != Arch::X86_64 || names.contains_key(&target) {
+        if names.contains_key(&target) {
             return None;
         }
         let code = self.code(target, STUB).ok()?;
-        let decoder = Decoder::with_ip(64, &code, target, DecoderOptions::NONE);
-        let mut stub = decoder.into_iter().take(STUB_INSTRUCTIONS);
-        stub.find_map(|one| jumped_through(&one))
+        match self.arch() {
+            Arch::X86_64 => {
+                let decoder = Decoder::with_ip(64, &code, target, DecoderOptions::NONE);
+                let mut stub = decoder.into_iter().take(STUB_INSTRUCTIONS);
+                stub.find_map(|one| jumped_through(&one))
+            }
+            Arch::Aarch64 => loaded_by_stub(&code, target),
+            Arch::Other(_) => None,
+        }
     }
 
     /// The names of the functions of other images whose addresses the loader puts there.
@@ -144,6 +150,29 @@ impl ElfView {
         });
         names.collect()
     }
+}
+
+/// The slot of a stub on AArch64: `adrp x16, page; ldr x17, [x16, #offset]`.
+fn loaded_by_stub(code: &[u8], address: u64) -> Option<u64> {
+    let (words, _) = code.as_chunks::<4>();
+    let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
+    let places = (address..).step_by(4);
+    let is_page = |word: u32| word & 0x9f00_001f == 0x9000_0010;
+    let (page, at) = words
+        .by_ref()
+        .zip(places)
+        .find(|(word, _)| is_page(*word))?;
+    let pages = (page >> 5 & 0x7_ffff) << 2 | page >> 29 & 3;
+    let distance = i64::from((pages << 11).cast_signed() >> 11) << 12;
+    let load = words
+        .next()
+        .filter(|word| word & 0xffc0_03ff == 0xf940_0211)?;
+    let offset = u64::from(load >> 10 & 0xfff) * size_of::<u64>() as u64;
+    Some(
+        (at & !0xfff)
+            .wrapping_add_signed(distance)
+            .wrapping_add(offset),
+    )
 }
 
 #[cfg(test)]
@@ -192,6 +221,23 @@ mod tests {
         };
         assert!(to("CRYPTO_malloc") > 100, "{}", to("CRYPTO_malloc"));
         assert_eq!(to("no_such_function"), 0);
+    }
+
+    /// Of Debian's libssl 3.5, and the same behind a mark for indirect branches.
+    #[test]
+    fn stubs_of_aarch64_load_from_a_slot() {
+        let words = [0x9000_0490_u32, 0xf944_ba11, 0x9125_c210, 0xd61f_0220];
+        let bytes =
+            |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|one| one.to_le_bytes()).collect() };
+        let stub = bytes(&words);
+        assert_eq!(loaded_by_stub(&stub, 0x1_efc4), Some(0xa_e970));
+        let marked = [bytes(&[0xd503_245f]), stub].concat();
+        assert_eq!(loaded_by_stub(&marked, 0x1_eff8), Some(0xa_e970));
+        // A page before it: immhi -1, immlo 3.
+        let back = bytes(&[0xf0ff_fff0, 0xf944_ba11]);
+        assert_eq!(loaded_by_stub(&back, 0x1_efc4), Some(0x1_d970));
+        let half = bytes(&[0x9000_0490]);
+        assert_eq!(loaded_by_stub(&half, 0x1_efc4), None);
     }
 
     #[test]

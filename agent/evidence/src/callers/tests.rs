@@ -155,6 +155,24 @@ fn without_a_rule_a_call_that_led_there_is_the_caller() {
 }
 
 #[test]
+fn without_a_rule_the_link_register_is_the_caller_if_a_call_led_there() {
+    let known = Known {
+        rules: BTreeMap::from([(MIDDLE, rule(Base::Stack, 16, CallersFrame::Kept))]),
+        calls: BTreeMap::from([(MIDDLE + 8, LEAF)]),
+    };
+    let linked = |link| UserStack {
+        link,
+        ..stack(&[(8, OUTER + 7)])
+    };
+    // Nothing of the stack is the leaf's.
+    assert_eq!(
+        callers(&linked(MIDDLE + 8), &known)[..2],
+        [MIDDLE + 8, OUTER + 7]
+    );
+    assert_eq!(callers(&linked(MIDDLE + 12), &known), [0_u64; 0]);
+}
+
+#[test]
 fn a_rule_that_leads_back_leads_nowhere() {
     let known = Known {
         rules: BTreeMap::from([(0, rule(Base::Stack, -8, CallersFrame::Kept))]),

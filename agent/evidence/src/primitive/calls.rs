@@ -2,7 +2,7 @@
 //! copies and shifts such numbers has nothing of its own that proves it.
 //!
 //! A function belongs to it if half of what it calls does, or if a quarter of its callers do, two at
-//! least. Code that everything calls, such as allocators, has no share in this.
+//! least, or a fifth of many: these prove nothing about others. Code that everything calls, such as allocators, has no share in this.
 
 use super::Primitive;
 use crate::fingerprint::Machine;
@@ -12,6 +12,9 @@ const CALLED: (usize, usize) = (1, 2);
 /// Or if this part of its callers does, and at least this number.
 const CALLING: (usize, usize) = (1, 4);
 const LEAST_CALLERS: usize = 2;
+/// Or this part of them, and at least that number.
+const MANY_CALLING: (usize, usize) = (1, 5);
+const MANY_CALLERS: usize = 7;
 /// A function with more callers serves all of the program.
 const MOST_CALLERS: usize = 100;
 /// A helper with more callers proves nothing about them: an allocator, for example.
@@ -161,12 +164,10 @@ impl Calls {
         below > 0 && below * CALLED.1 >= called.len() * CALLED.0
     }
 
-    fn serves(&self, one: usize, belongs: &[bool]) -> bool {
+    fn serves(&self, one: usize, belongs: &[bool], least: usize, part: (usize, usize)) -> bool {
         let callers = of(&self.callers, one);
         let above = callers.iter().filter(|one| has(belongs, **one)).count();
-        above >= LEAST_CALLERS
-            && above * CALLING.1 >= callers.len() * CALLING.0
-            && !self.is_common(one)
+        above >= least && above * part.1 >= callers.len() * part.0 && !self.is_common(one)
     }
 
     /// Whether several functions call it.
@@ -199,13 +200,16 @@ pub(super) fn around_big_numbers(proofs: &[Proof], calls: &Calls) -> Vec<usize> 
     // Without helpers, which have nothing but arithmetic callers.
     let mut computes = belongs.clone();
     let mut found = Vec::new();
+    let unproved = |belongs: &[bool]| {
+        let all = proofs.iter().zip(belongs).enumerate();
+        let those = all.filter(|(_, (proof, belongs))| **proof == Proof::None && !**belongs);
+        those.map(|(one, _)| one).collect::<Vec<usize>>()
+    };
     for _ in 0..ROUNDS {
-        let unproved = proofs.iter().zip(&belongs).enumerate();
-        let unproved =
-            unproved.filter(|(_, (proof, belongs))| **proof == Proof::None && !**belongs);
-        let joining = unproved.filter_map(|(one, _)| {
+        let joining = unproved(&belongs).into_iter().filter_map(|one| {
             let is_more = calls.computes(one, &belongs, &computes);
-            (is_more || calls.serves(one, &belongs)).then_some((one, is_more))
+            let serves = || calls.serves(one, &belongs, LEAST_CALLERS, CALLING);
+            (is_more || serves()).then_some((one, is_more))
         });
         let joining: Vec<(usize, bool)> = joining.collect();
         if joining.is_empty() {
@@ -217,6 +221,8 @@ pub(super) fn around_big_numbers(proofs: &[Proof], calls: &Calls) -> Vec<usize> 
         }
         found.extend(joining.iter().map(|(one, _)| *one));
     }
+    let serves_many = |one: &usize| calls.serves(*one, &belongs, MANY_CALLERS, MANY_CALLING);
+    found.extend(unproved(&belongs).into_iter().filter(serves_many));
     found.sort_unstable();
     found
 }

@@ -10,7 +10,7 @@ use tlsprof_evidence::callers::{Code, UserStack, Word};
 pub(super) struct Calls {
     instruction: (u64, Place),
     stack: UserStack,
-    /// Of the words that may be return addresses: the last byte of the call, by its address.
+    /// Of the words that may be return addresses, and of the link register: the last byte of the call, by its address.
     sites: Vec<(u64, Place)>,
 }
 
@@ -38,6 +38,9 @@ impl Calls {
             }
             calls.sites.extend(site.map(|site| (call, site)));
         }
+        let call = stack.link.checked_sub(1);
+        let site = call.and_then(|call| Some((call, place(call)?)));
+        calls.sites.extend(site);
         calls
     }
 

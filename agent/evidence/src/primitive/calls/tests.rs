@@ -83,6 +83,25 @@ fn what_arithmetic_calls_belongs_to_it_unless_others_do_more() {
 }
 
 #[test]
+fn what_a_fifth_of_many_callers_are_belongs_to_it_and_proves_nothing() {
+    let helper = 5 * MANY_CALLERS;
+    let around = |proved: usize| {
+        // The last calls nothing but the helper.
+        let mut called = vec![vec![helper]; helper];
+        called.push(vec![]);
+        let proof = |at: usize| match at {
+            at if at < proved => BIG,
+            at if at < helper - 1 => Proof::Other,
+            _ => NONE,
+        };
+        let proofs: Vec<Proof> = (0..=helper).map(proof).collect();
+        around(&proofs, &called)
+    };
+    assert_eq!(around(MANY_CALLERS), [helper]);
+    assert_eq!(around(MANY_CALLERS - 1), [0; 0]);
+}
+
+#[test]
 fn what_everything_calls_does_not() {
     let callers = |number: usize| {
         let mut called = vec![vec![number]; number];
