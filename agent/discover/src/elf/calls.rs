@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(to("no_such_function"), 0);
     }
 
-    /// Of Debian's libssl 3.5, and the same behind a mark for indirect branches.
+    /// Of Debian's libssl 3.0, and the same behind a mark for indirect branches.
     #[test]
     fn stubs_of_aarch64_load_from_a_slot() {
         let words = [0x9000_0490_u32, 0xf944_ba11, 0x9125_c210, 0xd61f_0220];
