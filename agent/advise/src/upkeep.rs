@@ -59,11 +59,11 @@ impl PerConnection {
 pub(super) fn sampled(account: &ServiceAccount, samples: u64) -> Range {
     let all = account.activities.samples();
     let total = account.activities.attributed().as_secs_f64();
-    let share = samples as f64 / all.max(1) as f64;
-    let limits = account.activities.limits(share).scaled(total);
+    let likely = total * samples as f64 / all.max(1) as f64;
+    let limits = account.activities.limits(likely);
     Range {
         low: limits.low,
-        likely: total * share,
+        likely,
         high: limits.high,
     }
 }

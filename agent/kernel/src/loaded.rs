@@ -204,14 +204,14 @@ impl Loaded {
             return;
         };
         samples.drain(&mut take);
-        said(samples.follow_cpus(&mut self.bpf));
+        log_unsampled(samples.follow_cpus(&mut self.bpf));
     }
 
     /// Samples each CPU so many times a second from now on, at most as often as in the beginning.
     pub fn set_sample_frequency(&mut self, frequency: u32) {
         self.sampling.frequency = frequency;
         if let Ok(samples) = &mut self.samples {
-            said(samples.set_rate(&mut self.bpf, self.sampling));
+            log_unsampled(samples.set_rate(&mut self.bpf, self.sampling));
         }
     }
 
@@ -237,7 +237,7 @@ const MAX_RECORDS: usize = 131_072;
 pub(super) const MAX_KEYS: usize = 262_144;
 
 /// It is tried again each second.
-fn said(sampled: Result<(), LoadError>) {
+fn log_unsampled(sampled: Result<(), LoadError>) {
     if let Err(error) = sampled {
         tracing::debug!(error = one_line(&error), "a CPU is not sampled");
     }

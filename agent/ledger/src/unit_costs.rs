@@ -124,20 +124,12 @@ impl ServiceAccount {
             cpu += part.cpu();
             samples += part.samples;
         }
-        let total = self
-            .activities
-            .attributed()
-            .as_secs_f64()
-            .max(f64::MIN_POSITIVE);
         let seconds = cpu.as_secs_f64();
         Some(UnitCost {
             unit,
             count,
             seconds: seconds / count,
-            limits: self
-                .activities
-                .limits(seconds / total)
-                .scaled(total / count),
+            limits: self.activities.limits(seconds).scaled(1.0 / count),
             samples,
             cipher,
         })

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
-use tlsprof_ledger::{CpuAccount, Ledger, PrimitiveAccount, Sampling as SampledBy, ServiceAccount};
+use tlsprof_ledger::{Ledger, PrimitiveAccount, Sampling as SampledBy, ServiceAccount};
 
 use super::model::{ActivityCpu, CpuSamples, PrimitiveCpu, PrimitiveSamples, Sampling, UnitCost};
 
@@ -30,15 +30,12 @@ pub(super) fn activities(account: &ServiceAccount) -> Vec<ActivityCpu> {
         return Vec::new();
     }
     let total = account.cpu().as_secs_f64().max(f64::MIN_POSITIVE);
-    let attributed = attributed_seconds(activities);
     let of = |activity| {
         let [user, system, softirq] = Mode::ALL.map(|mode| activities.part(activity, mode));
         let samples = user.samples + system.samples;
         let seconds = (user.cpu() + system.cpu()).as_secs_f64();
         let share = seconds / total;
-        let limits = activities
-            .limits(seconds / attributed)
-            .scaled(attributed / total);
+        let limits = activities.limits(seconds).scaled(1.0 / total);
         ActivityCpu {
             activity: Activity::label(activity).into(),
             cpu_seconds: seconds,
@@ -53,11 +50,6 @@ pub(super) fn activities(account: &ServiceAccount) -> Vec<ActivityCpu> {
         }
     };
     Activity::ALL.into_iter().map(of).collect()
-}
-
-/// Not 0.
-fn attributed_seconds(activities: &CpuAccount) -> f64 {
-    activities.attributed().as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
 pub(super) fn samples(account: &ServiceAccount) -> Option<CpuSamples> {
@@ -88,7 +80,6 @@ pub(super) fn samples(account: &ServiceAccount) -> Option<CpuSamples> {
 pub(super) fn primitives(account: &ServiceAccount) -> Vec<PrimitiveCpu> {
     let activities = &account.activities;
     let computed = activities.primitives();
-    let attributed = attributed_seconds(activities);
     let total = account.cpu().as_secs_f64().max(f64::MIN_POSITIVE);
     let of = |primitive| {
         let [handshake, encryption] =
@@ -96,9 +87,7 @@ pub(super) fn primitives(account: &ServiceAccount) -> Vec<PrimitiveCpu> {
         let samples = handshake.samples + encryption.samples;
         let seconds = (handshake.cpu() + encryption.cpu()).as_secs_f64();
         let share = seconds / total;
-        let limits = activities
-            .limits(seconds / attributed)
-            .scaled(attributed / total);
+        let limits = activities.limits(seconds).scaled(1.0 / total);
         PrimitiveCpu {
             primitive: Primitive::label(primitive).into(),
             cpu_seconds: seconds,

@@ -8,7 +8,7 @@ type From = (Duration, u32);
 /// How often the CPUs are sampled: never more often than in the beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
-    now: u32,
+    first: u32,
     later: &'static [From],
 }
 
@@ -16,26 +16,25 @@ impl Rates {
     /// Always the same.
     pub(crate) const fn constant(rate: u32) -> Self {
         Self {
-            now: rate,
+            first: rate,
             later: &[],
         }
     }
 
     /// `later`: in the order of time.
     pub(crate) const fn falling(first: u32, later: &'static [From]) -> Self {
-        Self { now: first, later }
+        Self { first, later }
     }
 
     /// In the beginning.
     pub(crate) const fn first(self) -> u32 {
-        self.now
+        self.first
     }
 
     /// At that time.
     #[cfg(test)]
     pub(crate) fn at(mut self, elapsed: Duration) -> u32 {
-        self.turn(elapsed);
-        self.now
+        self.turn(elapsed).unwrap_or(self.first)
     }
 
     /// The new rate, if there is another one at that time.
@@ -47,7 +46,6 @@ impl Rates {
             new = Some(*rate);
             self.later = rest;
         }
-        self.now = new.unwrap_or(self.now);
         new
     }
 }

@@ -2,7 +2,8 @@
 //! copies and shifts such numbers has nothing of its own that proves it.
 //!
 //! A function belongs to it if half of what it calls does, or if a quarter of its callers do, two at
-//! least, or a fifth of many: these prove nothing about others. Code that everything calls, such as allocators, has no share in this.
+//! least, or a fifth of many: these prove nothing about others. Code that everything calls, such as
+//! allocators, has no share in this.
 
 use super::Primitive;
 use crate::fingerprint::Machine;

@@ -194,9 +194,11 @@ impl CpuAccount {
         (self.sampled as f64).powi(2) / (self.squares as f64).max(1.0)
     }
 
-    /// Limits of a share of its attributed CPU time.
-    pub fn limits(&self, share: f64) -> Interval {
-        of_share(share, self.effective_samples())
+    /// Limits of a part of its attributed CPU time, all in seconds.
+    pub fn limits(&self, seconds: f64) -> Interval {
+        let all = self.attributed().as_secs_f64();
+        let share = seconds / all.max(f64::MIN_POSITIVE);
+        of_share(share, self.effective_samples()).scaled(all)
     }
 
     /// How the last minute adds up; None before the first CPU time.

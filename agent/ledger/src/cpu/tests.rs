@@ -69,7 +69,7 @@ fn where_samples_become_rarer_each_counts_as_what_it_stands_for() {
     assert_eq!(activities.sampled(), millis(2000));
     // (1000 * 1 + 100 * 10)^2 / (1000 * 1 + 100 * 100)
     assert!((activities.effective_samples() - 4e6 / 11e3).abs() < 1e-9);
-    let limits = activities.limits(0.25);
+    let limits = activities.limits(0.5).scaled(0.5);
     assert!(limits.low < 0.25 - 0.04 && limits.high > 0.25 + 0.04);
 }
 
@@ -95,8 +95,8 @@ fn ranges_hold_where_rates_differ() {
             second(&mut ledger, millis(400), millis(0));
         }
         let activities = &account(&ledger).activities;
-        let share = user(&ledger, Activity::Handshake).as_secs_f64() / 0.8;
-        let limits = activities.limits(share);
+        let seconds = user(&ledger, Activity::Handshake).as_secs_f64();
+        let limits = activities.limits(seconds).scaled(1.0 / 0.8);
         held += usize::from((limits.low..=limits.high).contains(&0.2));
     }
     assert!(
