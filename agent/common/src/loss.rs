@@ -124,6 +124,8 @@ losses! {
             "connections were dropped before their handshake for lack of room: their negotiated parameters are unknown";
         HandshakeQueueFull, "handshake_queue_full", Serious,
             "handshakes were booked before both sources reported them; some may be counted twice";
+        FunctionNotLookedUp, "function_not_looked_up", Serious,
+            "CPU samples were counted before their functions were looked up in a large image: what these compute is known by single instructions or not at all";
     }
 }
 

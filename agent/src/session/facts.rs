@@ -46,6 +46,7 @@ impl Session {
             Loss::ProcessTableFull => self.targets.table.ignored(),
             Loss::ProgramSkipped => self.loaded.skipped_programs(),
             Loss::HandshakeSilent => self.silence.handshakes(),
+            Loss::FunctionNotLookedUp => self.samples.not_looked_up(),
             Loss::HelloGap | Loss::HelloTableFull | Loss::HandshakeQueueFull => {
                 self.books.lost(loss)
             }

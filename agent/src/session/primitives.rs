@@ -72,6 +72,8 @@ pub(super) struct Primitives {
     now: Batch,
     waiting: VecDeque<Batch>,
     known: BTreeMap<String, Counts>,
+    /// Samples in images that were counted before an answer.
+    not_looked_up: u64,
 }
 
 impl Primitives {
@@ -87,7 +89,13 @@ impl Primitives {
             now: Batch::default(),
             waiting: VecDeque::new(),
             known: BTreeMap::new(),
+            not_looked_up: 0,
         }
+    }
+
+    /// Samples in images whose functions were not looked up before they were counted.
+    pub(super) const fn not_looked_up(&self) -> u64 {
+        self.not_looked_up
     }
 
     /// Takes a sample that was counted so. `mappings`: those of its process.
@@ -108,7 +116,10 @@ impl Primitives {
         };
         let spots: usize = self.waiting.iter().map(|batch| batch.spots.len()).sum();
         let spot = match spot {
-            Spot::Image(_, kind) if spots + self.now.spots.len() >= MAX_WAITING => Spot::Code(kind),
+            Spot::Image(_, kind) if spots + self.now.spots.len() >= MAX_WAITING => {
+                self.not_looked_up += sample.count;
+                Spot::Code(kind)
+            }
             spot => spot,
         };
         let key = (service.to_owned(), activity, spot);
@@ -211,11 +222,14 @@ impl Primitives {
         self.ask();
         while self.answered < self.asked {
             let Some((question, answers)) = self.lookup.await_answer(PATIENCE) else {
-                tracing::warn!("the functions of some images could not be looked up in time");
                 break;
             };
             self.take(question, answers);
         }
+        self.count_all();
+    }
+
+    fn count_all(&mut self) {
         self.answered = self.asked;
         self.count_answered();
     }
@@ -267,6 +281,9 @@ impl Primitives {
     fn count(&mut self, (service, activity, spot): Key, step: Option<Step>, count: u64) {
         if self.known.len() >= MAX_SERVICES && !self.known.contains_key(&service) {
             return;
+        }
+        if matches!(spot, Spot::Image(place, _) if !self.images.is_looked_up(place)) {
+            self.not_looked_up += count;
         }
         let (primitive, by) = self.identify(spot);
         let counts = self.known.entry(service).or_default();

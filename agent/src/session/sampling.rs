@@ -71,6 +71,11 @@ impl Samples {
         self.undecodable
     }
 
+    /// Samples whose functions were not looked up in time.
+    pub(super) const fn not_looked_up(&self) -> u64 {
+        self.primitives.not_looked_up()
+    }
+
     /// What they cannot show, and why.
     pub(super) fn notes(&self) -> Vec<String> {
         let unknown = self.desk.kernel_unknown().map(|reason| {

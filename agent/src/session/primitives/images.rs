@@ -165,6 +165,11 @@ impl Images {
         }
     }
 
+    /// Whether there was an answer about the place.
+    pub(super) fn is_looked_up(&self, place: Place) -> bool {
+        self.extent(place).is_some()
+    }
+
     /// What the function computes that a place is in, and how that is known.
     pub(super) fn known(&self, place: Place) -> Option<(Primitive, Evidence)> {
         self.extent(place)?.primitive

@@ -80,6 +80,23 @@ fn a_sample_is_identified_by_the_name_of_its_function() {
 }
 
 #[test]
+fn a_sample_that_is_counted_before_the_answer_is_a_loss() {
+    let proc = ProcRoot::default();
+    let mappings = proc.images(std::process::id()).unwrap().unwrap();
+    let free = libc::free as *const () as u64 + 1;
+    for waits in [true, false] {
+        let mut primitives = Primitives::new();
+        primitives.note(SERVICE, HANDSHAKE, &sample(free, &[]), &proc, &mappings);
+        primitives.ask();
+        match waits {
+            true => primitives.await_answers(),
+            false => primitives.count_all(),
+        }
+        assert_eq!(primitives.not_looked_up(), u64::from(!waits));
+    }
+}
+
+#[test]
 fn code_of_another_name_is_known_by_its_instructions_or_is_other() {
     let address = not_cryptography as *const () as u64;
     let account = booked(&[sample(address, &[]), sample(address, &AES)]);
