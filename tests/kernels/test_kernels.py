@@ -99,11 +99,9 @@ def skipped(found: Report) -> int:
 
 def other_losses(found: Report) -> dict[str, int]:
     """What was lost otherwise. A run that is left out need not be one that matters; and an agent
-    that an emulated CPU keeps waiting for seconds loses samples of the CPU, but no events."""
-    losses = found.losses_of_events()
-    losses.pop("program_skipped", None)
-    losses.pop("sample_table_full", None)
-    return losses
+    that an emulated CPU keeps waiting for seconds loses samples of the CPU, or what they hit, but no events."""
+    expected = {"program_skipped", "sample_table_full", "function_not_looked_up"}
+    return {reason: count for reason, count in found.losses_of_events().items() if reason not in expected}
 
 
 def mostly(counted: int, made: int) -> bool:
