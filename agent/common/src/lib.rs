@@ -1,6 +1,7 @@
 //! What every layer shares: processes, handshakes and connections as plain types, the contract
 //! with the BPF programs, what the program may do, and how errors and numbers are worded.
 
+pub mod aarch64;
 pub mod causes;
 mod config_error;
 mod connection;

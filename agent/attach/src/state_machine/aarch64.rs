@@ -2,6 +2,8 @@
 //!
 //! Encodings: Arm Architecture Reference Manual (DDI 0487), C4.1 and C6.2.
 
+use tlsprof_common::aarch64::relative_address;
+
 /// An instruction's first eleven bits and its registers x0, and what these bits are.
 const ADD_X0_X0: (u32, u32) = (0xff80_03ff, 0x9100_0000);
 const ADR_X0: (u32, u32) = (0x9f00_001f, 0x1000_0000);
@@ -20,10 +22,9 @@ pub(super) fn returned_address(code: &[u8], address: u64) -> Option<u64> {
         value = match (value, word) {
             (_, hint) if HINTS.contains(&hint) => value,
             (Some(_), RET) => return value,
-            (None, adrp) if is(adrp, ADRP_X0) => {
-                Some((place & !0xfff).wrapping_add_signed(distance(adrp) << 12))
+            (None, adr) if is(adr, ADR_X0) || is(adr, ADRP_X0) => {
+                Some(relative_address(adr, place))
             }
-            (None, adr) if is(adr, ADR_X0) => Some(place.wrapping_add_signed(distance(adr))),
             (Some(base), add) if is(add, ADD_X0_X0) => Some(base.wrapping_add(addend(add))),
             _ => return None,
         };
@@ -33,12 +34,6 @@ pub(super) fn returned_address(code: &[u8], address: u64) -> Option<u64> {
 
 fn is(word: u32, (mask, bits): (u32, u32)) -> bool {
     word & mask == bits
-}
-
-/// Of `adr` and `adrp`: 21 bits with a sign, of which the lowest two are apart.
-fn distance(word: u32) -> i64 {
-    let bits = (i64::from(word >> 5) & 0x7_ffff) << 2 | (i64::from(word >> 29) & 3);
-    bits << (64 - 21) >> (64 - 21)
 }
 
 /// Of `add`: 12 bits, shifted by 12 if bit 22 is set.

@@ -8,6 +8,7 @@ use object::elf::{self as format, Sym64};
 
 use super::imports::jumped_through;
 use super::{Arch, ElfError, ElfView};
+use tlsprof_common::aarch64::relative_address;
 
 /// Bytes of a call on x86-64: an opcode of one or two bytes, and a distance of four.
 const NEAR: u64 = 5;
@@ -162,17 +163,11 @@ fn loaded_by_stub(code: &[u8], address: u64) -> Option<u64> {
         .by_ref()
         .zip(places)
         .find(|(word, _)| is_page(*word))?;
-    let pages = (page >> 5 & 0x7_ffff) << 2 | page >> 29 & 3;
-    let distance = i64::from((pages << 11).cast_signed() >> 11) << 12;
     let load = words
         .next()
         .filter(|word| word & 0xffc0_03ff == 0xf940_0211)?;
     let offset = u64::from(load >> 10 & 0xfff) * size_of::<u64>() as u64;
-    Some(
-        (at & !0xfff)
-            .wrapping_add_signed(distance)
-            .wrapping_add(offset),
-    )
+    Some(relative_address(page, at).wrapping_add(offset))
 }
 
 #[cfg(test)]

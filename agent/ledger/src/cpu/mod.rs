@@ -194,7 +194,7 @@ impl CpuAccount {
         (self.sampled as f64).powi(2) / (self.squares as f64).max(1.0)
     }
 
-    /// Limits of a part of its attributed CPU time, all in seconds.
+    /// The 95% range, in seconds, of CPU time that samples attributed to something.
     pub fn limits(&self, seconds: f64) -> Interval {
         let all = self.attributed().as_secs_f64();
         let share = seconds / all.max(f64::MIN_POSITIVE);

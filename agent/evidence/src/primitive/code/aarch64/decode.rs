@@ -2,6 +2,7 @@
 
 use super::operation::{Access, Operation, Product, Register};
 use crate::primitive::code::step::{Flow, Shift};
+use tlsprof_common::aarch64::relative_address;
 
 /// Decodes the word at an address.
 pub(super) fn decode(word: u32, at: u64) -> Operation {
@@ -46,19 +47,11 @@ fn other(word: u32) -> Register {
 fn immediate(word: u32, at: u64) -> Operation {
     let (to, from, is_long) = (to(word), from(word), bit(word, 31));
     match field(word, 23, 3) {
-        0b000 | 0b001 => {
-            let distance = signed(word, 5, 19) * 4 + i64::from(field(word, 29, 2));
-            let is_page = is_long;
-            let address = match is_page {
-                true => (at & !0xfff).wrapping_add_signed(distance << 12),
-                false => at.wrapping_add_signed(distance),
-            };
-            Operation::Address {
-                to,
-                address,
-                is_page,
-            }
-        }
+        0b000 | 0b001 => Operation::Address {
+            to,
+            address: relative_address(word, at),
+            is_page: is_long,
+        },
         0b010 => {
             let number = i64::from(field(word, 10, 12)) << (12 * field(word, 22, 1));
             Operation::AddNumber {
