@@ -152,9 +152,7 @@ impl Session {
         self.cpu.end(&mut self.targets);
         let calls_in = self.calls.with_hooks(monotonic_now());
         self.overhead.end_window(&self.loaded, calls_in);
-        self.take_evidence(see);
-        self.targets.take_mappings();
-        self.take_samples();
+        self.take_samples(see);
         self.ports.settle(&mut self.loaded, &mut self.targets);
         self.read_queues(true);
     }
@@ -172,43 +170,26 @@ impl Session {
     ) -> Result<()> {
         let timeout = self.cpu.patience(timeout);
         self.loaded.wait(self.targets.patience(timeout))?;
-        let mut active = Vec::new();
-        self.take_evidence(&mut |service: &str, evidence: &Evidence| {
-            if let Evidence::Handshake(handshake) = evidence {
-                active.push(handshake.process);
-            }
-            see(service, evidence);
-        });
-        for process in active {
-            self.cpu.note(process);
-        }
+        self.take_evidence(&mut see);
         self.targets.take_mappings();
         self.targets.follow_images(&mut self.loaded);
         self.follow_calls(&mut see)?;
-        let registry = &mut self.targets.registry;
         let calls_in = self.calls.with_hooks(monotonic_now());
-        self.overhead.turn(&mut self.loaded, registry, calls_in)?;
+        self.overhead
+            .turn(&mut self.loaded, &mut self.targets.registry, calls_in)?;
         self.read_queues(false);
         self.silence.turn(&mut self.loaded);
         if self.cpu.is_due() {
             self.targets.follow_cpus();
             self.ports.turn(&mut self.loaded, &self.targets);
-            self.take_samples();
+            self.take_samples(&mut see);
             let elapsed = self.elapsed();
             self.samples.follow_rate(&mut self.loaded, elapsed);
             let sampled =
                 self.loaded.samples.is_ok() && self.calls.sampled_since(self.cpu.read_at());
             self.cpu
                 .book(sampled, &mut self.targets, &mut self.samples, &self.ledger);
-            let registry = &mut self.targets.registry;
-            let ledger = read(&self.ledger);
-            if let Some(duty) = self
-                .overhead
-                .keep_budget(&mut self.loaded, registry, &ledger)
-            {
-                self.calls.set_duty(duty);
-            }
-            drop(ledger);
+            self.keep_budget();
             bound_time_wait(&self.targets, &self.ledger);
         }
         Ok(())
@@ -322,14 +303,15 @@ impl Session {
     /// Takes what the kernel side has, or much of it; true if it was all.
     fn take_evidence(&mut self, see: &mut impl FnMut(&str, &Evidence)) -> bool {
         let (loaded, targets) = (&mut self.loaded, &mut self.targets);
-        take_evidence(
-            loaded,
-            targets,
-            &self.ledger,
-            &mut self.books,
-            &mut self.ports,
-            see,
-        )
+        let (ledger, books, ports) = (&self.ledger, &mut self.books, &mut self.ports);
+        let cpu = &mut self.cpu;
+        let mut note = |service: &str, evidence: &Evidence| {
+            if let Evidence::Handshake(handshake) = evidence {
+                cpu.note(handshake.process);
+            }
+            see(service, evidence);
+        };
+        take_evidence(loaded, targets, ledger, books, ports, &mut note)
     }
 
     /// Puts the hooks on socket calls in or takes them out, where they are seen in windows
@@ -342,7 +324,7 @@ impl Session {
         };
         tracing::debug!(?stage, "socket calls");
         // What belongs to the stage before.
-        self.take_samples();
+        self.take_samples(see);
         let loaded = &mut self.loaded;
         let mut cut = Vec::new();
         match stage {
@@ -370,6 +352,15 @@ impl Session {
         Ok(())
     }
 
+    fn keep_budget(&mut self) {
+        let registry = &mut self.targets.registry;
+        let ledger = read(&self.ledger);
+        let overhead = &mut self.overhead;
+        if let Some(duty) = overhead.keep_budget(&mut self.loaded, registry, &ledger) {
+            self.calls.set_duty(duty);
+        }
+    }
+
     /// Reads the accept queues, if it is time or the last chance.
     fn read_queues(&mut self, last: bool) {
         let ports = self.ports.known();
@@ -378,10 +369,15 @@ impl Session {
         }
     }
 
-    fn take_samples(&mut self) {
+    /// Takes the samples, and then what happened up to them: that says what they show.
+    fn take_samples(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
+        let taken = self.samples.take(&mut self.loaded, &self.targets);
+        self.take_all_evidence(see);
+        self.targets.take_mappings();
+        let calls_seen = self.loaded.connections.calls().is_ok();
         let hit = |process| self.cpu.note(process);
-        self.samples
-            .take(&mut self.loaded, &self.targets, &self.ledger, hit);
+        let (targets, ledger) = (&self.targets, &self.ledger);
+        self.samples.count(&taken, calls_seen, targets, ledger, hit);
     }
 }
 

@@ -94,47 +94,51 @@ impl Samples {
         self.spots.as_ref().map(Spots::stacks).unwrap_or_default()
     }
 
-    /// Takes the samples since the last time: after the process events and mappings
-    /// of that time. `hit` gets the process of each.
-    pub(super) fn take(
+    /// Takes the samples since the last time: after the process events and mappings of that time.
+    pub(super) fn take(&mut self, loaded: &mut Loaded, targets: &Targets) -> Vec<CpuSample> {
+        let Targets {
+            table, registry, ..
+        } = targets;
+        let probed = |process| table.maps(process, |image| registry.is_profiled(image));
+        let mut taken = Vec::new();
+        loaded.take_samples(|key, value| match CpuSample::decode(key, value, probed) {
+            Some(sample) => taken.push(sample),
+            None => self.undecodable += 1,
+        });
+        taken
+    }
+
+    /// Counts samples by what they show: after the evidence of their time is booked, as a cipher proves
+    /// the protection of records only where TLS is known. `hit` gets the process of each.
+    pub(super) fn count(
         &mut self,
-        loaded: &mut Loaded,
+        taken: &[CpuSample],
+        calls_seen: bool,
         targets: &Targets,
         ledger: &SharedLedger,
         mut hit: impl FnMut(Pid),
     ) {
-        let calls_seen = loaded.connections.calls().is_ok();
-        let Targets {
-            proc,
-            table,
-            registry,
-            ..
-        } = targets;
+        let Targets { proc, table, .. } = targets;
         let ledger = read(ledger);
         let scene = Scene {
             table,
             tls: |service: &str| tls_of(ledger.service(service), calls_seen),
             around: &|process, address| proc.memory_around(process, address, compiled::REACH),
         };
-        let probed = |process| table.maps(process, |image| registry.is_profiled(image));
-        loaded.take_samples(|key, value| {
-            let Some(sample) = CpuSample::decode(key, value, probed) else {
-                self.undecodable += 1;
-                return;
-            };
+        for sample in taken {
             hit(sample.process);
-            let Some(shown) = self.desk.take(&scene, &sample) else {
-                return;
+            let Some(shown) = self.desk.take(&scene, sample) else {
+                continue;
             };
             if let Some(service) = table.service_of(sample.process) {
                 let mappings = table.images_of(sample.process);
                 self.primitives
-                    .note(service.as_str(), shown, &sample, proc, mappings);
+                    .note(service.as_str(), shown, sample, proc, mappings);
             }
             if let Some(spots) = self.spots.as_mut() {
-                keep_spot(spots, proc, table, &sample, shown);
+                keep_spot(spots, proc, table, sample, shown);
             }
-        });
+        }
     }
 
     /// Samples less often, once it is time for that: when the samples so far were taken, and are about to be booked.
