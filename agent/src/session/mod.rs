@@ -372,7 +372,7 @@ impl Session {
     /// Takes the samples, and then what happened up to them: that says what they show.
     fn take_samples(&mut self, see: &mut impl FnMut(&str, &Evidence)) {
         let taken = self.samples.take(&mut self.loaded, &self.targets);
-        self.take_all_evidence(see);
+        self.take_evidence(see);
         self.targets.take_mappings();
         let calls_seen = self.loaded.connections.calls().is_ok();
         let hit = |process| self.cpu.note(process);
