@@ -152,6 +152,9 @@ impl Session {
         self.cpu.end(&mut self.targets);
         let calls_in = self.calls.with_hooks(monotonic_now());
         self.overhead.end_window(&self.loaded, calls_in);
+        // Which processes have probed libraries says how their samples are read.
+        self.take_evidence(see);
+        self.targets.take_mappings();
         self.take_samples(see);
         self.ports.settle(&mut self.loaded, &mut self.targets);
         self.read_queues(true);
