@@ -93,8 +93,8 @@ static __always_inline void join_over_memory(struct call *call,
 }
 
 /* Handshake bytes of a connection have moved: its handshake belongs to the call that moved
- * them, or to the object that made this hello. */
-static __always_inline void join_exchange(struct exchange *exchange, __u64 connection,
+ * them, or to the object that made this hello. Returns whether that call's probes time it. */
+static __always_inline bool join_exchange(struct exchange *exchange, __u64 connection,
 					  bool is_own_hello)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -107,18 +107,21 @@ static __always_inline void join_exchange(struct exchange *exchange, __u64 conne
 	if (call) {
 		/* join_call(), which goes by `timed`, may have missed it: a thread may be preempted
 		 * between the entry of its call and the mark. */
-		if (exchange_take(exchange, call->object, call->role))
-			call->connection = connection;
-		return;
+		if (!exchange_take(exchange, call->object, call->role))
+			return false;
+		call->connection = connection;
+		key.object = call->object;
+		return bpf_map_lookup_elem(&handshakes, &key);
 	}
 	object = is_own_hello && library_calls ? bpf_map_lookup_elem(&hellos_made, &tid) : NULL;
 	if (!object)
-		return;
+		return false;
 	key.object = *object;
 	handshake = bpf_map_lookup_elem(&handshakes, &key);
 	if (handshake)
 		exchange_hello(exchange, connection, handshake, key.object);
 	bpf_map_delete_elem(&hellos_made, &tid);
+	return false;
 }
 
 static __always_inline void close_handshake(struct tlsprof_connection_object *key,

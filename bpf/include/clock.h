@@ -82,4 +82,20 @@ static inline void clock_add_to(const struct clock *clock, struct tlsprof_handsh
 		event->wait[i] += clock->wait[i];
 }
 
+/* Of the handshakes that a library's probes time, the first of each 17 ms (2^24 ns) on each CPU is
+ * timed on its socket as well: enough to compare the two, whatever the load; and a busy service
+ * leaves a quiet one its share, as an allowance by the second does not. */
+#define COMPARED_EVERY 24
+
+/* Whether `now` is in another such window than the last one compared. */
+static inline bool is_first_of_window(__u32 *last, __u64 now)
+{
+	__u32 window = now >> COMPARED_EVERY;
+
+	if (*last == window)
+		return false;
+	*last = window;
+	return true;
+}
+
 #endif

@@ -218,9 +218,9 @@ struct tlsprof_handshake_event {
 	 * bytes where these came together with application data: finishing the
 	 * handshake and answering the request cannot be told apart. */
 	__u64 finish_and_answer;
-	__u64 wait[TLSPROF_WAIT_COUNT];      /* parts of `in_call`: in_call = cpu + sum(wait) */
-	__u32 calls;                         /* retries included */
-	__u32 error_reason;                  /* reason number of the library's error, 0 for none */
+	__u64 wait[TLSPROF_WAIT_COUNT]; /* parts of `in_call`: in_call = cpu + sum(wait) */
+	__u32 calls;        /* retries included; SOCKET: stretches of work, 0: it was not timed */
+	__u32 error_reason; /* reason number of the library's error, 0 for none */
 	__u8 step_calls[TLSPROF_STEP_COUNT]; /* outermost calls, saturating */
 	__u8 role;                           /* enum tlsprof_role */
 	__u8 outcome;                        /* enum tlsprof_outcome */

@@ -63,7 +63,8 @@ struct exchange {
 	__u8 request_came;
 	__u8 tail; /* enum tail */
 	__u8 peer_closed;
-	__u64 ended; /* when its last stretch ended, as far as that is known */
+	__u8 untimed; /* the clock of a library is enough */
+	__u64 ended;  /* when its last stretch ended, as far as that is known */
 	__u32 tail_length;
 };
 

@@ -89,6 +89,9 @@ static inline void exchange_end(const struct exchange *exchange,
 	event->duration = (exchange->ended ? exchange->ended : now) - exchange->began;
 	event->source = TLSPROF_SOURCE_SOCKET;
 	event->named = exchange->object != 0;
+	/* What was timed before that was known is not the whole. */
+	if (exchange->untimed)
+		event->calls = 0;
 	/* The tail was a ticket. */
 	if (!exchange->request_came) {
 		event->cpu += event->finish_and_answer;

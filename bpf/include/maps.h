@@ -69,8 +69,9 @@ struct timed {
 	 * where no handshake is: reading the clock is most of what a socket call's
 	 * program costs. */
 	__u64 since;
-	__u64 before;  /* what it was until the socket call that the thread is in */
-	__u32 keep_up; /* so many times more */
+	__u64 before;   /* what it was until the socket call that the thread is in */
+	__u32 keep_up;  /* so many times more */
+	__u32 compared; /* the last such window, see clock.h */
 	/* Of the thread `phase`. Here and not in a map by thread, as it is begun and ended
 	 * at each socket call of a handshake: only one that leaves the CPU meanwhile is put
 	 * there. */
@@ -99,6 +100,15 @@ static __always_inline void keep_up_at(struct timed *timed, __u64 now)
 	timed->since = timed->keep_up ? now : 0;
 	if (timed->keep_up)
 		timed->keep_up--;
+}
+
+/* A handshake goes on that has no clock here: another one may. */
+static __always_inline void keep_up_longer(void)
+{
+	struct timed *timed = timed_here();
+
+	if (timed)
+		timed->keep_up = KEEP_UP;
 }
 
 /* The same where the time is asked for by nothing else. */

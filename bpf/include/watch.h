@@ -125,7 +125,7 @@ static __noinline void finish(struct connection *connection, struct exchange *ex
 			       exchange_alert_length(exchange, call->direction));
 	if (more)
 		connection_data(connection, call->direction, more);
-	if (!in) {
+	if (!in || exchange->untimed) {
 		connection->watch = WATCH_OVER;
 		close_exchange(connection->id, exchange, now);
 		return;
@@ -156,6 +156,14 @@ static __always_inline void take_over(struct exchange *exchange, struct socket_c
 		exchange_hand_over(exchange, read, begin_of_job(timed, call_time(call), read));
 }
 
+/* Whether a handshake that a library's probes time is timed on its socket as well. */
+static __always_inline bool is_compared(__u64 now)
+{
+	struct timed *timed = timed_here();
+
+	return timed && is_first_of_window(&timed->compared, now);
+}
+
 /* Handshake bytes have moved; `at_work`: the thread was at work on this handshake
  * until now; `before`: when the last ones had moved. */
 static __always_inline void advance(struct connection *connection, struct exchange *exchange,
@@ -174,16 +182,18 @@ static __always_inline void advance(struct connection *connection, struct exchan
 		connection->tls = TLSPROF_TLS_HANDSHAKE;
 		describe_exchange(exchange, pid);
 	}
-	if (!exchange->object)
-		join_exchange(exchange, connection->id,
-			      first && direction == TLSPROF_DIRECTION_OUT);
-	if (taken_over && exchange->unanswered)
+	if (!exchange->object &&
+	    join_exchange(exchange, connection->id, first && direction == TLSPROF_DIRECTION_OUT))
+		exchange->untimed = !is_compared(call_time(call));
+	if (taken_over && exchange->unanswered && !exchange->untimed)
 		take_over(exchange, call, before);
 	exchange_moved(exchange, direction);
 	connection->handshake_received = exchange->in.moved;
 	connection->handshake_sent = exchange->out.moved;
 	if (exchange->event.outcome)
 		finish(connection, exchange, call, more);
+	else if (exchange->untimed)
+		keep_up_longer();
 	else
 		begin_phase(connection->id, call_time(call), taken_over ? before : 0);
 }

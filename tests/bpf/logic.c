@@ -291,11 +291,25 @@ static void a_fifo_is_a_random_source_by_its_whole_name(void)
 		CHECK_EQUAL(wait_of(S_IFIFO, 0, others[i]), TLSPROF_WAIT_PIPE);
 }
 
+static void of_each_window_the_first_is_compared(void)
+{
+	const __u64 window = 1ULL << COMPARED_EVERY;
+	__u32 last = 0;
+	int taken = 0;
+
+	for (__u64 now = 7 * window; now < 17 * window; now += window / 8)
+		taken += is_first_of_window(&last, now);
+	CHECK_EQUAL(taken, 10);
+	CHECK_EQUAL(is_first_of_window(&last, 17 * window - 1), false);
+	CHECK_EQUAL(is_first_of_window(&last, 17 * window), true);
+}
+
 int main(void)
 {
 	RUN(time_off_the_cpu_is_not_cpu_time);
 	RUN(a_time_before_the_last_switch_is_no_time_on_the_cpu);
 	RUN(a_lead_that_is_a_little_longer_is_no_other_figure);
+	RUN(of_each_window_the_first_is_compared);
 	RUN(cpu_and_waits_add_up_to_the_time_in_the_call);
 	RUN(a_step_takes_what_it_calls);
 	RUN(a_step_does_not_count_the_traps_in_it);

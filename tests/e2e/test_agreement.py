@@ -5,6 +5,7 @@ The traps of probes are in the socket's time, and only partly in the library's: 
 than needed.
 """
 
+import os
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Callable
@@ -19,10 +20,12 @@ from harness.profiler import Profiling
 from harness.sequential import Rounds, assert_agrees
 
 TOLERANCE = 0.05
-HANDSHAKES = 200
-MOST = 0.97
-"""Of the handshakes: a thread that waited long for a lock meanwhile may have had another job,
-so that its socket calls do not tell the time."""
+HANDSHAKES = 600
+COMPARED = 60
+"""At most so many a second on each CPU, of both roles (bpf/include/clock.h)."""
+LEAST = 8
+"""Of the server, which has both CPUs together with its client."""
+STORM = 3000
 
 
 def selftimed(form: str) -> Callable:
@@ -70,7 +73,7 @@ def ratios(folder: Path, certificate, pairs: Pairs) -> Ratios:
     for pair, port in ports.items():
         agreement = profiling.report.on_port(port).data["agreement"]
         [both] = [one for one in agreement if one["role"] == "server"]
-        assert MOST * HANDSHAKES <= both["handshakes"] <= HANDSHAKES, pair
+        assert LEAST <= both["handshakes"] <= HANDSHAKES, pair
         found[pair] = both["socket_cpu_seconds"] / both["library_cpu_seconds"]
     return found
 
@@ -95,6 +98,19 @@ def pair_id(pair: tuple[str, str]) -> str:
 def test_both_sources_tell_the_same_cpu_time(pair, measured):
     figures = measured(USUAL).each(lambda one: one[pair])
     assert_agrees(figures, expected=1.0, within=TOLERANCE, name=pair_id(pair))
+
+
+def test_in_a_storm_few_are_timed_twice_and_none_is_lost(rsa, tmp_path):
+    with web_servers.nginx(tmp_path, rsa) as server, Profiling(tmp_path) as profiling:
+        seen = run_load(Load(tls="1.3", full=STORM, threads=4), server.port)
+        profiling.finish()
+    report = profiling.report
+    service = report.on_port(server.port)
+    assert service.count(role="server", source="library", outcome="completed") == seen.completed == STORM
+    assert service.count(role="server") == STORM
+    [both] = [one for one in service.data["agreement"] if one["role"] == "server"]
+    seconds = report.data["duration_seconds"] + 2
+    assert LEAST <= both["handshakes"] <= COMPARED * seconds * os.cpu_count(), both
 
 
 @pytest.mark.long

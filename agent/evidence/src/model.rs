@@ -86,6 +86,12 @@ pub struct Estimate {
 }
 
 impl Handshake {
+    /// Whether a clock ran for it: a socket handshake that a library measures is mostly not timed again, and
+    /// has no `calls`.
+    pub(crate) const fn is_timed(&self) -> bool {
+        !(self.named && self.calls == 0)
+    }
+
     /// Removes what only the steps show: they could not be seen.
     pub fn forget_steps(&mut self) {
         self.steps = None;

@@ -57,6 +57,10 @@ impl Joiner {
     }
 
     pub(super) fn finish(&mut self, handshake: &mut Handshake) {
+        if !handshake.is_timed() {
+            handshake.offloaded = true;
+            return;
+        }
         if let Some(process) = self.processes.get_mut(handshake.process) {
             process.judge_handover(handshake);
             process.finish(handshake);

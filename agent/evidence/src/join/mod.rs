@@ -12,7 +12,8 @@
 //!    over, it waits for an alert, which some programs send after the library
 //!    gave up: until the exchange or the connection ends, at most [`HOLD`].
 //! 2. A socket handshake of that connection, before or after, is the same
-//!    handshake: it is compared, not booked.
+//!    handshake: it is compared, not booked. Most are not timed on their socket
+//!    (`bpf/include/watch.h`), and so not compared either.
 //! 3. A socket handshake of a process without probes is booked at once, and so is any
 //!    while no library is probed. With probes it waits for its twin, at most [`HOLD`];
 //!    even after the end of the connection, since a library may hear of that later.
@@ -39,10 +40,10 @@
 //!
 //! **Losses.** Bytes of hellos that are missing end an exchange: what was heard
 //! before stays valid. What a peer says that cannot be understood is no loss. A lost
-//! library record leaves the socket's to be booked alone; a lost socket record leaves
-//! the library's. What was evicted for want of room loses the facts, never the
-//! handshake; a twin that comes after an eviction may be counted twice, which
-//! [`Loss::HelloTableFull`] tells.
+//! library record leaves the socket's to be booked alone, with a CPU time that is a lower
+//! bound if it was not timed; a lost socket record leaves the library's. What was evicted
+//! for want of room loses the facts, never the handshake; a twin that comes after an
+//! eviction may be counted twice, which [`Loss::HelloTableFull`] tells.
 //!
 //! **Time** is that of the evidence. [`Joiner::advance`] may be called only when
 //! all evidence up to then was taken.

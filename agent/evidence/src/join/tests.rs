@@ -11,6 +11,7 @@ mod hellos;
 mod memory;
 mod rules;
 mod sessions;
+mod untimed;
 
 use std::time::Duration;
 

@@ -102,15 +102,16 @@ HANDSHAKES_BY_SOURCE = Counter "tlsprof_handshakes_by_source" ["service_name" "r
     "TLS handshakes that ended, by measurement source."
     "The same handshakes as in `tlsprof_handshakes_total`.";
 HANDSHAKES_OFFLOADED = Counter "tlsprof_handshakes_offloaded" ["service_name" "role"]
-    "TLS handshakes answered by a different thread than the one that read the socket; other threads \
-     may have worked on them, so their CPU time is a lower bound.";
+    "TLS handshakes whose CPU time is a lower bound: those answered by a different thread than the one that \
+     read the socket, as other threads may have worked on them; and those that a TLS library measured, but \
+     whose record was lost.";
 HANDSHAKES_ESTIMATED = Counter "tlsprof_handshakes_estimated" ["service_name" "role"]
     "Estimated TLS handshakes: those on connections that were not followed, to keep the overhead budget."
     "All other handshake metrics include them. See [sampled handshakes](accounting.md#sampled-handshakes).";
 AGREEMENT_HANDSHAKES = Counter "tlsprof_agreement_handshakes" ["service_name" "role"]
-    "Completed TLS handshakes measured by both sources.";
+    "Completed TLS handshakes timed by both sources: at most 60 a second on each CPU.";
 AGREEMENT_CPU = Counter "tlsprof_agreement_cpu_seconds" ["service_name" "role" "source"]
-    "CPU time of TLS handshakes measured by both sources, by source.";
+    "CPU time of TLS handshakes timed by both sources, by source.";
 AGREEMENT_STEP_CPU = Counter "tlsprof_agreement_step_cpu_seconds" ["service_name" "step" "source"]
     "CPU time of the same TLS handshakes by step, by library probes and from CPU samples."
     "Sources: `library`, `samples`. Counted while library probes measure the steps of all handshakes of the service; \

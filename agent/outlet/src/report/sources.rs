@@ -26,10 +26,11 @@ pub(super) fn sources(service: &Service) -> Option<Block> {
         ));
     }
     if offloaded > 0 {
-        let number = counted(offloaded, "handshake was", "handshakes were");
+        let number = counted(offloaded, "handshake", "handshakes");
         sentences.push(format!(
-            "{number} answered by a different thread than the one that read the socket, much later: \
-             other threads may have worked on them, so their CPU time is a lower bound."
+            "The CPU time of {number} is a lower bound: a different thread than the one that read the \
+             socket answered, much later, so that other threads may have worked on it; or the TLS library \
+             measured it, and its record was lost."
         ));
     }
     sentences.extend(estimates(service));
@@ -43,8 +44,7 @@ pub(super) fn sources(service: &Service) -> Option<Block> {
         let by_socket = service.agreement.iter().map(|one| one.socket_cpu_seconds);
         let number = counted(seen, "handshake", "handshakes");
         sentences.push(format!(
-            "Socket and library measurements agree for {number}; CPU time from sockets is {} of the \
-             library's.",
+            "Both sources timed {number}; CPU time from sockets is {} of the library's.",
             percent(by_socket.sum::<f64>() / library)
         ));
     }

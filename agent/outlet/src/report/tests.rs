@@ -239,7 +239,7 @@ fn a_lower_bound_is_called_one_wherever_it_stands() {
     // And the key figures: share and mean. The pages of findings have these words too.
     let (page, _) = page.split_once("About these findings").unwrap();
     assert_eq!(page.matches("at least").count(), 5, "{page}");
-    let reason = "other threads may have worked on them";
+    let reason = "other threads may have worked on it";
     assert!(text.contains(reason) && page.contains(reason), "{page}");
 }
 
