@@ -12,6 +12,7 @@ import pytest
 from harness import libraries, other_stacks, servers
 from harness.certificates import Certificate
 from harness.load import Load, counted, run_load
+from harness.network import open_sockets
 from harness.paths import COROUTINE_LIBRARY, SELFTIMED_GNUTLS
 from harness.processes import Process, private_copy, run
 from harness.profiler import Profiling, Service, profile_load
@@ -137,14 +138,13 @@ def test_cpu_time_equals_the_servers_own(form, tls, rsa, tmp_path_factory):
 @contextmanager
 def silent_clients(server: servers.Server, number: int) -> Iterator[list[socket.socket]]:
     """Clients that the server has accepted, and so has a session for; they say nothing yet."""
-    descriptors = Path(f"/proc/{server.pid}/fd")
-    before = len(list(descriptors.iterdir()))
+    before = open_sockets(server.pid)
     with ExitStack() as stack:
         clients = [
             stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 10.0))
             for _ in range(number)
         ]
-        wait_until(lambda: len(list(descriptors.iterdir())) == before + number, "all are accepted")
+        wait_until(lambda: open_sockets(server.pid) == before + number, "all are accepted")
         yield clients
 
 

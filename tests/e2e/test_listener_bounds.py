@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from harness import metrics
+from harness.network import open_sockets
 from harness.profiler import Agent, start_agent
 from harness.waiting import wait_until
 
@@ -20,19 +21,6 @@ MEGABYTE = 1_000_000
 def resident_bytes(agent: Agent) -> int:
     pages = int(Path(f"/proc/{agent.process.pid}/statm").read_text().split()[1])
     return pages * 4096
-
-
-def sockets(agent: Agent) -> int:
-    files = Path(f"/proc/{agent.process.pid}/fd").iterdir()
-    return sum(_is_socket(file) for file in files)
-
-
-def _is_socket(file: Path) -> bool:
-    """The agent closes some while they are looked at."""
-    try:
-        return str(file.readlink()).startswith("socket:")
-    except FileNotFoundError:
-        return False
 
 
 def hang(agent: Agent, stack: ExitStack, sent: bytes) -> None:
@@ -59,12 +47,12 @@ def is_scraped(agent: Agent) -> bool:
 def test_a_thousand_hanging_scrapers_are_bounded_and_outlived():
     with start_agent(["--service", "nothing-to-profile"]) as agent:
         metrics.scrape(agent.url)
-        before, idle = resident_bytes(agent), sockets(agent)
+        before, idle = resident_bytes(agent), open_sockets(agent.process.pid)
         with ExitStack() as stack:
             for number in range(SCRAPERS):
                 # Some scrape and do not read, some do not even finish their request.
                 hang(agent, stack, SCRAPE if number % 2 else SCRAPE[:-2])
-            assert sockets(agent) <= idle + CONNECTIONS
+            assert open_sockets(agent.process.pid) <= idle + CONNECTIONS
             assert resident_bytes(agent) < before + 50 * MEGABYTE
         wait_until(lambda: is_scraped(agent), "a scrape after all that", 60.0)
-        wait_until(lambda: sockets(agent) <= idle + 1, "the end of their connections", 60.0)
+        wait_until(lambda: open_sockets(agent.process.pid) <= idle + 1, "the end of their connections", 60.0)

@@ -38,3 +38,16 @@ def is_listening(pid: int, port: int) -> bool:
         row[3] == LISTEN_STATE and int(row[1].rsplit(":", 1)[1], 16) == port and f"socket:[{row[9]}]" in files
         for row in rows
     )
+
+
+def open_sockets(pid: int) -> int:
+    """How many the process has now."""
+    return sum(_is_socket(file) for file in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def _is_socket(file: Path) -> bool:
+    """It may be closed while it is looked at."""
+    try:
+        return str(file.readlink()).startswith("socket:")
+    except FileNotFoundError:
+        return False
