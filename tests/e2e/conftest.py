@@ -65,7 +65,7 @@ def tlsprof(request):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def supervisor(request):
+def supervisor():
     """What happens where some kernels run no BPF program, while the tests of a file run."""
     if os.geteuid() != 0 or not hidden.TRACING.is_dir():
         yield None

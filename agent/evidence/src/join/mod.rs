@@ -12,8 +12,8 @@
 //!    over, it waits for an alert, which some programs send after the library
 //!    gave up: until the exchange or the connection ends, at most [`HOLD`].
 //! 2. A socket handshake of that connection, before or after, is the same
-//!    handshake: it is compared, not booked. Most are not timed on their socket
-//!    (`bpf/include/watch.h`), and so not compared either.
+//!    handshake: it is compared, not booked. Unless data passes through memory, most are not
+//!    timed on their socket (`bpf/include/watch.h`), and so not compared either.
 //! 3. A socket handshake of a process without probes is booked at once, and so is any
 //!    while no library is probed. With probes it waits for its twin, at most [`HOLD`];
 //!    even after the end of the connection, since a library may hear of that later.

@@ -109,7 +109,8 @@ HANDSHAKES_ESTIMATED = Counter "tlsprof_handshakes_estimated" ["service_name" "r
     "Estimated TLS handshakes: those on connections that were not followed, to keep the overhead budget."
     "All other handshake metrics include them. See [sampled handshakes](accounting.md#sampled-handshakes).";
 AGREEMENT_HANDSHAKES = Counter "tlsprof_agreement_handshakes" ["service_name" "role"]
-    "Completed TLS handshakes timed by both sources: at most 60 a second on each CPU.";
+    "Completed TLS handshakes timed by both sources: at most 60 a second on each CPU, and all of programs that \
+     pass TLS data through memory.";
 AGREEMENT_CPU = Counter "tlsprof_agreement_cpu_seconds" ["service_name" "role" "source"]
     "CPU time of TLS handshakes timed by both sources, by source.";
 AGREEMENT_STEP_CPU = Counter "tlsprof_agreement_step_cpu_seconds" ["service_name" "step" "source"]
