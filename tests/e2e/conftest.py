@@ -67,7 +67,7 @@ def tlsprof(request):
 @pytest.fixture(scope="module", autouse=True)
 def supervisor():
     """What happens where some kernels run no BPF program, while the tests of a file run."""
-    if os.geteuid() != 0 or not hidden.TRACING.is_dir():
+    if os.geteuid() != 0:
         yield None
         return
     with hidden.watched(hidden.supervisor()) as watched:

@@ -3,11 +3,7 @@
 import socket
 import threading
 
-import pytest
-
 from harness import hidden
-
-pytestmark = pytest.mark.skipif(not hidden.TRACING.is_dir(), reason="tracefs is not mounted")
 
 
 def test_nothing_of_a_thread_of_ours_is_hidden():

@@ -5,9 +5,8 @@ import subprocess
 from pathlib import Path
 from typing import Iterator
 
+from .tracefs import mounted
 from .waiting import wait_until
-
-TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 
 
 def _objects(kind: str) -> list[dict]:
@@ -45,8 +44,6 @@ def wait_unloaded(programs: set[int], links: set[int]) -> None:
 
 
 def uprobe_events() -> str:
-    """Uprobes made through tracefs, the way of older kernels; empty where it is not mounted."""
-    for folder in TRACEFS:
-        if (folder / "uprobe_events").exists():
-            return (folder / "uprobe_events").read_text()
-    return ""
+    """Uprobes made through tracefs, the way of older kernels."""
+    with mounted() as tracing:
+        return (tracing / "uprobe_events").read_text()

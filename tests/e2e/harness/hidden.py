@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator, Sequence
 
-TRACING = Path("/sys/kernel/tracing")
+from .tracefs import in_sight, mounted
+
 WATCH_SECONDS = 10
 """Long enough for a supervisor to run several times."""
 
@@ -49,7 +50,7 @@ def are_hidden(threads: Sequence[int], seconds: int = WATCH_SECONDS) -> bool:
         }}
         interval:s:{seconds} {{ exit(); }}
     """
-    seen = subprocess.run(["bpftrace", "-e", program], capture_output=True, text=True).stdout
+    seen = subprocess.run(in_sight(["bpftrace", "-e", program]), capture_output=True, text=True).stdout
     counts = {name: int(count) for name, count in re.findall(r"@(\w+): (\d+)", seen)}
     return counts.get("begun", 0) > 0 and counts.get("ended", 0) == 0
 
@@ -61,11 +62,12 @@ def any_of(field: str, threads: Sequence[int]) -> str:
 @contextmanager
 def watched(threads: Sequence[int]) -> Iterator[Watched]:
     """Watches them by ftrace, in an instance of its own."""
-    folder = Path(tempfile.mkdtemp(prefix="tlsprof-tests-", dir=TRACING / "instances"))
-    event = folder / "events" / "sock" / "inet_sock_set_state"
-    try:
-        (event / "filter").write_text(any_of("common_pid", threads))
-        (event / "enable").write_text("1")
-        yield Watched(threads, folder / "trace")
-    finally:
-        folder.rmdir()
+    with mounted() as tracing:
+        folder = Path(tempfile.mkdtemp(prefix="tlsprof-tests-", dir=tracing / "instances"))
+        event = folder / "events" / "sock" / "inet_sock_set_state"
+        try:
+            (event / "filter").write_text(any_of("common_pid", threads))
+            (event / "enable").write_text("1")
+            yield Watched(threads, folder / "trace")
+        finally:
+            folder.rmdir()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Iterable, Mapping
 
 from .processes import Argument, run
+from .tracefs import in_sight
 
 MOST_SECONDS = 300.0
 
@@ -33,10 +34,8 @@ def seconds_in(
         for name in names
     ]
     child = shlex.join(str(argument) for argument in command)
-    trace = shlex.join(["exec", "bpftrace", "-c", child, "-e", " ".join([*probes, WITHOUT_WAITS])])
-    # Where bpftrace finds tracepoints.
-    mount = "mount -t debugfs none /sys/kernel/debug"
-    done = run(["unshare", "--mount", "sh", "-c", f"{mount} && {trace}"], timeout=MOST_SECONDS)
+    trace = ["bpftrace", "-c", child, "-e", " ".join([*probes, WITHOUT_WAITS])]
+    done = run(in_sight(trace), timeout=MOST_SECONDS)
     spent = re.findall(r"^@spent\[(\w+)\]: (\d+)$", done.stdout, re.MULTILINE)
     assert {step for step, _nanos in spent} == set(functions), done.describe()
     return {step: int(nanos) / 1e9 for step, nanos in spent}
