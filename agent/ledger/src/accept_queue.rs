@@ -3,6 +3,7 @@
 use tlsprof_evidence::accept_queue::{AcceptQueues, Queue};
 
 use super::Distribution;
+use super::since::Since;
 
 /// What waited, and waits, to be accepted by one service.
 #[derive(Clone, Debug, Default)]
@@ -23,19 +24,40 @@ pub struct AcceptQueueAccount {
     pub wait: Distribution,
 }
 
+/// Of the peak, the fullest since the earlier state, which [`follow_peak`](AcceptQueueAccount::follow_peak)
+/// keeps there.
+impl Since for AcceptQueueAccount {
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            was_read: self.was_read,
+            listened: self.listened,
+            listeners: self.listeners,
+            present: self.present,
+            peak: self.present.fuller(earlier.peak),
+            overflows: self.overflows.since(&earlier.overflows),
+            wait: self.wait.since(&earlier.wait),
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.overflows == 0 && self.wait.is_zero()
+    }
+}
+
 impl AcceptQueueAccount {
     /// Whether there is anything to report.
     pub fn is_known(&self) -> bool {
         self.listeners > 0 || self.overflows > 0 || self.wait.count() > 0
     }
 
-    /// Takes over what queues are like now, and the drops since a state of so many.
-    pub(super) fn follow(&mut self, whole: &Self, overflows_before: u64) {
-        self.was_read = whole.was_read;
-        self.listeners = whole.listeners;
-        self.present = whole.present;
+    /// The fullest queue is that of now.
+    pub(super) const fn forget_peak(&mut self) {
+        self.peak = self.present;
+    }
+
+    /// In the earlier state of an account: the fullest queue from then on.
+    pub(super) fn follow_peak(&mut self, whole: &Self) {
         self.peak = whole.present.fuller(self.peak);
-        self.overflows = whole.overflows.saturating_sub(overflows_before);
     }
 
     pub(super) fn clear_present(&mut self) {

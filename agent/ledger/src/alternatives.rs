@@ -7,6 +7,8 @@ use tlsprof_common::{Outcome, Resumption, Role};
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::hello::{AlertLevel, Direction, Facts, Group, KeyExchange, Offer};
 
+use super::since::sums;
+
 /// How often each name came.
 pub type Counts = BTreeMap<&'static str, u64>;
 
@@ -44,6 +46,8 @@ pub struct Alternatives {
     /// Those that accept a certificate with an ECDSA key on P-256.
     pub ecdsa: u64,
 }
+
+sums!(Alternatives: hellos, x25519, hybrid, secp256r1_only, ecdsa);
 
 impl Alternatives {
     fn record(&mut self, facts: &Facts, offer: &Offer) {
@@ -108,6 +112,10 @@ pub struct Consequences {
     /// certificate of its own; TLS 1.3 encrypts that.
     pub client_certificates: u64,
 }
+
+sums!(CipherOffers: hellos, aes_gcm);
+sums!(TurnedAway: hellos, newest_versions, groups, ciphers);
+sums!(Consequences: chosen, ciphers, turned_away, client_certificates);
 
 impl Consequences {
     pub(super) fn record(&mut self, handshake: &Handshake, facts: &Facts) {

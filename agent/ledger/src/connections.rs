@@ -6,6 +6,7 @@ use std::time::Duration;
 use tlsprof_common::{Closer, Connection, Whole};
 
 use super::Distribution;
+use super::since::sums;
 
 /// Turns and bytes are known of connections that were seen whole. If they are fewer
 /// than this share of those that were seen at all, costs by them are not reported.
@@ -38,6 +39,10 @@ pub struct EstimatedTurns {
     pub turns: u64,
     variance: f64,
 }
+
+sums!(Closed: count, reset, turns);
+sums!(EstimatedTurns: connections, turns, variance);
+sums!(Turns: classes, unclassified, sum);
 
 impl Closed {
     /// How many there are of which it is not known how many turns each of them had.
@@ -85,6 +90,11 @@ pub struct ConnectionAccount {
     time_wait_bound: Option<u64>,
 }
 
+sums!(
+    ConnectionAccount: opened, closed, http2, hidden_requests, duration, bytes_received, bytes_sent,
+    time_wait_created, estimated_turns; stands: time_wait, time_wait_bound
+);
+
 impl ConnectionAccount {
     /// How many ended.
     pub fn closed_count(&self) -> u64 {
@@ -111,12 +121,6 @@ impl ConnectionAccount {
 
     pub(super) const fn bound_time_wait(&mut self, sockets: u64) {
         self.time_wait_bound = Some(sockets);
-    }
-
-    /// Takes over what stands, and has stood for longer than this account is kept.
-    pub(super) fn stand_like(&mut self, other: &Self) {
-        self.time_wait.clone_from(&other.time_wait);
-        self.time_wait_bound = other.time_wait_bound;
     }
 
     pub(super) fn record(&mut self, connection: &Connection, whole: &Whole) {

@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 
 use super::Moments;
 use super::limits::bounded_nanos;
+use super::since::Since;
 
 /// Shorter times are recorded as this one. No handshake takes so little.
 const SHORTEST: u64 = 100;
@@ -34,6 +35,27 @@ impl Default for Distribution {
             max: 0,
             out_of_range: 0,
         }
+    }
+}
+
+/// The largest is known to 1% where it came before the earlier state as well.
+impl Since for Distribution {
+    fn since(&self, earlier: &Self) -> Self {
+        let mut new = self.clone();
+        // An error: the earlier one has what this one has not. It is no state of this one.
+        if new.histogram.subtract(&earlier.histogram).is_err() {
+            return self.clone();
+        }
+        if self.max <= earlier.max {
+            new.max = new.histogram.max().min(self.max);
+        }
+        new.moments = self.moments.since(&earlier.moments);
+        new.out_of_range = self.out_of_range.since(&earlier.out_of_range);
+        new
+    }
+
+    fn is_zero(&self) -> bool {
+        self.histogram.is_empty()
     }
 }
 

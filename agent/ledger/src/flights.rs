@@ -5,6 +5,7 @@ use tlsprof_evidence::Handshake;
 use tlsprof_evidence::hello::Facts;
 
 use super::Moments;
+use super::since::sums;
 
 /// Segments that a sender may have under way before it hears of its peer (RFC 6928, 2;
 /// Linux: `TCP_INIT_CWND`).
@@ -22,6 +23,9 @@ pub struct Flights {
     /// Least round trip of the connections of these, where TCP measured one.
     pub round_trips: Moments,
 }
+
+sums!(Flights: count, bytes, beyond, round_trips);
+sums!(Chains: count, bytes, certificates);
 
 impl Flights {
     pub(super) fn record(&mut self, connection: &Connection) {

@@ -7,6 +7,7 @@ use tlsprof_common::{Outcome, Reason, Resumption, Role, Source, Waits};
 use tlsprof_evidence::Handshake;
 
 use super::limits::bounded_nanos;
+use super::since::sums;
 use super::steps::Class;
 use super::{
     Agreement, Application, Distribution, Estimated, Flights, HelloAccount, Limits, Moments, OTHER,
@@ -37,6 +38,8 @@ pub struct HandshakeKey {
     /// What saw it. Last: alike handshakes of two sources stand together.
     pub source: Source,
 }
+
+sums!(RoleAccount: costs, steps, waits, socket, estimated, hellos, agreement, application, flights);
 
 impl HandshakeKey {
     pub(super) const fn of(handshake: &Handshake) -> Self {
@@ -87,6 +90,8 @@ pub struct HandshakeSum {
     pub costs: Moments,
 }
 
+sums!(HandshakeSum: count, offloaded, cpu, duration, errors, costs);
+
 /// Whether so many of these handshakes have a CPU time that is a lower bound that their sum is one.
 pub const fn is_lower_bound(offloaded: u64, handshakes: u64) -> bool {
     offloaded > handshakes / 10
@@ -100,6 +105,8 @@ pub struct CostDistribution {
     /// Wall time from first call to end.
     pub duration: Distribution,
 }
+
+sums!(CostDistribution: cpu, duration);
 
 /// What is kept for each role.
 #[derive(Clone, Debug, Default)]

@@ -9,6 +9,7 @@ use tlsprof_common::Role;
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::hello::{Attempt, Direction, Facts, Upgrade};
 
+use super::since::sums;
 use super::{Chains, Consequences, Counts, Origins};
 
 /// The hellos of one service in one role.
@@ -41,6 +42,11 @@ pub struct HelloAccount {
     /// What came of them.
     pub consequences: Consequences,
 }
+
+sums!(
+    HelloAccount: hellos, attempts, origins, versions, groups, features, protocols, http2, upgrades, alerts, chains,
+    consequences
+);
 
 /// Names of [`HelloAccount::features`]: the client names the host (SNI), offers a
 /// post-quantum group, sends early data; the server asked for another key share

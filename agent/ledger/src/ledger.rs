@@ -7,6 +7,7 @@ use tlsprof_common::Source;
 use tlsprof_evidence::{Evidence, Handshake};
 
 use super::limits::{Limits, OTHER};
+use super::since::Since as _;
 use super::{Accounted, NetworkEvents, Sampling, ServiceAccount};
 
 /// The accounts, written by the session and read by the outlets.
@@ -130,6 +131,20 @@ impl Ledger {
     /// The account of one service.
     pub fn service(&self, name: &str) -> Option<&ServiceAccount> {
         self.services.get(name)
+    }
+
+    /// What came after an earlier state, of services of which there was evidence.
+    pub(super) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            services: self.services.since(&earlier.services),
+            ownerless: self.ownerless.since(&earlier.ownerless),
+            unprofiled: self.unprofiled.since(earlier.unprofiled),
+            limits: self.limits,
+            now: self.now,
+            sampling: self.sampling.clone(),
+            period: self.period,
+            first_period: self.first_period,
+        }
     }
 
     pub(super) fn account_mut(&mut self, service: &str) -> &mut ServiceAccount {

@@ -25,6 +25,7 @@ mod recent;
 mod remotes;
 mod sampled_steps;
 mod service;
+mod since;
 mod sources;
 mod steps;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::limits::bounded_nanos;
+use super::since::sums;
 
 /// Count, sum and sum of squares: all that a mean and its error need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub struct Moments {
     /// Square nanoseconds. Times are at most an hour: 10^12 of them fit.
     squares: u128,
 }
+
+sums!(Moments: count, sum, squares);
 
 impl Moments {
     /// Adds one time; over an hour it counts as an hour.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tlsprof_evidence::hello::{Attempt, Facts, Giver};
 
 use super::Distribution;
+use super::since::sums;
 
 /// Sessions of one origin.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,9 @@ pub struct Origins {
     accepted: BTreeMap<Giver, Brought>,
     refused: BTreeMap<Giver, Brought>,
 }
+
+sums!(Brought: count, ages);
+sums!(Origins: accepted, refused);
 
 impl Origins {
     pub(super) fn record(&mut self, facts: &Facts) {

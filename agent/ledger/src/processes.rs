@@ -1,5 +1,7 @@
 //! Processes that a service starts.
 
+use super::since::sums;
+
 /// Processes that began while their service was known to the ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Processes {
@@ -9,12 +11,4 @@ pub struct Processes {
     pub executed: u64,
 }
 
-impl Processes {
-    /// Those that began after an earlier state.
-    pub(super) const fn since(self, earlier: Self) -> Self {
-        Self {
-            forked: self.forked.saturating_sub(earlier.forked),
-            executed: self.executed.saturating_sub(earlier.executed),
-        }
-    }
-}
+sums!(Processes: forked, executed);

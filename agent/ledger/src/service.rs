@@ -9,6 +9,7 @@ use tlsprof_evidence::Handshake;
 use super::limits::Limits;
 use super::remotes::Remotes;
 use super::sampled_steps::{SampledStep, StepSamples, StepSet};
+use super::since::Since;
 use super::{
     AcceptQueueAccount, ConnectionAccount, CpuAccount, HandshakeKey, HandshakeSum, NetworkEvents,
     Ports, Processes, RoleAccount,
@@ -41,6 +42,38 @@ pub struct ServiceAccount {
     pub processes: Processes,
     pub(super) remotes: Remotes,
     pub(super) step_samples: StepSamples,
+}
+
+/// Ephemeral ports are those of now.
+impl Since for ServiceAccount {
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            cpu_user: self.cpu_user.since(&earlier.cpu_user),
+            cpu_system: self.cpu_system.since(&earlier.cpu_system),
+            activities: self.activities.since(&earlier.activities),
+            probe_hits: self.probe_hits.since(&earlier.probe_hits),
+            handshakes: self.handshakes.since(&earlier.handshakes),
+            roles: self.roles.since(&earlier.roles),
+            connections: self.connections.since(&earlier.connections),
+            connections_from_before: self
+                .connections_from_before
+                .since(&earlier.connections_from_before),
+            http2_from_before: self.http2_from_before.since(&earlier.http2_from_before),
+            accept_queue: self.accept_queue.since(&earlier.accept_queue),
+            processes: self.processes.since(&earlier.processes),
+            remotes: self.remotes.clone(),
+            step_samples: self.step_samples.since(&earlier.step_samples),
+        }
+    }
+
+    /// CPU time and processes alone are no evidence of anything.
+    fn is_zero(&self) -> bool {
+        self.handshakes.is_zero()
+            && self.roles.is_zero()
+            && self.connections.is_zero()
+            && self.connections_from_before == 0
+            && self.accept_queue.is_zero()
+    }
 }
 
 impl ServiceAccount {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tlsprof_common::{Connection, Source};
 use tlsprof_evidence::{Estimate, Handshake};
 
+use super::since::{Since, sums};
 use super::{OTHER, bounded};
 
 /// Handshakes that only socket calls showed.
@@ -25,6 +26,8 @@ pub struct SocketAccount {
     /// further threads may have worked as well: their CPU time is a lower bound.
     pub offloaded: u64,
 }
+
+sums!(SocketAccount: handshakes, cpu, first_flight, last_flight, offloaded);
 
 impl SocketAccount {
     pub(super) fn record(&mut self, handshake: &Handshake) {
@@ -46,6 +49,23 @@ pub struct Estimated {
     /// How many.
     pub handshakes: u64,
     variances: Estimate,
+}
+
+impl Since for Estimated {
+    fn since(&self, earlier: &Self) -> Self {
+        let (now, before) = (&self.variances, &earlier.variances);
+        Self {
+            handshakes: self.handshakes.since(&earlier.handshakes),
+            variances: Estimate {
+                count_variance: now.count_variance.since(&before.count_variance),
+                cpu_variance: now.cpu_variance.since(&before.cpu_variance),
+            },
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.handshakes == 0
+    }
 }
 
 impl Estimated {
@@ -88,6 +108,9 @@ pub struct ApplicationBytes {
     /// Sent, in bytes.
     pub sent: u64,
 }
+
+sums!(Agreement: handshakes, library, socket);
+sums!(ApplicationBytes: received, sent);
 
 /// Cipher suites of which bytes are kept apart, for each service and role: no
 /// server has as many, but a hostile peer may negotiate each that it has.

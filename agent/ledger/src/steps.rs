@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use tlsprof_common::{Resumption, Step, Steps};
 
+use super::since::sums;
 use super::{Moments, OTHER};
 
 /// The signature of a handshake that neither a probe nor cleartext showed.
@@ -40,6 +41,10 @@ pub struct Pending {
     /// Handshakes.
     pub handshakes: u64,
 }
+
+sums!(Pending: nanos, handshakes);
+sums!(Measured: coarse, fine, unmeasured, undivided_rest, exact);
+sums!(StepAccount: booked, handshakes, measured, key_derivation_measured, classes);
 
 impl Pending {
     /// CPU time.

@@ -41,7 +41,7 @@ pub(super) fn measured(micros: [u64; Step::COUNT], key_derivation_observed: bool
 }
 
 prop_compose! {
-    fn any_handshake()(
+    pub(crate) fn any_handshake()(
         server in any::<bool>(),
         outcome in prop::sample::select(vec![Outcome::Completed, Outcome::Failed, Outcome::Abandoned]),
         resumption in prop::sample::select(vec![Resumption::None, Resumption::Psk]),

@@ -4,6 +4,7 @@
 //!     cargo run --release -p tlsprof-outlet --example watch
 
 use std::hint::black_box;
+use std::sync::{PoisonError, RwLockWriteGuard};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -11,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tlsprof_common::{Outcome, Resumption, Role, Source, Waits};
 use tlsprof_evidence::Handshake;
 use tlsprof_evidence::activity::{Activity, Mode};
-use tlsprof_ledger::{Ledger, Limits, Sampling};
+use tlsprof_ledger::{Ledger, Sampling, SharedLedger};
 use tlsprof_outlet::watch::{About, Bounds, Watch};
 use tlsprof_report::model::{AgentCost, Host};
 
@@ -100,21 +101,24 @@ fn resident_bytes() -> u64 {
     pages.and_then(|pages| pages.parse().ok()).unwrap_or(0) * 4096_u64
 }
 
+fn to_book(ledger: &SharedLedger) -> RwLockWriteGuard<'_, Ledger> {
+    ledger.write().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn main() {
-    let mut ledger = Ledger::new(Limits::default());
-    ledger.set_sampling(Sampling::Every(Duration::from_millis(10)));
-    second(&mut ledger);
-    let mut watch = Watch::new(about(), Limits::default(), Bounds::default());
+    let ledger = SharedLedger::default();
+    to_book(&ledger).set_sampling(Sampling::Every(Duration::from_millis(10)));
+    second(&mut to_book(&ledger));
+    let mut watch = Watch::new(SharedLedger::clone(&ledger), about(), Bounds::default());
     let before = resident_bytes();
     let (mut reading, mut longest) = (Duration::ZERO, Duration::ZERO);
     for at in 1..=3600_u32 {
         // Each fifth second, else it would take long; sums are the same to the history.
         if at % 5 == 0 {
-            second(&mut ledger);
+            second(&mut to_book(&ledger));
         }
         let begun = cpu_time();
         watch.read(
-            &ledger,
             Duration::from_secs(at.into()),
             AgentCost::default(),
             Vec::new(),

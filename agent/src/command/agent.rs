@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::session::Session;
 use tlsprof_common::privilege::{self, Kept};
 use tlsprof_discover::selection::Selection;
+use tlsprof_ledger::SharedLedger;
 use tlsprof_outlet::doctor::Capability;
 use tlsprof_outlet::http::{Access, Server, Shown};
 use tlsprof_outlet::load_test::{self, LoadTests};
@@ -46,7 +47,7 @@ pub(super) fn run(
     };
     let session_options = session_options(config, selection, Purpose::Watch);
     let ledger = new_ledger(config);
-    let watch = Watch::new(about()?, (&config.limits).into(), Bounds::default());
+    let watch = Watch::new(SharedLedger::clone(&ledger), about()?, Bounds::default());
     let shown = Shown {
         metrics: Arc::new(Metrics::new(&ledger)),
         watch: SharedWatch::new(watch.into()),

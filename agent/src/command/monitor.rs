@@ -57,12 +57,8 @@ impl Monitor {
     ///
     /// # Errors
     /// When the session cannot go on.
-    pub(crate) fn turn(&mut self, mut observe: impl FnMut(&str, &Evidence)) -> Result<bool> {
-        let watch = &self.watch;
-        self.session.turn(TURN, |service, evidence| {
-            observe(service, evidence);
-            locked(watch).book(service, evidence);
-        })?;
+    pub(crate) fn turn(&mut self, observe: impl FnMut(&str, &Evidence)) -> Result<bool> {
+        self.session.turn(TURN, observe)?;
         let accounted = self.session.accounted_at();
         if accounted <= self.shown {
             return Ok(false);
@@ -82,17 +78,16 @@ impl Monitor {
         let session = &self.session;
         let (cost, losses) = (session.cost(), session.losses());
         let mut watch = locked(&self.watch);
-        watch.read(&session.ledger(), self.shown, cost, losses);
+        watch.read(self.shown, cost, losses);
         watch.set_reduced(session.reduced());
     }
 
     /// Renews the findings, on the last minutes of services.
     fn judge(&self) {
         let facts = self.session.recent_facts();
-        let ledger = self.session.ledger();
         let at = self.session.elapsed();
         let mut watch = locked(&self.watch);
-        watch.judge(&ledger, at, facts, self.thresholds, self.aes_in_hardware);
+        watch.judge(at, facts, self.thresholds, self.aes_in_hardware);
     }
 }
 

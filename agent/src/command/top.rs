@@ -20,6 +20,7 @@ use crate::cli::TopOptions;
 use crate::config::Config;
 use crate::session::Session;
 use tlsprof_common::privilege::{self, Kept};
+use tlsprof_ledger::SharedLedger;
 use tlsprof_outlet::top::draw::draw;
 use tlsprof_outlet::top::draw::theme::Theme;
 use tlsprof_outlet::top::key::pressed;
@@ -49,7 +50,8 @@ pub(super) fn run(
     privilege::keep_only(STARTING).context(PRIVILEGES)?;
     notices.say("attaching...");
     let session_options = session_options(config, options.target.selection(), Purpose::Watch);
-    let session = Session::start(&session_options, new_ledger(config))?;
+    let ledger = new_ledger(config);
+    let session = Session::start(&session_options, SharedLedger::clone(&ledger))?;
     privilege::keep_only(Kept::default()).context(PRIVILEGES)?;
     notices.say(format_args!("profiling {}", session.coverage()));
     let bounds = Bounds {
@@ -58,7 +60,7 @@ pub(super) fn run(
         ..Bounds::default()
     };
     let shared = Shared {
-        watch: SharedWatch::new(Watch::new(about()?, (&config.limits).into(), bounds).into()),
+        watch: SharedWatch::new(Watch::new(ledger, about()?, bounds).into()),
         readings: AtomicU64::new(0),
     };
     let watch = SharedWatch::clone(&shared.watch);
@@ -160,7 +162,7 @@ impl<'a> Top<'a> {
         };
         let action = self.screen.update(key, &self.drawn);
         match (self.screen.paused, &self.frozen) {
-            (true, None) => self.frozen = Some(locked(&self.shared.watch).clone()),
+            (true, None) => self.frozen = Some(locked(&self.shared.watch).frozen()),
             (false, Some(_)) => self.frozen = None,
             _ => {}
         }

@@ -37,6 +37,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::interval::{Interval, of_share};
+use crate::since::Since;
 use tlsprof_common::Step;
 use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
@@ -90,6 +91,28 @@ pub struct CpuAccount {
     /// The squares of these periods.
     squares: u128,
     window: Window,
+}
+
+/// Of what waits and of checks, nothing.
+impl Since for CpuAccount {
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            parts: self.parts.since(&earlier.parts),
+            unclassified: self.unclassified.since(&earlier.unclassified),
+            upkeep: self.upkeep.since(&earlier.upkeep),
+            cipher_alone: self.cipher_alone.since(&earlier.cipher_alone),
+            primitives: self.primitives.since(&earlier.primitives),
+            unattributed: self.unattributed.since(&earlier.unattributed),
+            sampled: self.sampled.since(&earlier.sampled),
+            squares: self.squares.since(&earlier.squares),
+            waiting: Waiting::default(),
+            window: Window::default(),
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.parts.is_zero() && self.unattributed.is_zero()
+    }
 }
 
 impl CpuAccount {
@@ -156,29 +179,6 @@ impl CpuAccount {
     /// What the code of handshakes and encryption computes.
     pub const fn primitives(&self) -> &PrimitiveAccount {
         &self.primitives
-    }
-
-    /// What came after an earlier state; of what waits and of checks, nothing.
-    pub(super) fn since(&self, earlier: &Self) -> Self {
-        let parts = self.parts().map(|(key, part)| {
-            let before = earlier.part(key.0, key.1);
-            (key, part.since(before))
-        });
-        let upkeep = self
-            .upkeep
-            .iter()
-            .map(|(what, samples)| (*what, samples.saturating_sub(earlier.upkeep(*what))));
-        Self {
-            parts: parts.collect(),
-            upkeep: upkeep.collect(),
-            cipher_alone: self.cipher_alone.saturating_sub(earlier.cipher_alone),
-            primitives: self.primitives.since(&earlier.primitives),
-            unclassified: self.unclassified.saturating_sub(earlier.unclassified),
-            sampled: self.sampled.saturating_sub(earlier.sampled),
-            squares: self.squares.saturating_sub(earlier.squares),
-            unattributed: self.unattributed.since(earlier.unattributed),
-            ..Self::default()
-        }
     }
 
     /// What its samples stand for at a period each, to compare with what the

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::since::sums;
+
 /// CPU time and samples of an activity in a mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
@@ -10,14 +12,9 @@ pub struct Part {
     pub(super) nanos: u64,
 }
 
-impl Part {
-    pub(crate) const fn since(self, earlier: Self) -> Self {
-        Self {
-            samples: self.samples.saturating_sub(earlier.samples),
-            nanos: self.nanos.saturating_sub(earlier.nanos),
-        }
-    }
+sums!(Part: samples, nanos);
 
+impl Part {
     pub(crate) const fn add(&mut self, more: Self) {
         self.samples = self.samples.saturating_add(more.samples);
         self.nanos = self.nanos.saturating_add(more.nanos);

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::since::Since;
 use tlsprof_common::Step;
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
@@ -29,6 +30,21 @@ pub struct PrimitiveAccount {
     /// Samples that wait for CPU time.
     samples: BTreeMap<Computed, u64>,
     last: BTreeMap<Activity, LastWindows<Computed>>,
+}
+
+/// Of what waits, nothing.
+impl Since for PrimitiveAccount {
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            parts: self.parts.since(&earlier.parts),
+            identified: self.identified.since(&earlier.identified),
+            ..Self::default()
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.parts.is_zero()
+    }
 }
 
 impl PrimitiveAccount {
@@ -72,23 +88,6 @@ impl PrimitiveAccount {
     /// How many samples were identified so.
     pub fn identified(&self, by: Evidence) -> u64 {
         self.identified.get(&by).copied().unwrap_or_default()
-    }
-
-    /// What came after an earlier state; of what waits, nothing.
-    pub(super) fn since(&self, earlier: &Self) -> Self {
-        let parts = self.parts.iter().map(|(key, part)| {
-            let before = earlier.parts.get(key).copied().unwrap_or_default();
-            (*key, part.since(before))
-        });
-        let identified = self.identified.iter().map(|(&by, &samples)| {
-            let new = samples.saturating_sub(earlier.identified(by));
-            (by, new)
-        });
-        Self {
-            parts: parts.collect(),
-            identified: identified.collect(),
-            ..Self::default()
-        }
     }
 
     pub(super) fn add_samples(&mut self, key: Computed, by: Evidence, count: u64) {

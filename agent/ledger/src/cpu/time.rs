@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::since::sums;
 use tlsprof_evidence::activity::{Activity, Mode};
 
 /// What an account of CPU time is kept by.
@@ -16,17 +17,12 @@ pub struct Accounted {
     pub system: Duration,
 }
 
+sums!(Accounted: user, system);
+
 impl Accounted {
     /// Both together.
     pub const fn total(self) -> Duration {
         self.user.saturating_add(self.system)
-    }
-
-    pub(super) const fn since(self, earlier: Self) -> Self {
-        Self {
-            user: self.user.saturating_sub(earlier.user),
-            system: self.system.saturating_sub(earlier.system),
-        }
     }
 
     pub(super) const fn add(&mut self, other: Self) {

@@ -27,6 +27,7 @@ use tlsprof_evidence::primitive::Primitive;
 
 use super::cpu::Part;
 use super::interval::{Interval, of_share};
+use super::since::Since;
 use super::{CpuAccount, PrimitiveAccount};
 use agreement::StepAgreement;
 use assign::{Assignment, hidden_kind};
@@ -70,10 +71,10 @@ pub struct SampledStep {
 /// What handshakes negotiated, and CPU time by step for counters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepSamples {
-    /// Of all handshakes.
-    uses: BTreeSet<Use>,
-    /// Of the last ones, in two generations.
-    recent: [BTreeSet<Use>; 2],
+    /// Of all handshakes, how often.
+    uses: BTreeMap<Use, u64>,
+    /// The same when the last generation began, and the one before.
+    before: [BTreeMap<Use, u64>; 2],
     turned: Duration,
     /// What is in `booked`.
     taken: BTreeMap<(Primitive, Option<Step>), Part>,
@@ -81,20 +82,32 @@ pub(super) struct StepSamples {
     agreement: StepAgreement,
 }
 
+/// Counters, and what they are made of, are those of the whole account alone.
+impl Since for StepSamples {
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            uses: self.uses.since(&earlier.uses),
+            ..Self::default()
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.uses.is_zero()
+    }
+}
+
 impl StepSamples {
     pub(super) fn record(&mut self, handshake: &Handshake) {
         self.agreement.record(handshake);
         for one in uses::of(handshake) {
-            self.uses.insert(one);
-            let [newest, _] = &mut self.recent;
-            newest.insert(one);
+            *self.uses.entry(one).or_default() += 1;
         }
     }
 
     /// Those of all samples, by what all handshakes negotiated; most CPU time first.
     pub(super) fn steps(&self, activities: &CpuAccount, verifies: bool) -> Vec<SampledStep> {
         let computed = activities.primitives();
-        let mut uses = self.uses.clone();
+        let mut uses = kinds(&self.uses);
         if uses.is_empty() {
             return Vec::new();
         }
@@ -114,7 +127,7 @@ impl StepSamples {
     /// The kind of key that signed where that does not travel in clear.
     pub(super) fn hidden_signature(&self, computed: &PrimitiveAccount) -> Option<&'static str> {
         let (sampled, significant) = codes(computed);
-        let (kind, own) = hidden_kind(&self.uses, sampled, significant)?;
+        let (kind, own) = hidden_kind(&kinds(&self.uses), sampled, significant)?;
         let (least, share) = TELLING;
         let [own, unknown] = [own, Primitive::PublicKey].map(|one| samples(computed, one));
         let enough = own >= least && own as f64 >= share * all_samples(computed) as f64;
@@ -143,14 +156,14 @@ impl StepSamples {
     pub(super) fn follow(&mut self, activities: &CpuAccount, verifies: bool, now: Duration) {
         let computed = activities.primitives();
         if now >= self.turned + GENERATION {
-            let [newest, older] = &mut self.recent;
-            *older = std::mem::take(newest);
+            let [newest, older] = &mut self.before;
+            *older = std::mem::replace(newest, self.uses.clone());
             self.turned = now;
         }
-        let [newest, older] = &self.recent;
-        let mut uses: BTreeSet<Use> = newest.union(older).copied().collect();
+        let [_, older] = &self.before;
+        let mut uses = kinds(&self.uses.since(older));
         if uses.is_empty() {
-            uses.clone_from(&self.uses);
+            uses = kinds(&self.uses);
         }
         if uses.is_empty() {
             return;
@@ -159,7 +172,7 @@ impl StepSamples {
         let assignment = assignment(&uses, computed);
         for (primitive, caller, part) in computed.parts(Activity::Handshake) {
             let taken = self.taken.entry((primitive, caller)).or_default();
-            let new = part.since(*taken);
+            let new = part.since(taken);
             *taken = part;
             if new != Part::default() {
                 let steps = assignment.steps(primitive, caller);
@@ -173,6 +186,10 @@ impl StepSamples {
             self.agreement.end_round(sampled, unattributed, now);
         }
     }
+}
+
+fn kinds(uses: &BTreeMap<Use, u64>) -> BTreeSet<Use> {
+    uses.keys().copied().collect()
 }
 
 /// `weight`: of a sample, to one of those that are all taken at one rate.

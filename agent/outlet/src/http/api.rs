@@ -112,7 +112,7 @@ impl Answers {
     }
 
     fn make(&self, key: (Question, Coding)) -> Result<Bytes, serde_json::Error> {
-        // Evidence is booked under this lock: writing down takes longer than looking.
+        // No evidence is booked while this looks: writing down takes longer.
         let answer = Answer::to(&key.0, &lock(&self.watch));
         let body = Bytes::from(key.1.write(serde_json::to_vec(&answer)?));
         let mut made = lock(&self.made);

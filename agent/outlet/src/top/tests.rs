@@ -22,7 +22,7 @@ use tlsprof_common::{Outcome, Resumption, Role, golden};
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::sample::{connection, handshake, opening};
 use tlsprof_evidence::{Evidence, Handshake};
-use tlsprof_ledger::{Ledger, Limits, Sampling};
+use tlsprof_ledger::{Sampling, SharedLedger};
 use tlsprof_report::ServiceFacts;
 use tlsprof_report::model::{AgentCost, Host, Loss};
 
@@ -33,7 +33,7 @@ const INTERVAL: Duration = Duration::from_secs(2);
 
 /// A host under watch, in which time passes when it is told to.
 struct Watched {
-    ledger: Ledger,
+    ledger: SharedLedger,
     watch: Watch,
     at: Duration,
     losses: Vec<Loss>,
@@ -55,19 +55,19 @@ impl Watched {
             point: INTERVAL,
             ..Bounds::default()
         };
-        let mut ledger = Ledger::default();
-        ledger.set_sampling(Sampling::Every(Duration::from_millis(10)));
+        let ledger = SharedLedger::default();
+        let sampling = Sampling::Every(Duration::from_millis(10));
+        ledger.write().unwrap().set_sampling(sampling);
         Self {
+            watch: Watch::new(SharedLedger::clone(&ledger), about, bounds),
             ledger,
-            watch: Watch::new(about, Limits::default(), bounds),
             at: Duration::ZERO,
             losses: Vec::new(),
         }
     }
 
-    fn book(&mut self, service: &str, evidence: &Evidence) {
-        self.ledger.book(service, evidence);
-        self.watch.book(service, evidence);
+    fn book(&self, service: &str, evidence: &Evidence) {
+        self.ledger.write().unwrap().book(service, evidence);
     }
 
     /// So many connections, every fourth of which resumes; every fiftieth fails.
@@ -91,33 +91,36 @@ impl Watched {
             self.book(service, &Evidence::Opened(opening(Role::Server)));
             self.book(service, &Evidence::Handshake(Box::new(one)));
             let mut closed = connection();
-            closed.ended = self.ledger.now();
+            closed.ended = self.ledger.read().unwrap().now();
             self.book(service, &Evidence::Closed(Box::new(closed)));
         }
     }
 
     /// CPU time, and as many samples as it has periods.
     fn works(&mut self, service: &str, activity: Activity, mode: Mode, centiseconds: u64) {
-        self.ledger
-            .add_samples(service, activity, mode, centiseconds);
+        let mut ledger = self.ledger.write().unwrap();
+        ledger.add_samples(service, activity, mode, centiseconds);
         let time = Duration::from_millis(10 * centiseconds);
         let (user, system) = match mode {
             Mode::User => (time, Duration::ZERO),
             _ => (Duration::ZERO, time),
         };
-        self.ledger.add_cpu(service, user, system);
+        ledger.add_cpu(service, user, system);
     }
 
     fn pass(&mut self) {
         self.at += INTERVAL;
-        self.ledger.advance(Duration::from_secs(1000) + self.at);
+        self.ledger
+            .write()
+            .unwrap()
+            .advance(Duration::from_secs(1000) + self.at);
         let cost = AgentCost {
             cpu_seconds: self.at.as_secs_f64() / 50.0,
             profiled_seconds: self.at.as_secs_f64() / 200.0,
             ..AgentCost::default()
         };
         let losses = self.losses.clone();
-        self.watch.read(&self.ledger, self.at, cost, losses);
+        self.watch.read(self.at, cost, losses);
     }
 
     fn judge(&mut self) {
@@ -129,8 +132,7 @@ impl Watched {
         };
         let facts = BTreeMap::from([(NGINX.to_owned(), facts)]);
         let thresholds = Thresholds::default();
-        self.watch
-            .judge(&self.ledger, self.at, facts, thresholds, true);
+        self.watch.judge(self.at, facts, thresholds, true);
     }
 
     fn view(&self, screen: &Screen) -> View {

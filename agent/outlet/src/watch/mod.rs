@@ -1,7 +1,7 @@
 //! Services under watch: what they do each second, the last hour, and what is wrong with them.
 //!
 //! For outlets that are looked at while the profile goes on: the live page and `tlsprof top`.
-//! Both book evidence, take readings and let services be judged in the same way; neither a
+//! Both take readings of their ledger and let services be judged in the same way; neither a
 //! clock nor a socket is in here. Memory is bounded: see [`Bounds`] for the hour, and
 //! [`Recent`] for the last minutes.
 
@@ -13,13 +13,12 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{PoisonError, RwLockReadGuard};
 use std::time::Duration;
 
 use tlsprof_advise::{Calibrations, Finding, Setting, Thresholds, advise};
-use tlsprof_common::Role;
-use tlsprof_evidence::Evidence;
-use tlsprof_ledger::{Ledger, Limits, OTHER, Recent, ServiceAccount};
+use tlsprof_ledger::{Ledger, OTHER, Recent, SharedLedger};
 use tlsprof_report::model::{AgentCost, Loss, Sampling};
 use tlsprof_report::{ServiceFacts, findings_model, sampling_model, service_model};
 
@@ -47,6 +46,7 @@ pub type SharedWatch = std::sync::Arc<std::sync::Mutex<Watch>>;
 /// Services under watch.
 #[derive(Clone, Debug)]
 pub struct Watch {
+    ledger: SharedLedger,
     about: About,
     history: History,
     recent: Recent,
@@ -65,11 +65,12 @@ pub struct Watch {
 
 impl Watch {
     /// A watch that begins together with its ledger, which is empty.
-    pub fn new(about: About, limits: Limits, bounds: Bounds) -> Self {
+    pub fn new(ledger: SharedLedger, about: About, bounds: Bounds) -> Self {
         Self {
+            ledger,
             about,
             history: History::new(bounds),
-            recent: Recent::new(limits),
+            recent: Recent::default(),
             readings: 0,
             at: Duration::ZERO,
             facts: BTreeMap::new(),
@@ -81,19 +82,15 @@ impl Watch {
         }
     }
 
-    /// Books what the ledger has booked, under the same name of its service.
-    pub fn book(&mut self, service: &str, evidence: &Evidence) {
-        self.recent.book(service, evidence);
-    }
-
     /// Takes a reading, at a time since the profile began: about each second, right after
     /// CPU time was booked, since else an interval may hold that of two seconds or of none.
     /// `cost` and `losses` are those since the profile began.
-    pub fn read(&mut self, ledger: &Ledger, at: Duration, cost: AgentCost, losses: Vec<Loss>) {
+    pub fn read(&mut self, at: Duration, cost: AgentCost, losses: Vec<Loss>) {
         self.readings += 1;
         self.at = at;
-        self.history.read(ledger, at);
-        self.sampling = sampling_model(ledger);
+        let ledger = read(&self.ledger);
+        self.history.read(&ledger, at);
+        self.sampling = sampling_model(&ledger);
         self.losses = losses;
         self.losses.retain(|loss| loss.count > 0);
         let old = |first: &Costs| first.at + OWN_SPAN < at;
@@ -117,25 +114,37 @@ impl Watch {
     /// CPU time.
     pub fn judge(
         &mut self,
-        ledger: &Ledger,
         at: Duration,
         facts: BTreeMap<String, ServiceFacts>,
         thresholds: Thresholds,
         aes_in_hardware: bool,
     ) -> &[Finding] {
         self.readings += 1;
-        self.recent.follow(ledger, at);
+        let accounts = {
+            let ledger = read(&self.ledger);
+            self.recent.follow(&ledger, at);
+            self.recent.accounts(&ledger)
+        };
         self.facts = facts;
-        let (accounts, elapsed) = self.recent.accounts(at);
         let about = |name: &str| self.facts.get(name).map(ServiceFacts::about);
         let none = Calibrations::new();
         let setting = Setting {
-            elapsed,
+            elapsed: self.recent.length(at),
             aes_in_hardware,
             client_closes: None,
         };
-        self.findings = advise(accounts, &none, about, setting, thresholds);
+        self.findings = advise(&accounts, &none, about, setting, thresholds);
         &self.findings
+    }
+
+    /// The watch as it is now, which the profile no longer changes.
+    #[must_use]
+    pub fn frozen(&self) -> Self {
+        let ledger = read(&self.ledger).clone();
+        Self {
+            ledger: SharedLedger::new(ledger.into()),
+            ..self.clone()
+        }
     }
 
     /// Changes with each reading and judgement; in between, all that is shown stays as it is,
@@ -156,10 +165,11 @@ impl Watch {
 
     /// All services in an interval of the history, such as [`History::last_point`].
     pub fn state(&self, interval: &Interval) -> State {
+        let ledger = &read(&self.ledger);
         let mut services: Vec<_> = interval
             .services
             .iter()
-            .map(|(name, slice)| self.service(name, slice, interval.length))
+            .map(|(name, slice)| self.service(ledger, name, slice, interval.length))
             .collect();
         services.sort_by(|one, other| other.rates.cpu_cores.total_cmp(&one.rates.cpu_cores));
         let losses = self.losses.iter().cloned();
@@ -207,21 +217,20 @@ impl Watch {
 
     /// A service in detail; None if nothing is known of it.
     pub(crate) fn details(&self, service: &str) -> Option<Details> {
-        let (accounts, elapsed) = self.recent.accounts(self.at);
-        let account = accounts.service(service);
+        let ledger = read(&self.ledger);
+        let account = self.recent.account(&ledger, service);
         let facts = self.facts.get(service);
         if account.is_none() && facts.is_none() {
             return None;
         }
-        let none = ServiceAccount::default();
-        let account = account.unwrap_or(&none);
+        let account = account.unwrap_or_default();
         let facts = facts.cloned().unwrap_or_default();
         let findings = self.findings.iter().filter(|one| one.service == service);
         let findings: Vec<Finding> = findings.cloned().collect();
         Some(Details {
             run: self.about.run.clone(),
-            elapsed_seconds: elapsed.as_secs_f64(),
-            service: service_model(service.to_owned(), facts, account, accounts.now()),
+            elapsed_seconds: self.recent.length(self.at).as_secs_f64(),
+            service: service_model(service.to_owned(), facts, &account, ledger.now()),
             findings: findings_model(&findings)
                 .into_iter()
                 .map(Into::into)
@@ -229,12 +238,15 @@ impl Watch {
         })
     }
 
-    fn service(&self, name: &str, slice: &Slice, length: Duration) -> ServiceState {
+    fn service(
+        &self,
+        ledger: &Ledger,
+        name: &str,
+        slice: &Slice,
+        length: Duration,
+    ) -> ServiceState {
         let ports = self.facts.get(name).map(|facts| facts.ports.clone());
-        let (accounts, _) = self.recent.accounts(self.at);
-        let handshakes = accounts.service(name).into_iter();
-        let handshakes = handshakes.flat_map(|account| account.handshakes.keys());
-        let tls_roles: BTreeSet<Role> = handshakes.map(|key| key.role).collect();
+        let tls_roles = self.recent.tls_roles(ledger, name);
         // Gravest first.
         let mut findings = self.findings.iter().filter(|one| one.service == name);
         let severity = findings.next().map(|one| one.severity.label().to_owned());
@@ -271,6 +283,11 @@ impl Watch {
             reduced: self.reduced.clone(),
         }
     }
+}
+
+fn read(ledger: &SharedLedger) -> RwLockReadGuard<'_, Ledger> {
+    // A panic elsewhere leaves it usable: its sums are each written at once.
+    ledger.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn head(finding: &Finding) -> FindingHead {

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 
 use super::*;
 use tlsprof_common::{Closer, Outcome, Resumption, Role};
-use tlsprof_evidence::Handshake;
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::sample::{connection, handshake, opening};
+use tlsprof_evidence::{Evidence, Handshake};
 use tlsprof_ledger::Sampling as LedgerSampling;
 use tlsprof_report::model::Host;
 
@@ -31,52 +31,47 @@ fn about() -> About {
 
 /// A ledger under watch, as an agent keeps it.
 struct Watched {
-    ledger: Ledger,
+    ledger: SharedLedger,
     watch: Watch,
     at: Duration,
 }
 
 impl Watched {
     fn new(bounds: Bounds) -> Self {
-        let mut ledger = Ledger::default();
-        ledger.advance(BOOT);
-        ledger.set_sampling(LedgerSampling::Every(Duration::from_millis(10)));
+        let ledger = SharedLedger::default();
+        let sampling = LedgerSampling::Every(Duration::from_millis(10));
+        ledger.write().unwrap().advance(BOOT);
+        ledger.write().unwrap().set_sampling(sampling);
         Self {
+            watch: Watch::new(SharedLedger::clone(&ledger), about(), bounds),
             ledger,
-            watch: Watch::new(about(), Limits::default(), bounds),
             at: Duration::ZERO,
         }
     }
 
-    fn book(&mut self, service: &str, evidence: &Evidence) {
-        self.ledger.book(service, evidence);
-        self.watch.book(service, evidence);
-    }
-
     /// A handshake on a connection of five turns, by a service that samples say is in
     /// handshakes for three quarters of its CPU time.
-    fn visit(&mut self, service: &str, handshake: Handshake) {
-        self.book(service, &Evidence::Opened(opening(Role::Server)));
-        self.book(service, &Evidence::Handshake(Box::new(handshake)));
+    fn visit(&self, service: &str, handshake: Handshake) {
+        let mut ledger = self.ledger.write().unwrap();
+        ledger.book(service, &Evidence::Opened(opening(Role::Server)));
+        ledger.book(service, &Evidence::Handshake(Box::new(handshake)));
         let mut closed = connection();
-        closed.ended = self.ledger.now();
-        self.book(service, &Evidence::Closed(Box::new(closed)));
-        self.ledger
-            .add_samples(service, Activity::Handshake, Mode::User, 3);
-        self.ledger
-            .add_samples(service, Activity::Application, Mode::System, 1);
+        closed.ended = ledger.now();
+        ledger.book(service, &Evidence::Closed(Box::new(closed)));
+        ledger.add_samples(service, Activity::Handshake, Mode::User, 3);
+        ledger.add_samples(service, Activity::Application, Mode::System, 1);
         let part = Duration::from_millis(20);
-        self.ledger.add_cpu(service, part, part);
+        ledger.add_cpu(service, part, part);
     }
 
     fn pass(&mut self, time: Duration) {
         self.at += time;
-        self.ledger.advance(BOOT + self.at);
+        self.ledger.write().unwrap().advance(BOOT + self.at);
         let cost = AgentCost {
             cpu_seconds: self.at.as_secs_f64() / 100.0,
             ..AgentCost::default()
         };
-        self.watch.read(&self.ledger, self.at, cost, Vec::new());
+        self.watch.read(self.at, cost, Vec::new());
     }
 
     fn judge(&mut self) {
@@ -87,8 +82,7 @@ impl Watched {
         };
         let facts = BTreeMap::from([(NGINX.to_owned(), facts)]);
         let thresholds = Thresholds::default();
-        self.watch
-            .judge(&self.ledger, self.at, facts, thresholds, true);
+        self.watch.judge(self.at, facts, thresholds, true);
     }
 
     /// All that the history holds, over services and points.
@@ -105,7 +99,7 @@ impl Watched {
     /// All that the ledger holds.
     fn booked(&self) -> Sums {
         let mut sums = Sums::default();
-        for (_, account) in self.ledger.services() {
+        for (_, account) in self.ledger.read().unwrap().services() {
             sums.add(&Sums::of(account));
         }
         sums
@@ -354,6 +348,20 @@ fn details_are_those_of_a_report_with_its_findings() {
     assert!(host.watch.details("nobody").is_none());
     let json = serde_json::to_string(&state).unwrap();
     assert_eq!(serde_json::from_str::<State>(&json).unwrap(), state);
+}
+
+#[test]
+fn a_frozen_watch_stays_as_it_is() {
+    let mut host = Watched::new(Bounds::default());
+    host.visit(NGINX, handshake());
+    host.pass(5 * SECOND);
+    let frozen = host.watch.frozen();
+    host.visit(NGINX, handshake());
+    host.pass(5 * SECOND);
+    host.judge();
+    let handshakes = |watch: &Watch| watch.details(NGINX).unwrap().service.handshakes[0].count;
+    assert_eq!((handshakes(&frozen), handshakes(&host.watch)), (1, 2));
+    assert_eq!(frozen.history().newest() + 1, host.watch.history().newest());
 }
 
 proptest! {

@@ -9,7 +9,7 @@ use tlsprof_common::Role;
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::sample::{connection, handshake, opening};
 use tlsprof_evidence::{Evidence, Handshake};
-use tlsprof_ledger::{Ledger, Limits, Sampling};
+use tlsprof_ledger::{Ledger, Sampling};
 use tlsprof_report::model::{AgentCost, Host, Loss};
 
 /// So many services, each with a hundred kinds of handshakes, after 13 readings of 5 s.
@@ -24,26 +24,28 @@ pub(super) fn watch(services: usize) -> SharedWatch {
         },
         started_at: "2026-11-21T12:00:00Z".into(),
     };
-    let limits = Limits::default();
-    let mut watch = Watch::new(about, limits, WatchBounds::default());
-    let mut ledger = Ledger::new(limits);
-    ledger.set_sampling(Sampling::Every(Duration::from_millis(10)));
+    let shared = SharedLedger::default();
+    let mut watch = Watch::new(SharedLedger::clone(&shared), about, WatchBounds::default());
+    let sampling = Sampling::Every(Duration::from_millis(10));
+    shared.write().unwrap().set_sampling(sampling);
     for reading in 1..=13 {
+        let mut ledger = shared.write().unwrap();
         for service in 0..services {
-            book(&mut ledger, &mut watch, &format!("service-{service}"));
+            book(&mut ledger, &format!("service-{service}"));
         }
         let at = Duration::from_secs(5 * reading);
         ledger.advance(at);
+        drop(ledger);
         let losses = vec![Loss {
             reason: tlsprof_common::Loss::EventRingFull,
             count: reading,
         }];
-        watch.read(&ledger, at, AgentCost::default(), losses);
+        watch.read(at, AgentCost::default(), losses);
     }
     SharedWatch::new(watch.into())
 }
 
-fn book(ledger: &mut Ledger, watch: &mut Watch, service: &str) {
+fn book(ledger: &mut Ledger, service: &str) {
     let ciphers = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"];
     let groups = ["x25519", "secp256r1", "secp384r1", "secp521r1", "x448"];
     for (cipher, group) in ciphers
@@ -64,7 +66,6 @@ fn book(ledger: &mut Ledger, watch: &mut Watch, service: &str) {
             ];
             for evidence in &all {
                 ledger.book(service, evidence);
-                watch.book(service, evidence);
             }
         }
     }
