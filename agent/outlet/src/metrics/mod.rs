@@ -21,8 +21,10 @@ mod sources;
 mod status;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::iter::once;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use prometheus_client::encoding::{prometheus_protobuf, text};
 use prometheus_client::metrics::family::{self, MetricConstructor};
@@ -98,23 +100,42 @@ impl MetricConstructor<Histogram> for Buckets {
     }
 }
 
-/// Histograms by labels.
-#[derive(Clone)]
-struct Histograms<const N: usize> {
-    family: Family<N>,
-    series: family::Family<OwnedLabels<N>, Histogram, Buckets>,
+/// Series of one service, by the values of their other labels.
+type OfService<const N: usize> = Vec<([&'static str; N], Histogram)>;
+
+/// Histograms by service and `N` other labels, `ALL` together.
+struct Histograms<const N: usize, const ALL: usize> {
+    family: Family<ALL>,
+    series: family::Family<OwnedLabels<ALL>, Histogram, Buckets>,
+    /// The same, to be found without a key that owns the name of the service.
+    known: Mutex<HashMap<String, OfService<N>>>,
 }
 
-impl<const N: usize> Histograms<N> {
-    fn register(registry: &mut Registry, family: Family<N>, buckets: &'static [f64]) -> Self {
+impl<const N: usize, const ALL: usize> Histograms<N, ALL> {
+    fn register(registry: &mut Registry, family: Family<ALL>, buckets: &'static [f64]) -> Self {
         let series = family::Family::new_with_constructor(Buckets(buckets));
         registry.register(family.name, family.help, series.clone());
-        Self { family, series }
+        Self {
+            family,
+            series,
+            known: Mutex::default(),
+        }
     }
 
-    fn observe(&self, labels: [Cow<'static, str>; N], value: f64) {
-        let labels = self.family.with(labels);
-        self.series.get_or_create(&labels).observe(value);
+    fn observe(&self, service_name: &str, others: [&'static str; N], value: f64) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_service = known.get(service_name);
+        let series = of_service.and_then(|all| all.iter().find(|(labels, _)| *labels == others));
+        if let Some((_, series)) = series {
+            series.observe(value);
+            return;
+        }
+        let mut values = once(service_name.to_owned().into()).chain(others.map(Cow::Borrowed));
+        let values = [(); ALL].map(|()| values.next().unwrap_or_default());
+        let series = self.series.get_or_create_owned(&self.family.with(values));
+        series.observe(value);
+        let of_service = known.entry(service_name.to_owned()).or_default();
+        of_service.push((others, series));
     }
 }
 
@@ -123,11 +144,11 @@ pub struct Metrics {
     registry: Registry,
     agent: Arc<RwLock<AgentStatus>>,
     findings: Arc<RwLock<Standing>>,
-    cpu: Histograms<3>,
-    duration: Histograms<3>,
-    turns: Histograms<2>,
-    connection_duration: Histograms<2>,
-    accept_wait: Histograms<1>,
+    cpu: Histograms<2, 3>,
+    duration: Histograms<2, 3>,
+    turns: Histograms<1, 2>,
+    connection_duration: Histograms<1, 2>,
+    accept_wait: Histograms<0, 1>,
     renewal: Renewal,
 }
 
@@ -184,9 +205,8 @@ impl Metrics {
 
     fn observe_opening(&self, service_name: &str, opening: &Opening) {
         if let Some(wait) = opening.accept_wait {
-            let labels = [service_name.to_owned().into()];
-            self.accept_wait
-                .observe(labels, bounded(wait).as_secs_f64());
+            let wait = bounded(wait).as_secs_f64();
+            self.accept_wait.observe(service_name, [], wait);
         }
     }
 
@@ -194,27 +214,24 @@ impl Metrics {
         let Some(whole) = connection.whole else {
             return;
         };
-        let labels = [service_name.to_owned().into(), whole.role.label().into()];
+        let role = [whole.role.label()];
         if let Some(turns) = whole.turns {
-            self.turns.observe(labels.clone(), turns.into());
+            self.turns.observe(service_name, role, turns.into());
         }
         let duration = bounded(whole.duration).as_secs_f64();
-        self.connection_duration.observe(labels, duration);
+        self.connection_duration
+            .observe(service_name, role, duration);
     }
 
     fn observe_handshake(&self, service_name: &str, handshake: &Handshake) {
         if handshake.outcome != Outcome::Completed {
             return;
         }
-        let labels = [
-            service_name.to_owned().into(),
-            handshake.role.label().into(),
-            handshake.resumption.label().into(),
-        ];
+        let kind = [handshake.role.label(), handshake.resumption.label()];
         let cpu = bounded(handshake.cpu).as_secs_f64();
-        self.cpu.observe(labels.clone(), cpu);
+        self.cpu.observe(service_name, kind, cpu);
         let duration = bounded(handshake.duration).as_secs_f64();
-        self.duration.observe(labels, duration);
+        self.duration.observe(service_name, kind, duration);
     }
 
     /// Replaces what the agent says of itself.

@@ -1,6 +1,6 @@
 //! What is known of the functions of images.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 
 use super::lookup::{Extent, Found, Site, Unknown};
@@ -100,23 +100,28 @@ impl Images {
         self.images.insert(id, image);
     }
 
-    /// Those of the places that were not looked at, or whose function is not known, by image.
+    /// Those of the places that were not looked at, or whose function is not known, by image. To analyse a
+    /// function takes much longer than to look at a place in it.
     pub(super) fn unknown(&self, places: impl Iterator<Item = Place>) -> Vec<Unknown> {
-        let mut offsets: BTreeMap<ImageId, Vec<u64>> = BTreeMap::new();
-        let is_unknown =
-            |place: &Place| self.extent(*place).is_none() || self.site(*place).is_none();
-        for place in places.filter(is_unknown) {
-            offsets.entry(place.image).or_default().push(place.offset);
+        let mut unknown: BTreeMap<ImageId, [BTreeSet<u64>; 2]> = BTreeMap::new();
+        for place in places {
+            let wanted = [self.extent(place).is_none(), self.site(place).is_none()];
+            if wanted != [false; 2] {
+                let offsets = unknown.entry(place.image).or_default();
+                for (offsets, _) in offsets.iter_mut().zip(wanted).filter(|(_, is)| *is) {
+                    offsets.insert(place.offset);
+                }
+            }
         }
-        let unknown = offsets.into_iter().filter_map(|(image, mut offsets)| {
-            offsets.sort_unstable();
-            offsets.dedup();
+        let unknown = unknown.into_iter().filter_map(|(image, offsets)| {
             let known = self.images.get(&image)?;
+            let [functions, sites] = offsets.map(|offsets| offsets.into_iter().collect());
             Some(Unknown {
                 image,
                 file: known.file.try_clone().ok()?,
                 is_map: known.is_map,
-                offsets,
+                functions,
+                sites,
                 surveyed: known.surveyed,
             })
         });

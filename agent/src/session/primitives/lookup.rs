@@ -50,13 +50,16 @@ pub(super) struct Site {
     pub(super) step: Option<Step>,
 }
 
-/// Offsets in a file whose functions are wanted.
+/// What is wanted of a file.
 pub(super) struct Unknown {
     pub(super) image: ImageId,
     pub(super) file: File,
     /// It is a map of code that a process compiled itself: offsets are addresses.
     pub(super) is_map: bool,
-    pub(super) offsets: Vec<u64>,
+    /// Offsets whose functions are not known.
+    pub(super) functions: Vec<u64>,
+    /// Offsets of places that were not looked at, in whatever function.
+    pub(super) sites: Vec<u64>,
     /// Whether all of its functions were looked at once.
     pub(super) surveyed: bool,
 }
@@ -130,16 +133,17 @@ fn look_up(unknown: Unknown) -> (ImageId, Found) {
         image,
         file,
         is_map,
-        offsets,
+        functions,
+        sites,
         surveyed,
     } = unknown;
     let found = catch_unwind(AssertUnwindSafe(|| match is_map {
-        true => compiled(&file, &offsets).map_err(|source| ElfError::Read {
+        true => compiled(&file, &functions).map_err(|source| ElfError::Read {
             what: "a map of compiled code",
             offset: 0,
             source,
         }),
-        false => functions(file, &offsets, surveyed),
+        false => look_into(file, &functions, &sites, surveyed),
     }));
     let mut found = match found {
         Ok(Ok(found)) => found,
@@ -153,7 +157,7 @@ fn look_up(unknown: Unknown) -> (ImageId, Found) {
         let mut extents = found.extents.iter();
         extents.any(|extent| (extent.start..extent.end).contains(offset))
     };
-    let nameless = offsets.iter().filter(|offset| !is_found(offset));
+    let nameless = functions.iter().filter(|offset| !is_found(offset));
     let nameless = nameless.map(|offset| Extent {
         start: *offset,
         end: offset.saturating_add(1),
@@ -162,7 +166,7 @@ fn look_up(unknown: Unknown) -> (ImageId, Found) {
     });
     let nameless: Vec<Extent> = nameless.collect();
     found.extents.extend(nameless);
-    for offset in offsets {
+    for offset in sites {
         found.sites.entry(offset).or_default();
     }
     (image, found)
@@ -170,9 +174,14 @@ fn look_up(unknown: Unknown) -> (ImageId, Found) {
 
 /// The functions that these offsets are in, as far as they have names, or bounds. If arithmetic on big numbers
 /// is among them, also the functions around it: these have no sign of their own. The same if the image has code without bounds.
-pub(super) fn functions(file: File, offsets: &[u64], surveyed: bool) -> Result<Found, ElfError> {
+pub(super) fn look_into(
+    file: File,
+    functions: &[u64],
+    sites: &[u64],
+    surveyed: bool,
+) -> Result<Found, ElfError> {
     let view = ElfView::open(file)?;
-    let addresses = offsets
+    let addresses = functions
         .iter()
         .filter_map(|offset| view.code_address(*offset));
     let addresses: Vec<u64> = addresses.collect();
@@ -203,7 +212,7 @@ pub(super) fn functions(file: File, offsets: &[u64], surveyed: bool) -> Result<F
     }
     Ok(Found {
         extents: unique.into_values().collect(),
-        sites: sites(&view, offsets)?,
+        sites: sites_at(&view, sites)?,
         surveyed: survey_now,
     })
 }
@@ -238,7 +247,7 @@ fn extent(
     })
 }
 
-fn sites(view: &ElfView, offsets: &[u64]) -> Result<BTreeMap<u64, Site>, ElfError> {
+fn sites_at(view: &ElfView, offsets: &[u64]) -> Result<BTreeMap<u64, Site>, ElfError> {
     let addresses = offsets
         .iter()
         .filter_map(|offset| Some((*offset, view.code_address(*offset)?)));

@@ -43,7 +43,8 @@ fn called_at(images: &mut Images, (ssl, crypto): (ImageId, ImageId), returns: u6
         ..lookup::Site::default()
     };
     images.learn(crypto, site(leaf.offset, known));
-    let found = lookup::functions(file("libssl.so.3"), &[returns - 1], false).unwrap();
+    let place = [returns - 1];
+    let found = lookup::look_into(file("libssl.so.3"), &place, &place, false).unwrap();
     images.learn(ssl, found);
     calls.step(images)
 }
