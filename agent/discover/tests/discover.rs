@@ -163,7 +163,8 @@ fn a_running_nginx_and_its_replaced_library() {
         let live = services.iter().flat_map(|service| &service.processes);
         live.copied().collect::<BTreeSet<u32>>() == expected
     });
-    assert!(table.take_changes().is_empty(), "the images are the same");
+    let changes = table.take_changes();
+    assert!(changes.is_empty(), "the images are the same: {changes:?}");
 }
 
 fn replaced_library(table: &mut ProcessTable<ProcRoot>, path: &Path) -> (u32, Mapping) {

@@ -131,6 +131,26 @@ fn what_is_over_goes_away() {
 }
 
 #[test]
+fn a_full_accept_queue_is_evidence_while_nothing_is_accepted() {
+    let mut books = Books::new();
+    let full = AcceptQueues {
+        listeners: 1,
+        overflows: 3,
+        ..AcceptQueues::default()
+    };
+    for overflows in [true, false] {
+        for _ in 0..41 {
+            if overflows {
+                let queues = BTreeMap::from([(SERVICE.to_owned(), full)]);
+                books.whole.record_accept_queues(&queues);
+            }
+            books.pass(Duration::from_secs(15));
+        }
+        assert_eq!(books.account().is_some(), overflows);
+    }
+}
+
+#[test]
 fn what_stands_is_that_of_the_whole_ledger() {
     let mut books = Books::new();
     let mut upstream = opening(Role::Client);
