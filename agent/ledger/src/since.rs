@@ -70,14 +70,15 @@ impl<K: Ord + Clone, V: Since> Since for BTreeMap<K, V> {
 }
 
 /// Implements [`Since`] for a structure of sums. Fields after `stands:` are no sums: they
-/// stay as they are.
+/// stay as they are. Those after `empty:` are left empty.
 macro_rules! sums {
-    ($type:ty: $($sum:ident),+ $(; stands: $($other:ident),+)?) => {
+    ($type:ty: $($sum:ident),+ $(; stands: $($other:ident),+)? $(; empty: $($rest:ident),+)?) => {
         impl $crate::since::Since for $type {
             fn since(&self, earlier: &Self) -> Self {
                 Self {
                     $($sum: $crate::since::Since::since(&self.$sum, &earlier.$sum),)+
                     $($($other: self.$other.clone(),)+)?
+                    $($($rest: Default::default(),)+)?
                 }
             }
 
@@ -100,9 +101,10 @@ mod tests {
         cpu: Duration,
         by_name: BTreeMap<&'static str, [u64; 2]>,
         last: u64,
+        waiting: u64,
     }
 
-    sums!(Account: count, cpu, by_name; stands: last);
+    sums!(Account: count, cpu, by_name; stands: last; empty: waiting);
 
     fn account(count: u64, cpu: u64, by_name: &[(&'static str, [u64; 2])]) -> Account {
         Account {
@@ -110,6 +112,7 @@ mod tests {
             cpu: Duration::from_secs(cpu),
             by_name: by_name.iter().copied().collect(),
             last: count,
+            waiting: count,
         }
     }
 
@@ -119,6 +122,7 @@ mod tests {
         let now = account(7, 9, &[("a", [1, 4]), ("b", [5, 5]), ("c", [2, 0])]);
         let mut wanted = account(4, 7, &[("a", [0, 3]), ("c", [2, 0])]);
         wanted.last = 7;
+        wanted.waiting = 0;
         assert_eq!(now.since(&earlier), wanted);
     }
 

@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::interval::{Interval, of_share};
-use crate::since::Since;
+use crate::since::sums;
 use tlsprof_common::Step;
 use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
@@ -93,27 +93,10 @@ pub struct CpuAccount {
     window: Window,
 }
 
-/// Of what waits and of checks, nothing.
-impl Since for CpuAccount {
-    fn since(&self, earlier: &Self) -> Self {
-        Self {
-            parts: self.parts.since(&earlier.parts),
-            unclassified: self.unclassified.since(&earlier.unclassified),
-            upkeep: self.upkeep.since(&earlier.upkeep),
-            cipher_alone: self.cipher_alone.since(&earlier.cipher_alone),
-            primitives: self.primitives.since(&earlier.primitives),
-            unattributed: self.unattributed.since(&earlier.unattributed),
-            sampled: self.sampled.since(&earlier.sampled),
-            squares: self.squares.since(&earlier.squares),
-            waiting: Waiting::default(),
-            window: Window::default(),
-        }
-    }
-
-    fn is_zero(&self) -> bool {
-        self.parts.is_zero() && self.unattributed.is_zero()
-    }
-}
+sums!(
+    CpuAccount: parts, unclassified, upkeep, cipher_alone, primitives, unattributed, sampled, squares;
+    empty: waiting, window
+);
 
 impl CpuAccount {
     /// Whether nothing was ever sampled.

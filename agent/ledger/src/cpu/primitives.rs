@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::since::Since;
+use crate::since::sums;
 use tlsprof_common::Step;
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
@@ -32,20 +32,7 @@ pub struct PrimitiveAccount {
     last: BTreeMap<Activity, LastWindows<Computed>>,
 }
 
-/// Of what waits, nothing.
-impl Since for PrimitiveAccount {
-    fn since(&self, earlier: &Self) -> Self {
-        Self {
-            parts: self.parts.since(&earlier.parts),
-            identified: self.identified.since(&earlier.identified),
-            ..Self::default()
-        }
-    }
-
-    fn is_zero(&self) -> bool {
-        self.parts.is_zero()
-    }
-}
+sums!(PrimitiveAccount: parts, identified; empty: cpu, samples, last);
 
 impl PrimitiveAccount {
     /// The activities whose CPU time is divided.
@@ -164,6 +151,7 @@ impl PrimitiveAccount {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::since::Since as _;
     use proptest::prelude::*;
 
     const USER: Key = (Activity::Handshake, Mode::User);

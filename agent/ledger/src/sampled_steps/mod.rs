@@ -27,7 +27,7 @@ use tlsprof_evidence::primitive::Primitive;
 
 use super::cpu::Part;
 use super::interval::{Interval, of_share};
-use super::since::Since;
+use super::since::{Since as _, sums};
 use super::{CpuAccount, PrimitiveAccount};
 use agreement::StepAgreement;
 use assign::{Assignment, hidden_kind};
@@ -82,19 +82,8 @@ pub(super) struct StepSamples {
     agreement: StepAgreement,
 }
 
-/// Counters, and what they are made of, are those of the whole account alone.
-impl Since for StepSamples {
-    fn since(&self, earlier: &Self) -> Self {
-        Self {
-            uses: self.uses.since(&earlier.uses),
-            ..Self::default()
-        }
-    }
-
-    fn is_zero(&self) -> bool {
-        self.uses.is_zero()
-    }
-}
+// Counters, and what they are made of, are those of the whole account alone.
+sums!(StepSamples: uses; empty: before, turned, taken, booked, agreement);
 
 impl StepSamples {
     pub(super) fn record(&mut self, handshake: &Handshake) {
