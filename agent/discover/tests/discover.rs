@@ -65,12 +65,15 @@ impl Nginx {
         nginx
     }
 
+    /// Those that have loaded all their libraries: they name themselves after they have changed their user, which
+    /// loads some.
     fn workers(&self) -> BTreeSet<u32> {
         let processes = ProcRoot::default().processes().unwrap();
         let children = processes
             .into_iter()
             .filter(|process| process.parent == self.master.id());
-        children.map(|process| process.pid).collect()
+        let children = children.map(|process| process.pid);
+        children.filter(|pid| is_named_worker(*pid)).collect()
     }
 
     /// Returns when only new workers are left.
@@ -95,6 +98,12 @@ impl Drop for Nginx {
         self.signal(Signal::TERM);
         self.master.wait().unwrap();
     }
+}
+
+fn is_named_worker(pid: u32) -> bool {
+    // One that has ended since has no name.
+    let name = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    name.starts_with("nginx: worker process")
 }
 
 fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
