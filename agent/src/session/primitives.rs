@@ -7,15 +7,15 @@ mod lookup;
 mod maps;
 pub(super) mod own_code;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use calls::Calls;
 use images::{Images, Place};
-use lookup::Lookup;
+use lookup::{Answer, Lookup};
 use maps::Maps;
 use own_code::Compiled;
-use tlsprof_common::{ImageId, Step};
+use tlsprof_common::Step;
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::image::Mapping;
 use tlsprof_evidence::activity::{Activity, Mode};
@@ -32,7 +32,7 @@ const MAX_WAITING: usize = 50_000;
 const MAX_SERVICES: usize = 1024;
 /// Stacks that wait, some kilobytes each; what further samples were called for is not told.
 const MAX_STACKS: usize = 4096;
-/// How long the end of a profile waits for answers: an image of 500 MB takes a second or two.
+/// How long the end of a profile waits for an answer: an image of 500 MB takes a second or two.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where samples hit user code, or what is known without looking.
@@ -49,13 +49,26 @@ enum Spot {
 /// Of a service.
 type Key = (String, Activity, Spot);
 
-/// Samples of one time, which wait for the answer to one question, or to all before it.
+/// Samples of one time.
 #[derive(Debug, Default)]
 struct Batch {
-    question: u64,
     spots: BTreeMap<Key, u64>,
     /// Those with a stack.
     called: Vec<(Key, Calls, u64)>,
+}
+
+impl Batch {
+    fn is_empty(&self) -> bool {
+        self.spots.is_empty() && self.called.is_empty()
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let places = self.spots.keys().filter_map(|(_, _, spot)| match spot {
+            Spot::Image(place, _) => Some(*place),
+            _ => None,
+        });
+        places.chain(self.called.iter().flat_map(|(_, calls, _)| calls.places()))
+    }
 }
 
 /// Samples of handshakes and encryption, from when they are taken to when they are booked.
@@ -66,11 +79,10 @@ pub(super) struct Primitives {
     images: Images,
     maps: Maps,
     lookup: Lookup,
-    /// Questions asked, and answered.
-    asked: u64,
-    answered: u64,
+    /// They wait for an answer. Meanwhile no more is asked: what those have in common with the next would be
+    /// looked up twice.
+    waiting: Option<Batch>,
     now: Batch,
-    waiting: VecDeque<Batch>,
     known: BTreeMap<String, Counts>,
     /// Samples in images that were counted before an answer.
     not_looked_up: u64,
@@ -84,10 +96,8 @@ impl Primitives {
             images: Images::default(),
             maps: Maps::default(),
             lookup: Lookup::start(),
-            asked: 0,
-            answered: 0,
+            waiting: None,
             now: Batch::default(),
-            waiting: VecDeque::new(),
             known: BTreeMap::new(),
             not_looked_up: 0,
         }
@@ -114,9 +124,8 @@ impl Primitives {
             true => self.user_spot(sample, proc, mappings),
             false => Spot::Kernel,
         };
-        let spots: usize = self.waiting.iter().map(|batch| batch.spots.len()).sum();
         let spot = match spot {
-            Spot::Image(_, kind) if spots + self.now.spots.len() >= MAX_WAITING => {
+            Spot::Image(_, kind) if self.kept(|batch| batch.spots.len()) >= MAX_WAITING => {
                 self.not_looked_up += sample.count;
                 Spot::Code(kind)
             }
@@ -132,6 +141,11 @@ impl Primitives {
         }
     }
 
+    /// How much of something is kept until it is counted.
+    fn kept(&self, of: impl Fn(&Batch) -> usize) -> usize {
+        of(&self.now) + self.waiting.as_ref().map_or(0, of)
+    }
+
     /// Who called the code that a sample hit, or that left user mode, as far as its stack was kept.
     fn calls(
         &mut self,
@@ -139,8 +153,7 @@ impl Primitives {
         proc: &ProcRoot,
         mappings: &[Mapping],
     ) -> Option<Calls> {
-        let stacks: usize = self.waiting.iter().map(|batch| batch.called.len()).sum();
-        let has_room = stacks + self.now.called.len() < MAX_STACKS;
+        let has_room = self.kept(|batch| batch.called.len()) < MAX_STACKS;
         let place = match has_room && !sample.user_stack.words.is_empty() {
             true => self.place(sample.instruction, sample, proc, mappings)?,
             false => return None,
@@ -206,11 +219,10 @@ impl Primitives {
     /// Books what was looked up, of services that have an account, and asks about the samples that
     /// have come since the last time.
     pub(super) fn book(&mut self, ledger: &mut Ledger, is_alive: impl Fn(&str) -> bool) {
-        while let Some((question, answers)) = self.lookup.answer() {
-            self.take(question, answers);
+        if let Some(answer) = self.lookup.answer() {
+            self.take(answer);
         }
         self.ask();
-        self.count_answered();
         self.hand_over(ledger);
         self.known.retain(|service, _| is_alive(service));
         self.images.forget_unused();
@@ -219,62 +231,45 @@ impl Primitives {
 
     /// Waits for all answers: no more samples come.
     pub(super) fn await_answers(&mut self) {
-        self.ask();
-        while self.answered < self.asked {
-            let Some((question, answers)) = self.lookup.await_answer(PATIENCE) else {
-                break;
-            };
-            self.take(question, answers);
+        // To the question that was asked, and to the last one.
+        for _ in 0..2 {
+            self.ask();
+            if self.waiting.is_some() {
+                let answer = self.lookup.await_answer(PATIENCE);
+                self.take(answer.unwrap_or_default());
+            }
         }
-        self.count_all();
     }
 
-    fn count_all(&mut self) {
-        self.answered = self.asked;
-        self.count_answered();
-    }
-
-    fn take(&mut self, question: u64, answers: Vec<(ImageId, lookup::Found)>) {
-        self.answered = self.answered.max(question);
-        for (image, found) in answers {
+    fn take(&mut self, answer: Answer) {
+        for (image, found) in answer {
             self.images.learn(image, found);
         }
+        if let Some(batch) = self.waiting.take() {
+            self.count_all(batch);
+        }
     }
 
-    /// Asks about what is not known of the newest samples.
+    /// Asks about what is not known of the newest samples, unless an answer is due.
     fn ask(&mut self) {
-        if self.now.spots.is_empty() && self.now.called.is_empty() {
+        if self.waiting.is_some() || self.now.is_empty() {
             return;
         }
-        let places = self.now.spots.keys().filter_map(|(_, _, spot)| match spot {
-            Spot::Image(place, _) => Some(*place),
-            _ => None,
-        });
-        let called = self
-            .now
-            .called
-            .iter()
-            .flat_map(|(_, calls, _)| calls.places());
-        let unknown = self.images.unknown(places.chain(called));
-        if !unknown.is_empty() && self.lookup.ask(self.asked + 1, unknown) {
-            self.asked += 1;
+        let batch = std::mem::take(&mut self.now);
+        let unknown = self.images.unknown(batch.places());
+        match !unknown.is_empty() && self.lookup.ask(unknown) {
+            true => self.waiting = Some(batch),
+            false => self.count_all(batch),
         }
-        self.now.question = self.asked;
-        self.waiting.push_back(std::mem::take(&mut self.now));
     }
 
-    fn count_answered(&mut self) {
-        while let Some(batch) = self
-            .waiting
-            .pop_front_if(|one| one.question <= self.answered)
-        {
-            for (key, count) in batch.spots {
-                self.count(key, None, count);
-            }
-            for (key, calls, count) in batch.called {
-                let step = calls.step(&self.images);
-                self.count(key, step, count);
-            }
+    fn count_all(&mut self, batch: Batch) {
+        for (key, count) in batch.spots {
+            self.count(key, None, count);
+        }
+        for (key, calls, count) in batch.called {
+            let step = calls.step(&self.images);
+            self.count(key, step, count);
         }
     }
 

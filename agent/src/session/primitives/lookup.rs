@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, channel, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -23,8 +23,6 @@ use tlsprof_evidence::primitive::{
 
 /// Where more than this part of the functions have names, the others are not worth a look at all.
 const FEW_NAMES: usize = 8;
-/// Questions that wait; more are not asked, and their code is not identified by name.
-const MAX_QUESTIONS: usize = 16;
 
 /// A part of a file that is one function, or one place that belongs to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,9 +72,8 @@ pub(super) struct Found {
     pub(super) surveyed: bool,
 }
 
-/// By its number.
-type Question = (u64, Vec<Unknown>);
-pub(super) type Answer = (u64, Vec<(ImageId, Found)>);
+type Question = Vec<Unknown>;
+pub(super) type Answer = Vec<(ImageId, Found)>;
 
 /// The thread, from outside.
 #[derive(Debug)]
@@ -88,15 +85,15 @@ pub(super) struct Lookup {
 
 impl Lookup {
     pub(super) fn start() -> Self {
-        let (questions, asked) = sync_channel::<Question>(MAX_QUESTIONS);
+        let (questions, asked) = sync_channel::<Question>(1);
         let (sender, answers) = channel();
         let work = move || {
             if let Err(error) = privilege::give_up_all() {
                 tracing::warn!(%error, "a thread that reads images keeps its privileges");
             }
-            for (number, unknown) in asked {
+            for unknown in asked {
                 let found = unknown.into_iter().map(look_up).collect();
-                if sender.send((number, found)).is_err() {
+                if sender.send(found).is_err() {
                     return;
                 }
             }
@@ -113,13 +110,18 @@ impl Lookup {
     }
 
     /// False if it cannot be asked now.
-    pub(super) fn ask(&self, number: u64, unknown: Vec<Unknown>) -> bool {
+    pub(super) fn ask(&self, question: Question) -> bool {
         let questions = self.questions.as_ref();
-        questions.is_some_and(|questions| questions.try_send((number, unknown)).is_ok())
+        questions.is_some_and(|questions| questions.try_send(question).is_ok())
     }
 
     pub(super) fn answer(&self) -> Option<Answer> {
-        self.answers.try_recv().ok()
+        match self.answers.try_recv() {
+            Ok(answer) => Some(answer),
+            Err(TryRecvError::Empty) => None,
+            // No more will come: nothing is known.
+            Err(TryRecvError::Disconnected) => Some(Answer::new()),
+        }
     }
 
     pub(super) fn await_answer(&self, patience: Duration) -> Option<Answer> {

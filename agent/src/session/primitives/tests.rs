@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use super::images::Images;
 use super::*;
 use tlsprof_common::Device;
+use tlsprof_common::ImageId;
 use tlsprof_discover::elf::ElfView;
 use tlsprof_discover::elf::fixture::{CODE, Fixture};
 use tlsprof_discover::sample::{add_perf_map, installed};
@@ -90,10 +91,27 @@ fn a_sample_that_is_counted_before_the_answer_is_a_loss() {
         primitives.ask();
         match waits {
             true => primitives.await_answers(),
-            false => primitives.count_all(),
+            false => primitives.take(Answer::new()),
         }
         assert_eq!(primitives.not_looked_up(), u64::from(!waits));
     }
+}
+
+#[test]
+fn nothing_more_is_asked_until_the_answer_comes() {
+    let proc = ProcRoot::default();
+    let mappings = proc.images(std::process::id()).unwrap().unwrap();
+    let mut primitives = Primitives::new();
+    for function in [libc::free as *const (), libc::malloc as *const ()] {
+        let one = sample(function as u64 + 1, &[]);
+        primitives.note(SERVICE, HANDSHAKE, &one, &proc, &mappings);
+        primitives.ask();
+    }
+    assert_eq!(primitives.waiting.as_ref().unwrap().spots.len(), 1);
+    assert_eq!(primitives.now.spots.len(), 1);
+    let account = account_of(&mut primitives);
+    let memory = account.part(Activity::Handshake, Primitive::Memory);
+    assert_eq!((memory.samples, primitives.not_looked_up()), (2, 0));
 }
 
 #[test]
