@@ -15,7 +15,6 @@ from harness.servers import Measured
 from matrix.expected import EXPECTED, TIERS, Expected
 from matrix.guest import Guest
 from matrix.initramfs import NGINX_BACKLOG, NGINX_PORT, Workload
-from matrix.machines import AARCH64, MACHINE
 
 POINTS = 0.05
 """Of the CPU time of handshakes, beyond the sampling errors."""
@@ -98,10 +97,8 @@ def skipped(found: Report) -> int:
 
 
 def other_losses(found: Report) -> dict[str, int]:
-    """What was lost otherwise. A run that is left out need not be one that matters; and an agent
-    that an emulated CPU keeps waiting for seconds loses samples of the CPU, or what they hit, but no events."""
-    expected = {"program_skipped", "sample_table_full", "function_not_looked_up"}
-    return {reason: count for reason, count in found.losses_of_events().items() if reason not in expected}
+    """What was lost otherwise. A run that is left out need not be one that matters."""
+    return {reason: count for reason, count in found.losses_of_events().items() if reason != "program_skipped"}
 
 
 def mostly(counted: int, made: int) -> bool:
@@ -187,8 +184,7 @@ def test_samples_show_user_code_and_the_kernel(guest):
 
 def test_steps_by_samples_are_those_of_library_probes(guest):
     """On both machines. Of 160 handshakes, half of which resume."""
-    way = "patient" if MACHINE is AARCH64 else "best"
-    server = report(guest, way).service("selftimed")
+    server = report(guest).service("selftimed")
     exact, found = measured(server), steps(server)
     print(f"{guest.kernel.name}: {found}, by probes {exact}")
     assert min(found["signing"], found["key_exchange"]) > 0, server

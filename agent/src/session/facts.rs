@@ -37,7 +37,12 @@ impl Session {
     /// The same, for metrics.
     pub(crate) fn loss_counts(&self) -> Vec<(Loss, u64)> {
         if let Some(lost) = &self.lost {
-            return lost.clone();
+            let now = |&(loss, count): &(Loss, u64)| match loss {
+                // The last samples are looked up after the release.
+                Loss::FunctionNotLookedUp => (loss, self.samples.not_looked_up()),
+                _ => (loss, count),
+            };
+            return lost.iter().map(now).collect();
         }
         let kernel = self.loaded.losses();
         let count = |loss| match loss {

@@ -225,16 +225,15 @@ impl Session {
         self.books.flush(&mut self.targets, &self.ledger, &mut see);
         self.cpu
             .book_as_read(&self.targets, &mut self.samples, &self.ledger);
-        // No more samples come.
+        self.release();
         self.samples.finish(&self.ledger);
         write(&self.ledger).settle_cpu();
         bound_time_wait(&self.targets, &self.ledger);
-        self.release();
         Ok(())
     }
 
     /// Takes the probes and the hooks on socket calls out: nobody reads what they report any
-    /// more, nor is that a loss, and what is calibrated now runs without them.
+    /// more, nor what is sampled, nor is that a loss, and what is calibrated now runs without them.
     fn release(&mut self) {
         self.lost = Some(self.loss_counts());
         self.targets.registry.release();

@@ -32,8 +32,9 @@ const MAX_WAITING: usize = 50_000;
 const MAX_SERVICES: usize = 1024;
 /// Stacks that wait, some kilobytes each; what further samples were called for is not told.
 const MAX_STACKS: usize = 4096;
-/// How long the end of a profile waits for an answer: an image of 500 MB takes a second or two.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the end of a profile waits for an answer: an image of 500 MB takes a second or two, OpenSSL for
+/// AArch64 ten on an emulated CPU.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Where samples hit user code, or what is known without looking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

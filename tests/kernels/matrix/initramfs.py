@@ -24,9 +24,6 @@ SELFTIMED_PORT = 4433
 NGINX_PORT = 8080
 """Any two: nothing else listens in the guest. guest/checks has them, too."""
 
-PATIENCE_SECONDS = 60
-"""What a look at all functions of a library takes an emulated CPU, and more."""
-
 NGINX_BACKLOG = 37
 """Not what nginx asks for by itself, nor the kernel's limit."""
 
@@ -53,7 +50,6 @@ class Workload:
         return {
             "load": _script([*_commands(self.handshakes), requests]),
             "hardy": _script(_commands(self.hardy)),
-            "patient": _script([*_commands(self.handshakes), f"sleep {PATIENCE_SECONDS}"]),
         }
 
 
