@@ -32,7 +32,9 @@ const MAX_WAITING: usize = 50_000;
 const MAX_SERVICES: usize = 1024;
 /// Stacks that wait, some kilobytes each; what further samples were called for is not told.
 const MAX_STACKS: usize = 4096;
-/// How long the end of a profile waits for an answer: an image of 500 MB takes a second or two, OpenSSL for
+/// How long the end of a profile waits for an answer without a word.
+const SOON: Duration = Duration::from_secs(2);
+/// How long it waits then: an image of 500 MB takes a second or two, OpenSSL for
 /// AArch64 ten on an emulated CPU.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -236,7 +238,12 @@ impl Primitives {
         for _ in 0..2 {
             self.ask();
             if self.waiting.is_some() {
-                let answer = self.lookup.await_answer(PATIENCE);
+                let answer = self.lookup.await_answer(SOON).or_else(|| {
+                    tracing::warn!(
+                        "looking up what the last samples hit takes long: up to {PATIENCE:?} more"
+                    );
+                    self.lookup.await_answer(PATIENCE)
+                });
                 self.take(answer.unwrap_or_default());
             }
         }
