@@ -21,6 +21,9 @@ from harness.web_servers import nginx
 ENOUGH = 150
 """Handshakes, over the default threshold of 100."""
 
+TURNS = 5
+"""Of two kinds of handshakes that are compared."""
+
 CBC = "ECDHE-RSA-AES256-SHA384"
 GCM = "ECDHE-RSA-AES256-GCM-SHA384"
 
@@ -56,10 +59,9 @@ def test_slow_key_exchange_is_found_where_clients_offer_a_faster_one(curves, exp
 def test_the_saving_of_a_faster_group_is_measured_in_the_same_service(rsa, tmp_path):
     extra = "ssl_ecdh_curve secp384r1:X25519;"
     with nginx(tmp_path, rsa, workers=1, extra=extra) as server:
-        loads = [
-            Load(full=ENOUGH, groups="P-384:X25519", tls="1.3"),
-            Load(full=ENOUGH, groups="X25519", tls="1.3"),
-        ]
+        # In turns: what else the machine does at a time costs both.
+        offers = ("P-384:X25519", "X25519") * TURNS
+        loads = [Load(full=ENOUGH // TURNS, groups=groups, tls="1.3") for groups in offers]
         report = profiled(tmp_path, server.port, *loads)
     finding = find(report, server.port, "slow-key-exchange")
     assert finding, report.data["findings"]

@@ -73,7 +73,7 @@ class Process:
     def alive(self) -> bool:
         return self.child.poll() is None
 
-    def wait_for_line(self, text: str, timeout: float = 30.0) -> str:
+    def wait_for_line(self, text: str, timeout: float = 60.0) -> str:
         """The first line of either stream that contains `text`."""
         deadline = time.monotonic() + timeout
         while True:
