@@ -202,8 +202,8 @@ static inline void connection_step(struct connection *connection, int old, int n
 		connection->time_wait = makes_time_wait(old, end);
 		connection->reset = end->error != TLSPROF_ETIMEDOUT && !connection->time_wait &&
 				    !(old == BPF_TCP_LAST_ACK && !end->error);
-	} else if (new == BPF_TCP_CLOSE_WAIT || old == BPF_TCP_CLOSE_WAIT) {
-		closer = TLSPROF_CLOSER_REMOTE; /* the first step may not have been seen */
+	} else if (new == BPF_TCP_CLOSE_WAIT) {
+		closer = TLSPROF_CLOSER_REMOTE;
 	}
 	if (!connection->closed_by)
 		connection->closed_by = first_closer(connection, closer);

@@ -186,14 +186,6 @@ static void the_kernel_waits_on_for_a_socket_that_is_closed(void)
 	CHECK_EQUAL(makes_time_wait(BPF_TCP_LAST_ACK, &orderly), false);
 }
 
-static void a_first_step_that_was_not_seen_is_known_by_the_second(void)
-{
-	struct connection theirs = {};
-
-	connection_step(&theirs, BPF_TCP_CLOSE_WAIT, BPF_TCP_LAST_ACK, &orderly);
-	CHECK_EQUAL(theirs.closed_by, TLSPROF_CLOSER_REMOTE);
-}
-
 static void a_peer_that_no_longer_answers_is_a_timeout(void)
 {
 	const struct socket_end timeout = { .error = TLSPROF_ETIMEDOUT };
@@ -257,7 +249,6 @@ int main(void)
 	RUN(a_reset_leaves_no_time_wait);
 	RUN(a_close_with_unread_data_is_a_reset_from_this_side);
 	RUN(the_kernel_waits_on_for_a_socket_that_is_closed);
-	RUN(a_first_step_that_was_not_seen_is_known_by_the_second);
 	RUN(a_peer_that_no_longer_answers_is_a_timeout);
 	RUN(a_fin_is_not_payload);
 	RUN(a_round_trip_that_tcp_has_not_measured_is_none);
