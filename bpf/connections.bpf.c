@@ -131,7 +131,11 @@ static __always_inline bool end_outlived(struct sock *sk, struct connection *con
 /* A socket that leaves the state `old`. */
 static __always_inline struct socket_end end_of(struct sock *sk, int old)
 {
-	struct socket_end end = { .error = sk->sk_err, .flags = sk->__sk_common.skc_flags };
+	struct socket_end end = {
+		.error = sk->sk_err,
+		.flags = sk->__sk_common.skc_flags,
+		.in_call = sk->sk_lock.owned,
+	};
 	struct tcp_sock *tcp;
 
 	if (old == BPF_TCP_FIN_WAIT2) {

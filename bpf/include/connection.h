@@ -9,15 +9,7 @@
 #include "kernel.h"
 #include "contract.h"
 #include "records.h"
-#include <linux/bpf.h> /* BPF_TCP_*: the kernel's TCP states, stable numbers */
-
-/* asm-generic/errno.h, as sk_err holds them. */
-#define TLSPROF_ECONNABORTED 103
-#define TLSPROF_ETIMEDOUT 110
-
-/* enum sock_flags (include/net/sock.h): bits of skc_flags. */
-#define SOCK_DEAD_BIT (1UL << 0) /* no process has the socket any more */
-#define SOCK_DONE_BIT (1UL << 1) /* the peer's FIN has come */
+#include "socket_end.h"
 
 /* Whether the bytes of a connection are looked at. */
 enum watch {
@@ -59,6 +51,7 @@ struct connection {
 	__u8 answered;      /* its answer has an alert's length, and is none */
 	__u8 notified;      /* enum tlsprof_closer: whose close_notify came first, 0 for none */
 	__u8 may_be_answer; /* that may have been an answer of two bytes */
+	__u8 closing;       /* by the peer, during a call, see connection_step() */
 	/* Bytes up to the end of the TLS handshake. */
 	__u32 handshake_received;
 	__u32 handshake_sent;
@@ -93,70 +86,6 @@ static inline bool state_was_handled(const struct connection *connection, int ol
 	}
 }
 
-/* A socket at a change of its state. */
-struct socket_end {
-	int error;           /* sk_err */
-	int linger2;         /* tcp_sock.linger2, negative: no waiting for the peer's FIN */
-	unsigned long flags; /* skc_flags */
-};
-
-static inline bool in_states(int state, unsigned int states)
-{
-	return (1U << state) & states;
-}
-
-/*
- * Both sides have sent FIN, or the kernel still waits for the peer's on behalf
- * of a socket that is closed: the states in which tcp_time_wait() hands the
- * connection to a TIME_WAIT bucket, and then sets CLOSE (net/ipv4/tcp_input.c,
- * tcp_minisocks.c). A close with unread data also goes from FIN_WAIT2 to CLOSE,
- * but it sends a reset, before the socket is orphaned and without a FIN from
- * the peer. A bucket that the kernel has no room for (TcpExt
- * TCPTimeWaitOverflow) looks the same as one that it created.
- */
-static inline bool makes_time_wait(int old, const struct socket_end *end)
-{
-	if (end->error)
-		return false;
-	if (old == BPF_TCP_CLOSING)
-		return true;
-	return old == BPF_TCP_FIN_WAIT2 && end->linger2 >= 0 &&
-	       (end->flags & (SOCK_DEAD_BIT | SOCK_DONE_BIT));
-}
-
-/* The kernel counts the peer's FIN as a byte (tcp_rcv_nxt_update()). */
-static inline __u64 payload_received(__u64 bytes_received, unsigned long flags)
-{
-	return bytes_received && (flags & SOCK_DONE_BIT) ? bytes_received - 1 : bytes_received;
-}
-
-/* Nanoseconds of what tcp_min_rtt() has: microseconds, and ~0 where it has none. */
-static inline __u64 round_trip(__u32 least)
-{
-	return least == ~0U ? 0 : least * 1000ULL;
-}
-
-/* Bytes after the first `part`. Where the kernel has left out runs of programs, what is
- * known of a connection may belong to another one. */
-static inline __u64 bytes_after(__u64 all, __u64 part)
-{
-	return all > part ? all - part : 0;
-}
-
-/* Who ends a connection that goes straight to CLOSE. */
-static inline __u8 closer_of_error(int error)
-{
-	switch (error) {
-	case 0:                    /* closed with unread data, or SO_LINGER 0: we send RST */
-	case TLSPROF_ECONNABORTED: /* ended by the administrator (ss -K) */
-		return TLSPROF_CLOSER_LOCAL;
-	case TLSPROF_ETIMEDOUT:
-		return TLSPROF_CLOSER_TIMEOUT;
-	default:
-		return TLSPROF_CLOSER_REMOTE;
-	}
-}
-
 /* Which direction answers. */
 static inline __u8 answers(const struct connection *connection)
 {
@@ -187,10 +116,21 @@ static inline __u8 first_closer(struct connection *connection, __u8 ended)
 	return connection->notified ?: ended;
 }
 
+/* What the call has moved during which the peer closed came before that; it is known now. */
+static inline void connection_settle(struct connection *connection)
+{
+	if (!connection->closing)
+		return;
+	connection->closing = 0;
+	connection->closed_by = first_closer(connection, TLSPROF_CLOSER_REMOTE);
+}
+
 /*
  * A state on the way from ESTABLISHED to CLOSE. The first step shows who closed, unless a
  * close_notify came before it: its sender sends nothing more, and may wait for the peer's
- * FIN.
+ * FIN. A peer that is quick closes while its answer's call is still in the kernel: its FIN
+ * waits in the socket's backlog and is handled before the call returns (release_sock()), and
+ * so before its data is counted.
  */
 static inline void connection_step(struct connection *connection, int old, int new,
 				   const struct socket_end *end)
@@ -205,7 +145,12 @@ static inline void connection_step(struct connection *connection, int old, int n
 	} else if (new == BPF_TCP_CLOSE_WAIT) {
 		closer = TLSPROF_CLOSER_REMOTE;
 	}
-	if (!connection->closed_by)
+	connection_settle(connection);
+	if (connection->closed_by)
+		return;
+	if (new == BPF_TCP_CLOSE_WAIT && end->in_call)
+		connection->closing = 1;
+	else
 		connection->closed_by = first_closer(connection, closer);
 }
 
@@ -299,6 +244,14 @@ static inline void connection_data(struct connection *connection, __u8 direction
 		turn_over(connection, direction);
 	if (connection->alert_length)
 		follow_alerts(connection, direction, length);
+	connection_settle(connection);
+}
+
+/* The owner has read that the peer has closed. */
+static inline void connection_at_end(struct connection *connection)
+{
+	connection->peer_closed = 1;
+	connection_settle(connection);
 }
 
 /* The last turn is none if its request or its answer was an alert: had it been anything

@@ -185,8 +185,13 @@ struct sock_common {
 	unsigned long skc_flags;
 };
 
+typedef struct {
+	int owned; /* by a process that is inside a call */
+} socket_lock_t;
+
 struct sock {
 	struct sock_common __sk_common;
+	socket_lock_t sk_lock;
 	__u16 sk_type;
 	__u16 sk_protocol; /* a bit-field up to 5.5 (kernel commit bf9765145b85) */
 	int sk_err;

@@ -129,7 +129,7 @@ static __noinline void handle_rare_call(struct socket_call *call, struct timed *
 		return;
 	if (!call->length) {
 		if (connection && call->direction == TLSPROF_DIRECTION_IN)
-			connection->peer_closed = 1;
+			connection_at_end(connection);
 		return;
 	}
 	connection = moved_on(call, connection);

@@ -144,6 +144,53 @@ static void an_alert_instead_of_an_answer_is_none_if_its_sender_closes(void)
 	CHECK_ENDED(CARRY(SERVER, ALERT, -ALERT), THEIRS, 0, TLSPROF_CLOSER_REMOTE);
 }
 
+/* The peer closes while a call has the socket; this is what the call moved. */
+static struct connection close_during(struct connection connection, int length)
+{
+	const struct socket_end busy = { .flags = SOCK_DONE_BIT, .in_call = true };
+
+	connection_step(&connection, BPF_TCP_ESTABLISHED, THEIRS, &busy);
+	if (length)
+		connection_data(&connection, length > 0 ? IN : OUT, abs(length));
+	else
+		connection_at_end(&connection);
+	return connection;
+}
+
+#define CHECK_CLOSED(moved, expected_turns, closer)                           \
+	do {                                                                  \
+		struct connection closed = moved;                             \
+		connection_step(&closed, THEIRS, BPF_TCP_LAST_ACK, &orderly); \
+		CHECK_EQUAL(connection_turns(&closed), expected_turns);       \
+		CHECK_EQUAL(closed.closed_by, closer);                        \
+	} while (0)
+
+static void a_call_during_which_the_peer_closes_counts_first(void)
+{
+	const struct connection two = CARRY(SERVER, ALERT, -ALERT, 100);
+
+	CHECK_CLOSED(close_during(two, -ALERT), 2, TLSPROF_CLOSER_REMOTE);
+	CHECK_CLOSED(close_during(CARRY(SERVER, 100), -ALERT), 1, TLSPROF_CLOSER_REMOTE);
+	CHECK_CLOSED(close_during(CARRY(SERVER, 100), -900), 1, TLSPROF_CLOSER_REMOTE);
+	/* The server says that it closes, and its client does at once. */
+	CHECK_CLOSED(close_during(CARRY(SERVER, 100, -900), -ALERT), 1, TLSPROF_CLOSER_LOCAL);
+	CHECK_CLOSED(close_during(CARRY(SERVER, 100, -900), ALERT), 1, TLSPROF_CLOSER_REMOTE);
+}
+
+static void what_follows_that_call_came_later(void)
+{
+	struct connection answered = close_during(CARRY(SERVER, 100), -900);
+	struct connection ended = close_during(CARRY(SERVER, 100, -900), 0);
+	struct connection silent = CARRY(SERVER, 100, -900);
+
+	connection_data(&answered, OUT, ALERT);
+	CHECK_CLOSED(answered, 1, TLSPROF_CLOSER_REMOTE);
+	connection_data(&ended, OUT, ALERT);
+	CHECK_CLOSED(ended, 1, TLSPROF_CLOSER_REMOTE);
+	silent.closing = 1;
+	CHECK_CLOSED(silent, 1, TLSPROF_CLOSER_REMOTE);
+}
+
 static void without_tls_there_are_no_alerts(void)
 {
 	struct connection connection = { .role = TLSPROF_ROLE_SERVER };
@@ -166,6 +213,8 @@ int main(void)
 	RUN(data_as_long_as_an_alert_is_data_if_more_follows);
 	RUN(an_answer_of_two_bytes_is_one_if_its_sender_does_not_close);
 	RUN(an_alert_instead_of_an_answer_is_none_if_its_sender_closes);
+	RUN(a_call_during_which_the_peer_closes_counts_first);
+	RUN(what_follows_that_call_came_later);
 	RUN(without_tls_there_are_no_alerts);
 	return summary();
 }

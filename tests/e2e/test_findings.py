@@ -21,6 +21,9 @@ from harness.web_servers import nginx
 ENOUGH = 150
 """Handshakes, over the default threshold of 100."""
 
+ENOUGH_FOR_A_COST = 10
+"""Measured handshakes without which no cost is told."""
+
 TURNS = 5
 """Of two kinds of handshakes that are compared."""
 
@@ -150,8 +153,8 @@ def test_refused_sessions_are_found(version, keeps, rsa, tmp_path):
     if finding:
         assert finding["figures"]["refused_handshakes"] == ENOUGH
         steps = report.on_port(taker.port).data["steps"]
-        measured = any(step["measured_handshakes"] for step in steps)
-        # Where another process of the host keeps libcrypto from being probed, no step is known.
+        # Another process of the host may keep libcrypto from being probed, from the beginning or in between.
+        measured = max((step["measured_handshakes"] for step in steps), default=0) >= ENOUGH_FOR_A_COST
         assert finding["prediction"]["kind"] == ("saving" if measured else "unknown")
         assert "ssl_session_cache shared" in finding["remedy"]["directive"]
 
