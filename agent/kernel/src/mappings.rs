@@ -7,13 +7,16 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aya::util::online_cpus;
 
 use perf_event::data::Record;
 use perf_event::events::Software;
 use perf_event::{Builder, Sampler};
+
+/// Time between two looks at whether the events go on, at least: each interrupts its CPU.
+const LOOKS: Duration = Duration::from_secs(5);
 
 /// Per CPU; a record is about 120 bytes, so this holds some 500 mappings.
 const RING_BYTES: usize = 64 * 1024;
@@ -40,6 +43,7 @@ pub struct Mapped {
 /// The watch on all CPUs that are on line.
 pub struct Watch {
     by_cpu: BTreeMap<u32, Ring>,
+    looked: Instant,
 }
 
 struct Ring {
@@ -95,6 +99,7 @@ impl Watch {
         let rings = cpus.map(|cpu| Ok((cpu, Ring::start(cpu)?)));
         Ok(Self {
             by_cpu: rings.collect::<io::Result<_>>()?,
+            looked: Instant::now(),
         })
     }
 
@@ -104,16 +109,21 @@ impl Watch {
         rings.map(|ring| ring.drain(&mut take)).sum()
     }
 
-    /// Watches the CPUs that came on line since the last time, those that were off line
-    /// in between too. True if there were any: what was mapped there before was not seen.
+    /// Watches the CPUs that came on line since the last time. True if there were any: what was
+    /// mapped there before was not seen. One that was off line only between two calls is found
+    /// within [`LOOKS`].
     ///
     /// # Errors
     ///
     /// When the kernel lists no CPUs, or refuses one. It is tried again next time.
     pub fn follow_cpus(&mut self) -> io::Result<bool> {
         let cpus = online_cpus().map_err(|(_, error)| error)?;
+        let looks = self.looked.elapsed() >= LOOKS;
+        if looks {
+            self.looked = Instant::now();
+        }
         self.by_cpu
-            .retain(|cpu, ring| cpus.contains(cpu) && ring.goes());
+            .retain(|cpu, ring| cpus.contains(cpu) && (!looks || ring.goes()));
         let mut new = false;
         for cpu in cpus {
             if let Entry::Vacant(place) = self.by_cpu.entry(cpu) {

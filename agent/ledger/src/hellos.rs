@@ -1,13 +1,13 @@
 //! What clients offered and servers chose, as their hellos say it in clear.
 //!
-//! Every key is a name of a registry or `other`, so that the maps are bounded
-//! whatever peers send.
+//! Every key is a name of a registry, or a number that has one, or `other`: so the maps are
+//! bounded whatever peers send.
 
 use std::collections::BTreeMap;
 
 use tlsprof_common::Role;
 use tlsprof_evidence::Handshake;
-use tlsprof_evidence::hello::{Attempt, Direction, Facts, Upgrade};
+use tlsprof_evidence::hello::{Attempt, Direction, Facts, Group, Upgrade, Version};
 
 use super::since::sums;
 use super::{Chains, Consequences, Counts, Origins};
@@ -24,9 +24,9 @@ pub struct HelloAccount {
     /// Where the sessions came from that clients brought to the service.
     pub origins: Origins,
     /// ClientHellos that offered a version.
-    pub versions: Counts,
+    versions: BTreeMap<Version, u64>,
     /// ClientHellos that offered a key exchange group.
-    pub groups: Counts,
+    groups: BTreeMap<Group, u64>,
     /// ClientHellos that had a feature: see [`FEATURES`].
     pub features: Counts,
     /// Application protocols (ALPN) that servers chose in clear, up to TLS 1.2.
@@ -60,6 +60,18 @@ pub const FEATURES: [&str; 5] = [
 ];
 
 impl HelloAccount {
+    /// ClientHellos that offered a version, by its name.
+    pub fn offered_versions(&self) -> Counts {
+        let counts = self.versions.iter();
+        counts.map(|(one, count)| (one.name(), *count)).collect()
+    }
+
+    /// ClientHellos that offered a key exchange group, by its name.
+    pub fn offered_groups(&self) -> Counts {
+        let counts = self.groups.iter();
+        counts.map(|(one, count)| (one.name(), *count)).collect()
+    }
+
     pub(super) fn record(&mut self, handshake: &Handshake) {
         let Some(facts) = handshake.hello.as_deref() else {
             return;
@@ -96,10 +108,10 @@ impl HelloAccount {
             Attempt::Refused | Attempt::Unknown => facts.offered().label(),
         };
         *self.attempts.entry((attempt, means)).or_default() += 1;
-        let names = offer.versions.iter().map(|version| version.name());
-        count(&mut self.versions, distinct(names));
-        let names = offer.groups.iter().map(|group| group.name());
-        count(&mut self.groups, distinct(names));
+        let versions = offer.versions.iter().map(|version| version.named());
+        count_numbers(&mut self.versions, versions, Version::OTHER);
+        let groups = offer.groups.iter().map(|group| group.named());
+        count_numbers(&mut self.groups, groups, Group::OTHER);
         let has = [
             offer.server_name,
             offer.post_quantum(),
@@ -115,12 +127,23 @@ impl HelloAccount {
     }
 }
 
-/// A client may say a thing twice.
-fn distinct(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
-    let mut names: Vec<_> = names.collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+/// Counts what one client said: those without a name together.
+fn count_numbers<T: Ord>(
+    counts: &mut BTreeMap<T, u64>,
+    numbers: impl Iterator<Item = T>,
+    other: T,
+) {
+    let mut others = false;
+    for number in numbers {
+        if number == other {
+            others = true;
+        } else {
+            *counts.entry(number).or_default() += 1;
+        }
+    }
+    if others {
+        *counts.entry(other).or_default() += 1;
+    }
 }
 
 fn count(counts: &mut Counts, names: impl IntoIterator<Item = &'static str>) {

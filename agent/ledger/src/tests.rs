@@ -12,7 +12,7 @@ use tlsprof_common::{
     Carries, Closer, Connection, Outcome, Reason, Resumption, Role, Source, Step, Steps,
     WaitReason, Waits,
 };
-use tlsprof_evidence::hello::{Attempt, Facts, Upgrade, fixture};
+use tlsprof_evidence::hello::{Attempt, Facts, Group, Upgrade, fixture};
 use tlsprof_evidence::{Comparison, Handshake, sample};
 
 const GROUPS: [&str; 3] = ["x25519", "secp384r1", "none"];
@@ -315,8 +315,8 @@ fn hellos_are_counted_by_what_they_say() {
     assert_eq!(hellos.attempts[&(Attempt::NotOffered, "none")], 3);
     assert_eq!(hellos.features["post_quantum"], 1);
     assert_eq!(hellos.features["hello_retry_request"], 1);
-    assert_eq!(hellos.groups["X25519MLKEM768"], 1);
-    assert_eq!(hellos.versions["TLS1.3"], 5);
+    assert_eq!(hellos.offered_groups()["X25519MLKEM768"], 1);
+    assert_eq!(hellos.offered_versions()["TLS1.3"], 5);
     assert_eq!(hellos.upgrades["smtp"], 1);
     assert_eq!(hellos.alerts[&(true, "handshake_failure")], 1);
 }
@@ -336,15 +336,16 @@ fn an_alert_is_sent_by_one_and_received_by_the_other() {
 }
 
 #[test]
-fn a_client_that_says_a_thing_twice_is_one_client() {
+fn numbers_without_a_name_are_one_for_each_client() {
     let mut handshake = with_hello("openssl30-tls13-full", Role::Server);
     let facts: &mut Facts = handshake.hello.as_mut().unwrap();
     let offer = facts.offer.as_mut().unwrap();
-    offer.groups.extend(offer.groups.clone());
+    offer.groups.extend([Group(0x1234), Group(0x1235)]);
     let mut ledger = Ledger::default();
     ledger.record("nginx", &handshake);
     let hellos = &ledger.service("nginx").unwrap().roles[&Role::Server].hellos;
-    assert_eq!(hellos.groups["x25519"], 1);
+    assert_eq!(hellos.offered_groups()["x25519"], 1);
+    assert_eq!(hellos.offered_groups()["other"], 1);
 }
 
 #[test]

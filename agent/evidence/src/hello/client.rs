@@ -114,9 +114,16 @@ fn extension(offer: &mut Offer, kind: Type, content: &[u8]) -> Option<()> {
     Some(())
 }
 
-fn listed<T>(bytes: &[u8], code: impl Fn(u16) -> T) -> Vec<T> {
+/// Each once, though a client may say a thing twice.
+fn listed<T: PartialEq>(bytes: &[u8], code: impl Fn(u16) -> T) -> Vec<T> {
     let known = numbers(bytes).filter(|number| !is_grease(*number));
-    kept(bytes.len() / 2, known.map(code))
+    let mut list = Vec::with_capacity((bytes.len() / 2).min(LISTED));
+    for one in known.take(LISTED).map(code) {
+        if !list.contains(&one) {
+            list.push(one);
+        }
+    }
+    list
 }
 
 /// The first [`LISTED`] of at most so many; in one piece of memory.
@@ -154,4 +161,15 @@ fn protocols(bytes: &[u8]) -> Option<Vec<&'static str>> {
 /// A name of two GREASE bytes (RFC 8701, 2).
 fn is_grease_name(name: &[u8]) -> bool {
     <[u8; 2]>::try_from(name).is_ok_and(|bytes| is_grease(u16::from_be_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_says_twice_is_listed_once() {
+        let said = [0, 29, 0, 23, 0x1a, 0x1a, 0, 29];
+        assert_eq!(listed(&said, Group), [Group::X25519, Group::SECP256R1]);
+    }
 }

@@ -6,10 +6,19 @@ use tls_parser::{TlsCipherAu, TlsCipherKx, TlsCipherSuite};
 macro_rules! registry {
     ($(#[$doc:meta])* $type:ident($number:ty) { $($code:literal => $name:literal),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $type(pub $number);
 
         impl $type {
+            /// Stands for all numbers without a name, and has none itself.
+            pub const OTHER: Self = Self(<$number>::MAX);
+
+            /// Itself if it has a name, else [`Self::OTHER`]: few enough to count each.
+            #[must_use]
+            pub fn named(self) -> Self {
+                if self.name() == Self::OTHER.name() { Self::OTHER } else { self }
+            }
+
             /// Its name in the registry, or `other`.
             pub const fn name(self) -> &'static str {
                 match self.0 {

@@ -8,7 +8,7 @@ pub const LISTED: usize = 200;
 
 /// A ClientHello, without anything that names a host, a user or a session.
 /// Lists are in the client's order, without GREASE (RFC 8701), and hold at
-/// most [`LISTED`] entries.
+/// most [`LISTED`] entries; versions, groups and signature algorithms are in them once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
     /// Versions: `supported_versions`, or else the one of the hello.

@@ -9,7 +9,8 @@ use tlsprof_evidence::{Estimate, Evidence, Handshake};
 /// What the last window says of the connections after it.
 #[derive(Debug)]
 pub(super) struct Known {
-    handshakes: Vec<Handshake>,
+    /// To be booked in turn.
+    handshakes: Vec<Evidence>,
     next: usize,
     /// Handshakes for each connection.
     share: Mean,
@@ -31,7 +32,10 @@ impl Known {
         let cpu = (!handshakes.is_empty())
             .then(|| Mean::of(times).after_any(before.and_then(|before| before.cpu)));
         Self {
-            handshakes,
+            handshakes: handshakes
+                .into_iter()
+                .map(|one| Evidence::Handshake(Box::new(one)))
+                .collect(),
             next: 0,
             share: share.after(before.map(|before| before.share)),
             cpu,
@@ -63,18 +67,19 @@ impl Known {
     }
 
     fn book_next(&mut self, book: &mut impl FnMut(&Evidence)) {
-        let (Some(cpu), Some(handshake)) = (self.cpu, self.handshakes.get(self.next)) else {
+        let (Some(cpu), Some(evidence)) = (self.cpu, self.handshakes.get_mut(self.next)) else {
             return;
         };
-        self.next = (self.next + 1) % self.handshakes.len();
         let count_variance = mem::take(&mut self.count_variance);
-        let mut handshake = handshake.clone();
-        handshake.estimate = Some(Estimate {
-            count_variance,
-            cpu_variance: added_variance(self.booked, 1.0, cpu.variance)
-                + cpu.mean.powi(2) * count_variance,
-        });
+        if let Evidence::Handshake(handshake) = evidence {
+            handshake.estimate = Some(Estimate {
+                count_variance,
+                cpu_variance: added_variance(self.booked, 1.0, cpu.variance)
+                    + cpu.mean.powi(2) * count_variance,
+            });
+        }
         self.booked += 1.0;
-        book(&Evidence::Handshake(Box::new(handshake)));
+        book(evidence);
+        self.next = (self.next + 1) % self.handshakes.len();
     }
 }

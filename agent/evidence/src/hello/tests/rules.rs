@@ -183,6 +183,10 @@ fn codes_without_name_are_other() {
     assert_eq!(Group(0x1234).name(), "other");
     assert_eq!(Version(0x0305).name(), "other");
     assert_eq!(SignatureScheme(0).name(), "other");
+    assert_eq!(Group(0x1234).named(), Group::OTHER);
+    assert_eq!(Group::X25519.named(), Group::X25519);
+    assert_eq!(Group::OTHER.name(), "other");
+    assert_eq!(Version::OTHER.name(), "other");
 }
 
 #[test]
