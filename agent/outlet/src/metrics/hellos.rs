@@ -1,6 +1,5 @@
 //! What peers say in clear, and what TLS connections carry, as counters.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -26,7 +25,7 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fm
     write(encoder, &RESUMPTION_ATTEMPTS, attempts)?;
     for (family, of) in &BY_NAME {
         let counts = accounts(ledger).flat_map(|([name, role], account)| {
-            let counts = of(&account.hellos).into_owned().into_iter();
+            let counts = of(&account.hellos).into_iter();
             counts.map(move |(value, count)| ([name, role, value], count))
         });
         write(encoder, family, counts)?;
@@ -38,20 +37,14 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, ledger: &Ledger) -> fm
 }
 
 /// A counter by a name that peers sent.
-type Named = (Family<3>, fn(&HelloAccount) -> Cow<'_, Counts>);
+type Named = (Family<3>, fn(&HelloAccount) -> Counts);
 
 const BY_NAME: [Named; 5] = [
-    (OFFERED_VERSIONS, |account| {
-        Cow::Owned(account.offered_versions())
-    }),
-    (OFFERED_GROUPS, |account| {
-        Cow::Owned(account.offered_groups())
-    }),
-    (HELLO_FEATURES, |account| Cow::Borrowed(&account.features)),
-    (APPLICATION_PROTOCOLS, |account| {
-        Cow::Borrowed(&account.protocols)
-    }),
-    (TLS_UPGRADES, |account| Cow::Borrowed(&account.upgrades)),
+    (OFFERED_VERSIONS, HelloAccount::offered_versions),
+    (OFFERED_GROUPS, HelloAccount::offered_groups),
+    (HELLO_FEATURES, |account| account.features.clone()),
+    (APPLICATION_PROTOCOLS, |account| account.protocols.clone()),
+    (TLS_UPGRADES, |account| account.upgrades.clone()),
 ];
 
 /// Adds up over both roles.
