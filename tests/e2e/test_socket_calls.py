@@ -138,7 +138,8 @@ def test_handshakes_are_exactly_those_made(form, tier, profiled):
     report, seen = found.report, found.seen[form]
     assert handshakes(report.service(name_of_copy(SELFTIMED, Path(form))), "server") == HANDSHAKES
     client = report.service(name_of_copy(LOADGEN, Path(form)))
-    assert client.count(role="client", outcome="completed") == seen.completed
+    by_service = {service.name: service.count(role="client") for service in report.services}
+    assert client.count(role="client", outcome="completed") == seen.completed, by_service
     assert client.resumed("client") == seen.resumed
     assert not report.losses_of_events()
     # No probe was hit in a process: what hooks cost is programs, and what leads to them. That is calibrated
