@@ -110,14 +110,18 @@ static void data_as_long_as_an_alert_is_data_if_more_follows(void)
 	CHECK_CARRIED(CARRY(SERVER, 100, -ALERT, -900), 1, 0);
 }
 
-/* What ends a connection on which this moved, and its turns and who closed. */
-#define CHECK_ENDED(moved, state, expected_turns, closer)                      \
-	do {                                                                   \
-		struct connection ended = moved;                               \
-		connection_step(&ended, BPF_TCP_ESTABLISHED, state, &orderly); \
-		CHECK_EQUAL(connection_turns(&ended), expected_turns);         \
-		CHECK_EQUAL(ended.closed_by, closer);                          \
+/* A step of a connection on which this moved, and then its turns and who closed. */
+#define CHECK_STEPPED(moved, old, new, expected_turns, closer)           \
+	do {                                                             \
+		struct connection stepped = moved;                       \
+		connection_step(&stepped, old, new, &orderly);           \
+		CHECK_EQUAL(connection_turns(&stepped), expected_turns); \
+		CHECK_EQUAL(stepped.closed_by, closer);                  \
 	} while (0)
+
+/* What ends it. */
+#define CHECK_ENDED(moved, state, expected_turns, closer) \
+	CHECK_STEPPED(moved, BPF_TCP_ESTABLISHED, state, expected_turns, closer)
 
 #define OURS BPF_TCP_FIN_WAIT1
 #define THEIRS BPF_TCP_CLOSE_WAIT
@@ -157,13 +161,9 @@ static struct connection close_during(struct connection connection, int length)
 	return connection;
 }
 
-#define CHECK_CLOSED(moved, expected_turns, closer)                           \
-	do {                                                                  \
-		struct connection closed = moved;                             \
-		connection_step(&closed, THEIRS, BPF_TCP_LAST_ACK, &orderly); \
-		CHECK_EQUAL(connection_turns(&closed), expected_turns);       \
-		CHECK_EQUAL(closed.closed_by, closer);                        \
-	} while (0)
+/* The owner closes, too. */
+#define CHECK_CLOSED(moved, expected_turns, closer) \
+	CHECK_STEPPED(moved, THEIRS, BPF_TCP_LAST_ACK, expected_turns, closer)
 
 static void a_call_during_which_the_peer_closes_counts_first(void)
 {

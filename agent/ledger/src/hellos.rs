@@ -62,14 +62,12 @@ pub const FEATURES: [&str; 5] = [
 impl HelloAccount {
     /// ClientHellos that offered a version, by its name.
     pub fn offered_versions(&self) -> Counts {
-        let counts = self.versions.iter();
-        counts.map(|(one, count)| (one.name(), *count)).collect()
+        by_name(&self.versions, Version::name)
     }
 
     /// ClientHellos that offered a key exchange group, by its name.
     pub fn offered_groups(&self) -> Counts {
-        let counts = self.groups.iter();
-        counts.map(|(one, count)| (one.name(), *count)).collect()
+        by_name(&self.groups, Group::name)
     }
 
     pub(super) fn record(&mut self, handshake: &Handshake) {
@@ -125,6 +123,11 @@ impl HelloAccount {
             features.filter(|(_, has)| *has).map(|(name, _)| name),
         );
     }
+}
+
+fn by_name<T: Copy>(counts: &BTreeMap<T, u64>, name: impl Fn(T) -> &'static str) -> Counts {
+    let counts = counts.iter();
+    counts.map(|(one, count)| (name(*one), *count)).collect()
 }
 
 /// Counts what one client said: those without a name together.
