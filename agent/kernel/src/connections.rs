@@ -1,14 +1,11 @@
 //! The programs that follow TCP connections. They load and fail by themselves:
 //! the rest of the profile does not need them.
 
-use std::time::Duration;
-
 use aya::Ebpf;
 use serde::{Deserialize, Serialize};
 
 use super::error::{LoadError, Unavailable};
 use super::hook::{self, Hook, Link};
-use super::hook_cost::FailingReads;
 use super::object::Storage;
 use super::socket_calls::Tier;
 use super::types::KernelTypes;
@@ -56,7 +53,6 @@ pub struct Connections(Result<Followed, Unavailable>);
 struct Followed {
     calls: Result<Calls, Unavailable>,
     accepts: Result<Vec<Link>, Unavailable>,
-    call_cost: Duration,
     _states: Vec<Link>,
 }
 
@@ -125,14 +121,6 @@ impl Connections {
     pub fn accepts(&self) -> Result<(), &Unavailable> {
         self.0.as_ref()?.accepts.as_ref().map(drop)
     }
-
-    /// What the hooks add to a socket call that moves no data; 0 without hooks, or where this
-    /// could not be measured.
-    pub fn call_cost(&self) -> Duration {
-        self.0
-            .as_ref()
-            .map_or(Duration::ZERO, |followed| followed.call_cost)
-    }
 }
 
 pub(super) const STATE: &str = "tcp_state";
@@ -164,14 +152,11 @@ pub(super) fn attach(
     hooks: ConnectionHooks,
     open: impl Fn(Storage) -> Result<Ebpf, LoadError>,
 ) -> Result<(Ebpf, Connections), LoadError> {
-    let reads = FailingReads::new();
     let mut refusals = Vec::new();
     for tier in hooks.tiers() {
         let mut bpf = open(tier.storage())?;
-        let bare = reads.least();
         match attach_tier(&mut bpf, types, *tier) {
             Ok((calls, states)) => {
-                let call_cost = reads.least().saturating_sub(bare);
                 let accepts = match tier {
                     Tier::RawSyscalls => Ok(Vec::new()),
                     Tier::Tracepoint | Tier::Fentry => attach_accept(&mut bpf, types),
@@ -179,7 +164,6 @@ pub(super) fn attach(
                 let followed = Followed {
                     calls: Ok(calls),
                     accepts,
-                    call_cost,
                     _states: states,
                 };
                 return Ok((bpf, Connections(Ok(followed))));
@@ -238,7 +222,6 @@ fn attach_life_cycle(
     let followed = attached.map(|states| Followed {
         calls: Err(no_calls),
         accepts: attach_accept(&mut bpf, types),
-        call_cost: Duration::ZERO,
         _states: states,
     });
     Ok((bpf, Connections(followed)))

@@ -11,8 +11,6 @@ pub mod error;
 mod heap;
 pub mod hits;
 mod hook;
-mod hook_cost;
-mod least_time;
 pub mod limits;
 pub mod listeners;
 pub mod load;

@@ -255,7 +255,7 @@ impl Overhead {
     )]
     pub(super) fn cost(&self, loaded: &Loaded, ledger: &Ledger) -> AgentCost {
         let runs = self.meter.total();
-        let hooks = hook_seconds(loaded.connections.call_cost(), runs.hooks());
+        let hooks = hook_seconds(runs.hooks());
         let (probes, profiled_probes) = self.probe_seconds(loaded, ledger);
         AgentCost {
             cpu_seconds: own_cpu_seconds(),
@@ -317,15 +317,14 @@ impl Overhead {
     #[allow(clippy::cast_precision_loss, reason = "estimates")]
     fn sums(&self, loaded: &Loaded, ledger: &Ledger) -> Sums {
         let runs = self.meter.total();
-        let call_cost = loaded.connections.call_cost();
         Sums {
             calls_in: self.meter.calls_known().as_secs_f64(),
             spent: Spent {
                 host: self.host_seconds(),
                 targets: target_cpu(ledger).as_secs_f64(),
-                calls: hook_seconds(call_cost, runs.calls),
+                calls: hook_seconds(runs.calls),
                 probes: self.probe_seconds(loaded, ledger).0,
-                others: hook_seconds(call_cost, runs.others),
+                others: hook_seconds(runs.others),
                 openings: ledger
                     .services()
                     .map(|(_, account)| account.connection_count() as f64)
