@@ -104,7 +104,7 @@ pub(super) fn own_cost(report: &Report) -> String {
     };
     format!(
         "Overhead: tlsprof used {} of CPU and {} of memory. Its probes in these services and its \
-         hooks on the whole host cost about {}{of_targets}; cache effects are not included.",
+         hooks on the whole host cost about {}{of_targets}.",
         time(agent.cpu_seconds),
         bytes(agent.memory_bytes),
         time(agent.profiled_seconds),

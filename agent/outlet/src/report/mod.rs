@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use crate::document::{Block, Cell, Document, Figure, Shade, Table, anchor, html, text as plain};
 use crate::terminal::Style;
 use tlsprof_common::units::{count, counted, time};
-use tlsprof_report::model::{Report, Resumption, Role, Service};
+use tlsprof_report::model::{Report, Resumption, Role, Service, Source};
 
 pub(super) use connections::connections;
 pub(crate) use finding_lines::FindingLines;
@@ -203,15 +203,21 @@ fn overview(report: &Report) -> Block {
 /// What a reader must know to judge the figures.
 fn foot(report: &Report) -> Block {
     let mut notes = vec![headline::own_cost(report)];
-    if report
-        .services
-        .iter()
-        .any(|one| one.handshake_cpu_seconds() > 0.0)
-    {
+    let services = report.services.iter();
+    let mut sources = services
+        .filter(|one| one.handshake_cpu_seconds() > 0.0)
+        .map(|one| one.source)
+        .peekable();
+    let has_handshakes = sources.peek().is_some();
+    if sources.any(|one| matches!(one, Source::LibraryProbes | Source::Both)) {
         notes.push(
-            "Handshakes come from probes in the TLS library, unless stated otherwise. CPU time is \
-             measured, not sampled: it excludes off-CPU time, and includes interrupts that hit the \
-             thread and the overhead of probes."
+            "Handshakes come from probes in the TLS library, unless stated otherwise.".to_owned(),
+        );
+    }
+    if has_handshakes {
+        notes.push(
+            "CPU time of handshakes is measured, not sampled: it excludes off-CPU time, and includes \
+             interrupts that hit the thread and the overhead of probes."
                 .to_owned(),
         );
     }
