@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+/// Seconds of a run that finds the caches warm, as at a request on an open connection.
+const WARM: f64 = 130e-9;
+
 /// Runs and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Runs {
@@ -9,6 +12,8 @@ pub struct Runs {
     pub count: f64,
     /// Seconds.
     pub seconds: f64,
+    /// Those of the seconds that they took longer than warm ones.
+    pub cold: f64,
 }
 
 impl Runs {
@@ -16,12 +21,17 @@ impl Runs {
     pub(super) fn add(&mut self, other: Self, scale: f64) {
         self.count += other.count * scale;
         self.seconds += other.seconds * scale;
+        self.cold += other.cold * scale;
     }
 
+    /// `self` and `before` are counters, whose `cold` is not used.
     pub(super) fn since(self, before: Self) -> Self {
+        let count = self.count - before.count;
+        let seconds = self.seconds - before.seconds;
         Self {
-            count: self.count - before.count,
-            seconds: self.seconds - before.seconds,
+            count,
+            seconds,
+            cold: (seconds - count * WARM).max(0.0),
         }
     }
 }
@@ -122,6 +132,7 @@ mod tests {
         let ten = Runs {
             count: 10.0,
             seconds: 1e-6,
+            cold: 0.0,
         };
         let began = Instant::now();
         let mut estimate = Estimate::from(began, second);
@@ -145,5 +156,17 @@ mod tests {
         // Socket calls were seen for 3 s of these 5.
         assert!(near(total.calls, 300.0), "{total:?}");
         assert_eq!(estimate.calls_known, 4 * second);
+    }
+
+    #[test]
+    fn what_takes_longer_than_warm_runs_is_cold() {
+        let runs = |count, seconds| Runs {
+            count,
+            seconds,
+            cold: 0.0,
+        };
+        let cold = |count, seconds| runs(5.0 + count, 1.0 + seconds).since(runs(5.0, 1.0)).cold;
+        assert!((cold(1e6, 0.5) - (0.5 - 1e6 * WARM)).abs() < 1e-9);
+        assert!(cold(1e6, 0.1).abs() < 1e-9);
     }
 }
