@@ -142,8 +142,8 @@ def test_handshakes_are_exactly_those_made(form, tier, profiled):
     assert client.count(role="client", outcome="completed") == seen.completed, by_service
     assert client.resumed("client") == seen.resumed
     assert not report.losses_of_events()
-    # No probe was hit in a process: what hooks cost is programs, and what leads to them. That is calibrated
-    # once, as a difference of two times, and may come to nothing on a busy machine.
+    # No probe was hit in a process: what hooks cost is programs, and what these displace from the caches,
+    # which is nothing where they find them warm.
     cost = report.data["agent"]
     assert cost["profiled_seconds"] >= cost["bpf_run_seconds"] > 0
 

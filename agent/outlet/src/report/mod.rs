@@ -204,17 +204,14 @@ fn overview(report: &Report) -> Block {
 fn foot(report: &Report) -> Block {
     let mut notes = vec![headline::own_cost(report)];
     let services = report.services.iter();
-    let mut sources = services
-        .filter(|one| one.handshake_cpu_seconds() > 0.0)
-        .map(|one| one.source)
-        .peekable();
-    let has_handshakes = sources.peek().is_some();
-    if sources.any(|one| matches!(one, Source::LibraryProbes | Source::Both)) {
+    let with_handshakes = services.filter(|one| one.handshake_cpu_seconds() > 0.0);
+    let sources: Vec<Source> = with_handshakes.map(|one| one.source).collect();
+    if sources.contains(&Source::LibraryProbes) || sources.contains(&Source::Both) {
         notes.push(
             "Handshakes come from probes in the TLS library, unless stated otherwise.".to_owned(),
         );
     }
-    if has_handshakes {
+    if !sources.is_empty() {
         notes.push(
             "CPU time of handshakes is measured, not sampled: it excludes off-CPU time, and includes \
              interrupts that hit the thread and the overhead of probes."
