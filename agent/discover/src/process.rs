@@ -147,6 +147,26 @@ pub struct Process {
     pub cpu: CpuTime,
 }
 
+impl Process {
+    pub(crate) fn has_executable(&self) -> bool {
+        !self.executable.as_os_str().is_empty()
+    }
+
+    /// The same: if the kernel does not say its executable, it is what was executed last.
+    #[must_use]
+    pub(crate) fn executed(self, path: &str) -> Self {
+        if self.has_executable() {
+            return self;
+        }
+        let executable = PathBuf::from(path);
+        Self {
+            service: service_name(&self.cgroup, &executable, &self.name),
+            executable,
+            ..self
+        }
+    }
+}
+
 /// A path as /proc shows it, without the mark of a file that is gone.
 pub(super) fn without_deleted(path: PathBuf) -> (PathBuf, bool) {
     match path.as_os_str().as_bytes().strip_suffix(b" (deleted)") {

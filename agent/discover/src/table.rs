@@ -225,12 +225,20 @@ impl<S: ProcessSource> ProcessTable<S> {
     }
 
     fn refresh(&mut self, pid: Pid) {
-        let Some(process) = self.read(pid) else {
-            return;
-        };
-        let start = process.start_time;
+        if let Some(process) = self.read(pid) {
+            self.note(process);
+        }
+    }
+
+    fn note(&mut self, process: Process) {
+        let (pid, start) = (process.pid, process.start_time);
         match self.entries.get(&pid) {
-            Some(entry) if entry.is_alive_since(start) => self.update(process),
+            Some(entry) if entry.is_alive_since(start) => {
+                // With its first thread goes what the kernel knows of its program.
+                if process.has_executable() {
+                    self.update(process);
+                }
+            }
             // Its exit was reported, but it is still on its way out.
             Some(entry) if !entry.alive && entry.start_time == Some(start) => {}
             Some(entry) if !entry.alive && entry.start_time.is_none() => {
@@ -287,7 +295,7 @@ impl<S: ProcessSource> ProcessTable<S> {
     /// `cpu` is what it had used by then: what it used since, before this was known here, is
     /// its new program's.
     fn executed(&mut self, pid: Pid, path: &str, comm: &str, cpu: LifetimeCpu) {
-        let process = self.read(pid);
+        let process = self.read(pid).map(|process| process.executed(path));
         let mut known = self.entries.get_mut(&pid).filter(|entry| entry.alive);
         if let Some(entry) = &mut known {
             entry.cpu.reached(cpu);
@@ -297,7 +305,7 @@ impl<S: ProcessSource> ProcessTable<S> {
                 let cpu = entry.cpu.last();
                 self.update(Process { cpu, ..process });
             }
-            (Some(_), None) => self.refresh(pid),
+            (Some(process), None) => self.note(process),
             (_, Some(entry)) => {
                 let process = executed_and_gone(pid, entry.cgroup.clone(), path, comm);
                 self.assume(process, Vec::new());

@@ -281,6 +281,28 @@ fn an_exec_of_a_process_that_is_gone_is_named_by_its_path_or_unit() {
 }
 
 #[test]
+fn a_process_whose_first_thread_has_ended_keeps_its_name_and_images() {
+    let (fake, mut table) = nginx();
+    changes(&mut table);
+    fake.run(11, 10, 60, "", &[]);
+    table.scan().unwrap();
+    assert_eq!(service(&table, 11), Some("nginx"));
+    assert_eq!(users(&table, LIBSSL), [10, 11]);
+
+    table.apply(&fork(1, 12));
+    fake.run(12, 1, 70, "", &[]);
+    fake.run(13, 1, 71, "", &[]);
+    table.apply(&exec(12, "/usr/bin/curl"));
+    table.apply(&exec(13, "./a-name-of-more-than-15-bytes"));
+    let named = (service(&table, 12), service(&table, 13));
+    assert_eq!(named, (Some("curl"), Some("a-name-of-more-than-15-bytes")));
+    // Of one that was there before, only the name is left.
+    fake.run(14, 1, 72, "", &[]);
+    table.scan().unwrap();
+    assert_eq!(service(&table, 14), Some("unknown"));
+}
+
+#[test]
 fn the_last_user_of_an_image_releases_it() {
     let (fake, mut table) = nginx();
     changes(&mut table);
