@@ -124,6 +124,8 @@ const LEAST_CPU_SECONDS: f64 = 0.1;
 const LEAST_OPENINGS: f64 = 20.0;
 /// The probes that count handshakes are at least this part of all.
 const COUNTING: f64 = 0.3;
+/// Of these and of steps 1 s in 10, they are at least this part.
+const FEW_STEPS: f64 = 0.8;
 /// What is never taken out may exceed the budget alone. The rest may cost this part of it
 /// all the same: to measure still less would save next to nothing.
 const LEAST_PART: f64 = 0.2;
@@ -260,15 +262,27 @@ impl Governor {
         if self.level >= lowest || now <= allowance {
             return None;
         }
-        let expected = |level: usize| {
-            let rung = rung_at(level);
-            let probes = if rung.library { COUNTING } else { 0.0 };
-            variable(spent, spent.probes * probes, rung)
-        };
+        let expected = |level: usize| variable(spent, self.probes_on(level, spent), rung_at(level));
         (self.level + 1..lowest)
             .find(|level| expected(*level) <= allowance)
             .or(Some(lowest))
             .filter(|level| expected(*level) <= now * LEAST_SAVED)
+    }
+
+    /// What probes would cost on a rung below, at least.
+    fn probes_on(&self, level: usize, spent: &Spent) -> f64 {
+        let (all, few, rung) = (rung_at(0), self.rung(), rung_at(level));
+        if !rung.library {
+            return 0.0;
+        }
+        let Some(each) = self.known(0).filter(|_| self.level > 0) else {
+            return spent.probes * COUNTING;
+        };
+        // Two rungs that differ in steps alone tell what these cost.
+        let fewer = all.steps.ratio() - few.steps.ratio();
+        let steps = (each * spent.openings - spent.probes) / fewer;
+        let saved = steps * (few.steps.ratio() - rung.steps.ratio());
+        spent.probes - saved.clamp(0.0, spent.probes * (1.0 - FEW_STEPS))
     }
 
     /// A rung up that did not last cost more than it told.
@@ -282,14 +296,22 @@ impl Governor {
     }
 
     fn has_room(&self, level: usize, spent: &Spent) -> bool {
-        let probes = self
-            .probes
-            .get(level)
-            .copied()
-            .flatten()
-            .unwrap_or_default()
-            * spent.openings;
+        let probes = self.probes_of_each(level) * spent.openings;
         variable(spent, probes, rung_at(level)) <= self.allowance(spent) * ROOM
+    }
+
+    /// What probes cost for each connection on that rung, at least, where it was not tried; 0
+    /// where none was that has some.
+    fn probes_of_each(&self, level: usize) -> f64 {
+        let least = || self.known(0).filter(|_| rung_at(level).library);
+        self.known(level)
+            .or_else(|| least().map(|each| each * COUNTING))
+            .unwrap_or_default()
+    }
+
+    /// What probes cost for each connection on that rung, where it was tried.
+    fn known(&self, level: usize) -> Option<f64> {
+        self.probes.get(level).copied().flatten()
     }
 
     fn change_to(&mut self, level: usize) -> Decision {

@@ -43,8 +43,62 @@ fn expensive_probes_go_step_by_step() {
         ..WITHIN
     };
     assert_eq!(governor.judge(&expensive), change(1));
-    assert_eq!(governor.judge(&expensive), change(2));
+    // Of those that are left most count handshakes: to probe steps still less saves too little.
     assert_eq!(governor.judge(&expensive), change(3));
+}
+
+#[test]
+fn two_judgements_lead_to_what_the_budget_allows() {
+    for (calls, counting, steps) in [0.0, 0.002, 0.01, 0.04, 0.2, 2.0]
+        .into_iter()
+        .flat_map(|calls| [0.0, 0.003, 0.0085, 0.02, 0.3].map(|counting| (calls, counting)))
+        .flat_map(|(calls, counting)| {
+            // Steps cost at most what is left beside the least part of counting.
+            [0.0, 1.0, 7.0 / 3.0].map(|times| (calls, counting, counting * times))
+        })
+    {
+        let mut governor = Governor::new(BUDGET, Keep::Connections);
+        let probes = |rung: Rung| match rung.library {
+            true => counting + steps * rung.steps.ratio(),
+            false => 0.0,
+        };
+        let spent = |rung: Rung| Spent {
+            calls,
+            probes: probes(rung),
+            ..WITHIN
+        };
+        for _ in 0..2 {
+            governor.judge(&spent(governor.rung()));
+        }
+        let rung = governor.rung();
+        let share = governor.share(&spent(rung));
+        assert!(
+            share <= BUDGET || rung == LOWEST,
+            "{calls} {counting} {steps}: {share} on {rung:?}"
+        );
+    }
+}
+
+#[test]
+fn a_rung_that_was_never_tried_is_not_free() {
+    let mut governor = Governor::new(BUDGET, Keep::Connections);
+    let storm = Spent {
+        calls: 0.06,
+        probes: 0.06,
+        openings: 1000.0,
+        ..WITHIN
+    };
+    assert_eq!(governor.judge(&storm), change(5));
+    // Socket calls would have room all the time, and so the rungs above, up to the one with probes.
+    let calmer = Spent {
+        calls: 0.002,
+        probes: 0.0,
+        ..storm
+    };
+    for _ in 0..10 * PATIENCE {
+        governor.judge(&calmer);
+    }
+    assert_eq!(governor.rung(), rung_at(3));
 }
 
 #[test]
