@@ -261,9 +261,8 @@ AGENT_TARGET_COST = Counter "tlsprof_agent_target_cost_seconds" []
      programs."
     "Covers all processes of the host. Probes: hits x the cost of one on this machine, plus the \
      time in their programs. Hooks on socket calls and in the scheduler: the time in their \
-     programs, plus runs x the cost of reaching one on this machine. Cache effects are not \
-     included: with nginx it was 0.6 (handshakes) to 0.8 (keep-alive) of the real overhead \
-     (`tests/bench/bench.py`).";
+     programs, and a part of it once more for what they displace from the caches. How near that \
+     is to what `make bench` measures: [what profiling costs](cost.md).";
 AGENT_EVENTS_LOST = Counter "tlsprof_agent_events_lost" ["reason"]
     "Records and calls that were lost, by reason."
     "See [lost data](#lost-data).";
