@@ -32,7 +32,7 @@ PARTS = {
     "tcp_": "states",
     "socket_": "calls",
     "syscall_returned": "calls",
-    "accepted_": "calls",
+    "accepted_": "accepts",
     "sched_switch": "scheduler",
     "process_": "processes",
     "thread_exit": "processes",

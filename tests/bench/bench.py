@@ -10,11 +10,11 @@ against without, are medians and 95% of 2,000 resamplings. `both ends` is what i
 time of server and client for an operation, `told` what the agent says of that; `agent` is its own.
 
 The programs are those of a running agent, whose links this takes over (agents_hooks.py). WHAT is
-`agent` (what the default budget may leave: all but probes of steps), `report` (everything, but key
-derivation, which is probed 1 s in 20), `sockets` (no probes in libraries), `between` (what is left
-between windows of socket calls), or parts of these, as in `states+calls`. `settled` says on which rung
-a default agent is after some seconds of the load: how much of the time it probes steps and libraries
-and sees socket calls.
+`agent` (what the default agent leaves once it has settled under that load), `report` (everything, but key
+derivation, which is probed 1 s in 20), `no-steps`, `sockets` (no probes in libraries either), `between` (what is
+left between windows of socket calls), or parts of these, as in `states+calls`. `settled` says for how much of
+the time the settled agent probes steps and libraries and sees socket calls: that part of what `sockets` costs
+is to be added where it is between windows.
 
 --empty takes programs that do nothing instead, without an agent: no profiler with these hooks costs
 less. --peer takes ssllatency.bt. Wants root, x86-64, python3-ptrace, bpftool, clang,
@@ -54,11 +54,12 @@ KEY_DERIVATION_SECONDS = 1.5
 """Its first window is at the start."""
 LIBRARY, STEPS = "library", "steps"
 ALL = {*PARTS.values(), LIBRARY, SAMPLES}
+AGENT = "agent"
 SETS = {
-    "agent": ALL - {STEPS},
     "report": ALL,
+    "no-steps": ALL - {STEPS},
     "sockets": ALL - {STEPS, LIBRARY},
-    "between": {"states", "scheduler", "processes"},
+    "between": {"states", "scheduler", "processes", "accepts"},
 }
 DUTIES = ("step_probes", "library_probes", "socket_calls")
 
@@ -127,11 +128,13 @@ def target_cost(agent: Optional[Agent]) -> float:
     return metrics.total(metrics.scrape(agent.url), "tlsprof_agent_target_cost_seconds_total")
 
 
-def measure(load: str, what: str, options: argparse.Namespace, cells: list[str]) -> str:
+def measure(load: str, what: str, options: argparse.Namespace) -> str:
     """A row of the table."""
+    duties = settled(load) if what == AGENT else []
+    cells = [load, what, " ".join(f"{duty:.3g}" for duty in duties) or "-"]
     with ExitStack() as stack:
         server, client = stack.enter_context(WORKLOADS[load].running())
-        attach, agent = stack.enter_context(source(what, options))
+        attach, agent = stack.enter_context(source(what, duties, options))
         began = writes(server)
         wait_until(lambda: writes(server) > began + 1000, "the load")
         told, own = target_cost(agent), on_cpu(agent.process.pid) if agent else 0.0
@@ -151,27 +154,37 @@ def measure(load: str, what: str, options: argparse.Namespace, cells: list[str])
     return f"| {' | '.join(cells)} |"
 
 
-def source(what: str, options: argparse.Namespace) -> ContextManager:
+def source(what: str, duties: list[float], options: argparse.Namespace) -> ContextManager:
     if options.empty:
         return empty_programs()
-    return peer() if options.peer else agents_hooks(parts_of(what))
+    if options.peer:
+        return peer()
+    return agents_hooks(left_by(*duties) if duties else parts_of(what))
 
 
 def parts_of(what: str) -> set[str]:
     parts = SETS.get(what) or set(what.split("+"))
     if not parts <= ALL:
-        sys.exit(f"--attach {what}: none of {', '.join([*SETS, *sorted(ALL)])}")
+        sys.exit(f"--attach {what}: none of {', '.join([AGENT, *SETS, *sorted(ALL)])}")
     return parts
 
 
-def settled(load: str) -> str:
-    """Where the default budget leads."""
+def left_by(steps: float, library: float, calls: float) -> set[str]:
+    """What is attached most of the time, by how much of it each kind is."""
+    if calls < 1:
+        return SETS["between"]
+    if library < 1:
+        return SETS["sockets"]
+    return SETS["no-steps"] if steps < 0.5 else SETS["report"]
+
+
+def settled(load: str) -> list[float]:
+    """Where the default budget leads: how much of the time there is each of DUTIES."""
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as config, WORKLOADS[load].running():
         with start_agent(["--config", config.name]) as agent:
             time.sleep(SETTLING_SECONDS)
             found = metrics.scrape(agent.url)
-            ratios = [metrics.total(found, f"tlsprof_agent_{name}_duty_ratio") for name in DUTIES]
-    return " ".join(f"{ratio:.3g}" for ratio in ratios)
+            return [metrics.total(found, f"tlsprof_agent_{name}_duty_ratio") for name in DUTIES]
 
 
 def arguments() -> argparse.Namespace:
@@ -179,7 +192,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--load", choices=WORKLOADS, action="append", help="all if none is given")
     parser.add_argument("--attach", metavar="WHAT", action="append", help="agent and report if none is given")
     parser.add_argument("--seconds", type=float, default=42.0, help="for each row")
-    parser.add_argument("--no-settling", action="store_true", help="without an agent that settles")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--empty", action="store_true", help="programs that do nothing instead")
     instead.add_argument("--peer", action="store_true", help="ssllatency.bt instead")
@@ -191,14 +203,12 @@ def main() -> None:
     # So that what was started is ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     instead = "empty" if options.empty else "ssllatency" if options.peer else None
-    sets = [instead] if instead else options.attach or ["agent", "report"]
+    sets = [instead] if instead else options.attach or [AGENT, "report"]
     print("| load | attached | settled | CPU for an operation | CPU, with | throughput | both ends | told | told, of measured | agent |")
     print("| --- |" + " --- |" * 9)
     for load in options.load or WORKLOADS:
         for what in sets:
-            settles = what == "agent" and not options.no_settling
-            cells = [load, what, settled(load) if settles else "-"]
-            print(measure(load, what, options, cells), flush=True)
+            print(measure(load, what, options), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import socket
 import ssl
 import sys
 import tempfile
+import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing.synchronize import Event
@@ -69,6 +70,8 @@ class Costs:
     agent_bytes: int = 0
     agent_cpu: float = 0.0
     """CPU seconds a second while nothing moved."""
+    start: float = 0.0
+    """Seconds that another agent takes to start then."""
 
 
 def hold(port: int, address: str, count: int, ready: Event, done: Event) -> None:
@@ -130,7 +133,11 @@ def measure(server: Server, count: int, processes: int, agent: Optional[Agent], 
         if not agent:
             return Costs(kernel_bytes() - before)
         cpu = idle_cpu(agent.process.pid, HOLD_SECONDS)
-        return Costs(kernel_bytes() - before, resident_bytes(agent.process.pid), cpu)
+        costs = Costs(kernel_bytes() - before, resident_bytes(agent.process.pid), cpu)
+        began = time.monotonic()
+        with start_agent():
+            costs.start = time.monotonic() - began
+        return costs
 
 
 @contextmanager
@@ -183,6 +190,7 @@ def main() -> None:
     print(f"| kernel memory for each of {sockets} sockets | {kernel / sockets:.0f} bytes |")
     print(f"| agent memory for each of {options.connections} connections | {memory / options.connections:.0f} bytes |")
     print(f"| agent CPU, all idle | {full.agent_cpu:.2%} of one core (nothing running: {base.agent_cpu:.2%}) |")
+    print(f"| start of another agent beside it | {full.start:.1f} s (nothing running: {base.start:.1f} s) |")
 
 
 if __name__ == "__main__":
