@@ -1,14 +1,17 @@
 """The agent keeps what profiling costs within the budget, and says so."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
 
-from harness import estimate, metrics, other_stacks, servers
+from harness import estimate, metrics, other_stacks, plain_nginx, servers
 from harness.load import Load, Seen, run_load
 from harness.outlets import live_state
 from harness.paths import SELFTIMED
+from harness.plain_nginx import request, unique
+from harness.processes import private_copy
 from harness.profiler import start_agent
 from harness.scenarios import http_client
 from harness.waiting import wait_until
@@ -28,6 +31,11 @@ TICKS = 0.05
 """CPU seconds: the kernel shows user and system time in whole ticks of 10 ms; and a reading takes a moment."""
 TWO_WINDOWS = 68
 """Seconds: on the lowest rung a window begins every 32."""
+NEVER = 2.0
+"""Stated ranges hold in 19 of 20 cases; twice as wide ones in all but one of 10,000."""
+MEBIBYTE = 1 << 20
+REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+"""Of tests/servers/http_client.py."""
 ROUNDS = 60
 """At most so many loads, each of a second or so; the budget is judged every two seconds."""
 
@@ -67,6 +75,12 @@ def live_services(agent):
     """Our server in the list of the live page, if it did anything in the newest point."""
     listed = live_state(agent, SELFTIMED.name)["services"]
     return [one for one in listed if one["service_name"] == SELFTIMED.name]
+
+
+def estimates(agent, name, of):
+    """What was estimated of a server, with its ranges."""
+    service = live_state(agent, name)["selected"]["details"]["service"]
+    return [one for one in service[of] if one["role"] == "server"]
 
 
 def until(server, load, condition):
@@ -111,6 +125,7 @@ def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tig
             "tlsprof_cpu_seconds_total", service_name=SELFTIMED.name, activity=name
         )
         in_handshakes, unattributed = activity("handshake"), activity("unattributed")
+        (margins,) = estimates(tight, SELFTIMED.name, "estimated_handshakes")
         measured = server.finish()
     assert measured.completed == seen.completed
     # Samples are taken in the windows, and what is between is like them.
@@ -120,8 +135,7 @@ def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tig
     assert role["turns_per_connection"] == pytest.approx(1, rel=0.1)
     assert role["opened_per_second"] > 0 and role["turns_per_second"] > 0
     assert full == counted and 0 < estimated < counted
-    # By their mean in the windows, right after hooks are attached: 1.03 to 1.37 of the server's own clock in one night.
-    assert 0.8 < cpu_seconds / measured.cpu_seconds < 1.6
+    assert abs(cpu_seconds - measured.cpu_seconds) <= NEVER * margins["cpu_margin_seconds"]
     # Each connection had one; those under way when the hooks came and went are at an edge.
     assert abs(counted - seen.completed) <= 0.01 * seen.completed
 
@@ -143,14 +157,12 @@ def test_turns_of_long_connections_are_estimated_on_the_lowest_rung(tight, rsa, 
             lambda: said.total("tlsprof_connections_closed_total", **ours) == ended,
             "the end of every connection",
         )
-        state = live_state(tight, name)
+        (estimated,) = estimates(tight, name, "estimated_turns")
     assert said.total("tlsprof_connections_opened_total", **ours) == ended
     # Up to the end of the first window nothing is known of long ones.
     unknown = ended - said.total("tlsprof_connection_turns_count", **ours)
     assert unknown <= 0.5 * ended
     requests -= unknown * each
-    service = state["selected"]["details"]["service"]
-    (estimated,) = [one for one in service["estimated_turns"] if one["role"] == "server"]
     turns = said.total("tlsprof_connection_turns_sum", **ours)
     assert estimated["count"] == said.total("tlsprof_connection_turns_estimated_total", **ours)
     assert estimated["count"] > 0.5 * requests
@@ -158,3 +170,81 @@ def test_turns_of_long_connections_are_estimated_on_the_lowest_rung(tight, rsa, 
     assert abs(turns - requests) <= estimated["count_margin"]
     # After two windows the range may be as wide as the figure, which is better than it tells.
     assert turns == pytest.approx(requests, rel=0.2)
+
+
+@pytest.mark.long
+def test_under_each_load_the_lowest_rung_counts_connections_exactly(tight, rsa, tmp_path):
+    """A service without TLS, one with full and resumed handshakes at once, and downloads, all at the same time."""
+    tmp_path.chmod(0o755)
+    said = Figures(tight)
+    with ExitStack() as stack:
+        plain = stack.enter_context(plain_nginx.nginx(tmp_path, "plain", 1))
+        program = private_copy(str(SELFTIMED), tmp_path, "mixed")
+        mixed = stack.enter_context(servers.selftimed("epoll", rsa, program=program))
+        options = ["--bytes", MEBIBYTE, "--requests", 1]
+        large = stack.enter_context(other_stacks.static_http(tmp_path, rsa, options=options, name="large"))
+        until(mixed, LOAD, lambda: said.total(CALLS) < 0.02)
+        names = (unique("plain"), "mixed", "large")
+        before = {name: connections(said, name) for name in names}
+        resumed = {"tls": "1.3", "full": 1, "resume": 150, "threads": 1}
+        download = http_client(5, rsa.cert, threads=2)
+        work = {
+            "requests": lambda: request(plain.port, 50),
+            "full": lambda: run_load(Load(tls="1.3", full=50, threads=1), mixed.port).completed,
+            "resumed": lambda: run_load(Load(**resumed), mixed.port).completed,
+            "downloads": lambda: download(large.port),
+        }
+        made = at_once(work, TWO_WINDOWS)
+        ended = dict(zip(names, (made["requests"], made["full"] + made["resumed"], made["downloads"])))
+
+        def since(name):
+            return {what: count - before[name][what] for what, count in connections(said, name).items()}
+
+        for name, count in ended.items():
+            wait_until(lambda: since(name)["closed"] == count, f"the end of every connection of {name}")
+        found = {name: since(name) for name in names}
+        handshakes = {name: estimates(tight, name, "estimated_handshakes") for name in names}
+    print(made, found, handshakes)
+    for name, count in ended.items():
+        assert found[name]["opened"] == count
+    assert found[names[0]]["local"] == found[names[0]]["time_wait"] == made["requests"]
+    assert found[names[0]]["received"] == made["requests"] * len(REQUEST)
+    assert found[names[0]]["handshakes"] == 0 and not handshakes[names[0]]
+    assert MEBIBYTE < found["large"]["sent"] / made["downloads"] < 1.02 * MEBIBYTE
+    for name in ("mixed", "large"):
+        (margins,) = handshakes[name]
+        assert abs(found[name]["handshakes"] - ended[name]) <= NEVER * margins["count_margin"]
+    # Of 256 or more in a window, by chance at most an eighth more or fewer.
+    share = found["mixed"]["resumed"] / found["mixed"]["handshakes"]
+    assert share == pytest.approx(made["resumed"] / ended["mixed"], abs=0.125)
+
+
+def connections(said, name):
+    """What the agent says of the connections of a server."""
+    total = lambda metric, **labels: said.total(metric, service_name=name, role="server", **labels)
+    closed, carried = "tlsprof_connections_closed_total", "tlsprof_connection_bytes_total"
+    return {
+        "opened": total(OPENED),
+        "closed": total(closed),
+        "local": total(closed, closed_by="local"),
+        "time_wait": total("tlsprof_time_wait_created_total"),
+        "received": total(carried, direction="received"),
+        "sent": total(carried, direction="sent"),
+        "handshakes": total(HANDSHAKES, outcome="completed"),
+        "resumed": total(HANDSHAKES, outcome="completed", resumption="psk"),
+    }
+
+
+def at_once(work, seconds):
+    """Does each again and again for that long, and returns how much each has done."""
+    ends = time.monotonic() + seconds
+
+    def again(do):
+        done = 0
+        while time.monotonic() < ends:
+            done += do()
+        return done
+
+    with ThreadPoolExecutor(len(work)) as threads:
+        running = {name: threads.submit(again, do) for name, do in work.items()}
+        return {name: one.result() for name, one in running.items()}
