@@ -37,9 +37,12 @@ WARM_UP = 20
 COMPILES = {"node": 150, "java": 150}
 """Those that compile as they go are left to it first."""
 INTERVAL_SECONDS = 5
-EDGES = 6
+EDGES = 10
 """Handshakes at one end of a window that have begun and are not counted: four threads of the client may each be
 in one, and the agent takes evidence ten times a second."""
+LATE = RATE
+"""The same in what the live page and `top` show: on a busy machine an agent is up to a second behind, at one end of a
+window and not at the other."""
 TICKS = 0.02
 """CPU seconds for each process: the kernel shows user and system time in whole ticks of 10 ms."""
 CPU_AGREES = 0.03
@@ -107,7 +110,7 @@ class Paced:
         """The least and the greatest in a window of that length that ends between the two."""
         ends = [at for at in self.begun if earliest <= at <= latest] + [earliest, latest]
         counts = [self.begun_between(end - seconds, end) for end in ends]
-        return (min(counts) - EDGES) / seconds, (max(counts) + EDGES) / seconds
+        return (min(counts) - LATE) / seconds, (max(counts) + LATE) / seconds
 
 
 @dataclass(frozen=True)

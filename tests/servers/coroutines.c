@@ -18,6 +18,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -157,9 +158,13 @@ int main(int argc, char **argv)
 	    SSL_CTX_use_PrivateKey_file(ctx, argv[2], SSL_FILETYPE_PEM) != 1)
 		die("SSL_CTX_new");
 	make_bio_method();
+	bool late = argc > 4;
+	if (!late)
+		load_coroutines(argv[3]);
 	int listener = listen_anywhere();
-	if (argc > 4)
+	if (late) {
 		getchar();
-	load_coroutines(argv[3]);
+		load_coroutines(argv[3]);
+	}
 	run(listener);
 }
