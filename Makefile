@@ -57,7 +57,7 @@ test-long test-deploy: export PACKAGE_PROFILE = unoptimized
 test-long: test-build deny check-aarch64 packages ## Run the rest: statistics, endurance, scenarios, all kernels, packages, chart, aarch64 (root)
 	@$(SETUP) test chart aarch64
 	@deploy/packages/tools.sh chart prometheus servers load
-	@.ci/tests e2e-long scenarios kernels-long packages chart grafana aarch64
+	@.ci/tests harness-long e2e-long scenarios kernels-long packages chart grafana aarch64
 
 # The tests and target/ci/tlsprof, the binary that they run, in one build.
 .PHONY: test-build

@@ -76,16 +76,20 @@ def supervisor():
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A figure that is wrong after something was hidden from every BPF program has not been measured."""
+    """A figure that is wrong after something was hidden from every BPF program has not been measured.
+
+    What was hidden since the file's tests began counts: they share profiles, and some are made only when a test first
+    asks for them. How many tests this may excuse is bounded (.ci/results.py).
+    """
     report = (yield).get_result()
     supervisor = getattr(item, "funcargs", {}).get("supervisor")
     if not (report.failed and supervisor and call.excinfo.errisinstance(AssertionError)):
         return
     changes = supervisor.hidden_changes()
     if changes:
-        print(report.longreprtext)
+        print(report.longreprtext, supervisor.trace.read_text(), sep="\n")
         report.outcome = "skipped"
-        reason = f"not measured: this kernel hid {changes} changes of TCP states from BPF programs"
+        reason = f"{hidden.NOT_MEASURED} {changes} changes of TCP states from BPF programs"
         report.longrepr = (str(item.path), item.location[1], reason)
 
 

@@ -10,6 +10,8 @@ import pytest
 from harness.paths import ROOT, TLSPROF
 from harness.processes import run
 
+pytestmark = pytest.mark.harness
+
 GUIDE = ROOT / "docs" / "guide"
 PAGES = sorted(GUIDE.glob("*.md"))
 

@@ -96,6 +96,7 @@ def encryption(service: Service) -> dict[str, Any]:
     return row
 
 
+@pytest.mark.harness
 @pytest.mark.parametrize("program", ["http", "go_server", "rustls-server"])
 def test_servers_have_no_symbols(program):
     assert not run(["nm", PROGRAMS / program]).stdout

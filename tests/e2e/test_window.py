@@ -16,6 +16,7 @@ from harness.load import Load
 from harness.paths import SELFTIMED, SERVERS, TLSPROF
 from harness.processes import Argument, Process
 from harness.profiler import Report, Service, start_agent
+from harness.waiting import wait_until
 
 RATE = 50
 
@@ -182,12 +183,18 @@ def test_the_cost_of_profiling_is_that_of_the_window(busy, tmp_path):
 def test_an_agent_never_says_that_handshakes_took_more_than_there_was(busy):
     """At no scrape, from its first second on: CPU time is as new as handshakes are."""
     with start_agent(["--service", SELFTIMED.name]) as agent:
-        for _ in range(SCRAPES):
-            time.sleep(SCRAPE_EVERY)
+
+        def scraped() -> tuple[float, float]:
+            """CPU seconds of handshakes, and of the service."""
             samples = metrics.scrape(agent.url)
             of = lambda name: metrics.total(samples, name, service_name=SELFTIMED.name)
-            handshakes = of("tlsprof_handshake_outcome_cpu_seconds_total")
-            assert 0.0 < handshakes <= MOST_IN_HANDSHAKES * of("tlsprof_service_cpu_seconds_total") + READINGS
+            return of("tlsprof_handshake_outcome_cpu_seconds_total"), of("tlsprof_service_cpu_seconds_total")
+
+        wait_until(lambda: scraped()[0] > 0.0, "the first handshakes")
+        for _ in range(SCRAPES):
+            handshakes, service = scraped()
+            assert 0.0 < handshakes <= MOST_IN_HANDSHAKES * service + READINGS
+            time.sleep(SCRAPE_EVERY)
 
 
 class CpuLog:

@@ -180,13 +180,15 @@ def predicted_saving(
     """CPU seconds for a request that the finding of that name predicts.
 
     Calibrations run at idle priority: on a machine that is busy with something else one may get
-    no time, and the finding then says so instead of a figure. It is asked again.
+    no time, and the finding then says so instead of a figure. It is asked again. That is no retry
+    on the figure: the first one counts, whatever it is. How many profiles it took is printed.
     """
-    for _ in range(PROFILES):
+    for profiles in range(1, PROFILES + 1):
         profiled = profile(folder, server, load, *options)
         finding = profiled.finding(name)
         if finding and finding["prediction"]["kind"] != "unknown":
             break
+    print(f"{name}: asked in {profiles} of at most {PROFILES} profiles")
     return profiled.saving(name)
 
 

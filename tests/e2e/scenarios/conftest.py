@@ -1,4 +1,4 @@
-"""Scenarios are long tests; what the pages say needs no server."""
+"""Scenarios are long tests."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ HERE = Path(__file__).parent
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if HERE in item.path.parents and item.path.name != "test_guide.py":
+        if HERE in item.path.parents:
             item.add_marker(pytest.mark.long)
