@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """What profiling costs a server, attached and detached in turns under one load.
 
-    tests/bench/bench.py [--load LOAD] [--attach WHAT] [--seconds N] [--empty] [--peer]
+    tests/bench/bench.py [--load LOAD] [--attach WHAT] [--seconds N] [--empty] [--peer [PEER]]
 
 A window of a tenth of a second without, one with, one without, and so on (turns.py): a percent can
 be told that runs in pairs cannot. The server is on one CPU, its client on another. Ratios, with
@@ -17,7 +17,7 @@ the time the settled agent probes steps and libraries and sees socket calls: tha
 is to be added where it is between windows.
 
 --empty takes programs that do nothing instead, without an agent: no profiler with these hooks costs
-less. --peer takes ssllatency.bt. Wants root, x86-64, python3-ptrace, bpftool, clang,
+less. --peer takes ssllatency.bt, or the funclatency of libbpf-tools on one function. Wants root, x86-64, python3-ptrace, bpftool, clang,
 Linux 6.17 (probes of a link in /proc) and an idle machine.
 """
 
@@ -64,6 +64,7 @@ SETS = {
 DUTIES = ("step_probes", "library_probes", "socket_calls")
 
 SSLLATENCY = "/usr/sbin/ssllatency.bt"
+FUNCLATENCY = ["stdbuf", "-oL", "/usr/sbin/funclatency", "/usr/lib/x86_64-linux-gnu/libssl.so.3:SSL_do_handshake"]
 PEER_WINDOW_SECONDS = 2.0
 PEER_SECONDS = 60.0
 """To start and to stop it, at most."""
@@ -117,8 +118,20 @@ def ssllatency() -> Iterator[None]:
 
 
 @contextmanager
-def peer() -> Iterator[tuple[Attach, Optional[Agent]]]:
-    yield ssllatency, None
+def funclatency() -> Iterator[None]:
+    """It says so when its two probes are attached."""
+    with Process(FUNCLATENCY, stop_signal=signal.SIGINT) as process:
+        process.wait_for_line("Tracing", PEER_SECONDS)
+        yield
+        process.stop(PEER_SECONDS)
+
+
+PEERS: dict[str, Attach] = {"ssllatency": ssllatency, "funclatency": funclatency}
+
+
+@contextmanager
+def peer(name: str) -> Iterator[tuple[Attach, Optional[Agent]]]:
+    yield PEERS[name], None
 
 
 def target_cost(agent: Optional[Agent]) -> float:
@@ -158,7 +171,7 @@ def source(what: str, duties: list[float], options: argparse.Namespace) -> Conte
     if options.empty:
         return empty_programs()
     if options.peer:
-        return peer()
+        return peer(options.peer)
     return agents_hooks(left_by(*duties) if duties else parts_of(what))
 
 
@@ -194,7 +207,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=42.0, help="for each row")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--empty", action="store_true", help="programs that do nothing instead")
-    instead.add_argument("--peer", action="store_true", help="ssllatency.bt instead")
+    instead.add_argument("--peer", choices=PEERS, nargs="?", const="ssllatency", help="that instead")
     return parser.parse_args()
 
 
@@ -202,7 +215,7 @@ def main() -> None:
     options = arguments()
     # So that what was started is ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    instead = "empty" if options.empty else "ssllatency" if options.peer else None
+    instead = "empty" if options.empty else options.peer
     sets = [instead] if instead else options.attach or [AGENT, "report"]
     print("| load | attached | settled | CPU for an operation | CPU, with | throughput | both ends | told | told, of measured | agent |")
     print("| --- |" + " --- |" * 9)

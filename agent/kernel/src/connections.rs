@@ -90,6 +90,12 @@ impl Connections {
         calls.is_some_and(|calls| calls.hooks.iter().any(|hook| hook.runs(program)))
     }
 
+    /// Whether the program of that name is one at changes of a connection's state, or at accepts.
+    pub(super) fn is_at_states(program: &str) -> bool {
+        let mut accepts = ACCEPTED_BY_PARAMETERS.iter().map(|(_, name)| *name);
+        STATES.iter().any(|hook| hook.runs(program)) || accepts.any(|name| name == program)
+    }
+
     fn calls_mut(&mut self) -> Option<&mut Calls> {
         self.0.as_mut().ok()?.calls.as_mut().ok()
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use aya::programs::Program;
 use aya::sys::{Stats, enable_stats};
 
+use super::connections::Connections;
 use super::hits::{Hit, Hits};
 use super::loaded::Loaded;
 use super::runs::{Estimate, Measured};
@@ -130,6 +131,8 @@ fn runs(loaded: &Loaded) -> ProgramRuns {
             sum.probes.add(runs, 1.0);
         } else if loaded.connections.is_at_calls(name) {
             sum.calls.add(runs, 1.0);
+        } else if Connections::is_at_states(name) {
+            sum.states.add(runs, 1.0);
         } else {
             sum.others.add(runs, 1.0);
         }

@@ -43,7 +43,9 @@ pub struct ProgramRuns {
     pub probes: Runs,
     /// In the threads of the whole host: on socket calls.
     pub calls: Runs,
-    /// Likewise: on states of connections, the scheduler and processes; samples.
+    /// Likewise: at changes of a connection's state, and at accepts.
+    pub states: Runs,
+    /// Likewise: in the scheduler, of processes, and samples.
     pub others: Runs,
 }
 
@@ -52,6 +54,7 @@ impl ProgramRuns {
         Self {
             probes: self.probes.since(before.probes),
             calls: self.calls.since(before.calls),
+            states: self.states.since(before.states),
             others: self.others.since(before.others),
         }
     }
@@ -59,6 +62,7 @@ impl ProgramRuns {
     /// On hooks of the kernel.
     pub fn hooks(&self) -> Runs {
         let mut hooks = self.calls;
+        hooks.add(self.states, 1.0);
         hooks.add(self.others, 1.0);
         hooks
     }
@@ -112,6 +116,7 @@ impl Estimate {
         }
         let scale = now.duration_since(self.last_end).div_duration_f64(length);
         self.total.probes.add(runs.probes, scale);
+        self.total.states.add(runs.states, scale);
         self.total.others.add(runs.others, scale);
         if !seen.is_zero() {
             let all = calls_in.saturating_sub(self.calls_known);
@@ -143,6 +148,7 @@ mod tests {
             runs: ProgramRuns {
                 probes: ten,
                 calls: ten,
+                states: ten,
                 others: ten,
             },
             length: second / 5,
@@ -152,7 +158,8 @@ mod tests {
         estimate.extrapolate(began + 5 * second, 4 * second);
         let total = estimate.total;
         let near = |runs: Runs, count: f64| (runs.count - count).abs() < 1e-6;
-        assert!(near(total.probes, 250.0) && near(total.others, 250.0));
+        assert!(near(total.probes, 250.0) && near(total.states, 250.0));
+        assert!(near(total.others, 250.0) && near(total.hooks(), 800.0));
         // Socket calls were seen for 3 s of these 5.
         assert!(near(total.calls, 300.0), "{total:?}");
         assert_eq!(estimate.calls_known, 4 * second);

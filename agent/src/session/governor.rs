@@ -151,6 +151,8 @@ pub(crate) struct Spent {
     pub calls: f64,
     /// Probes in libraries.
     pub probes: f64,
+    /// Programs at changes of a connection's state.
+    pub(crate) states: f64,
     /// All other programs.
     pub others: f64,
     /// Connections that were opened.
@@ -210,7 +212,7 @@ impl Governor {
     }
 
     /// What an interval cost on the rung of now, as a share of CPU time: of the targets' where
-    /// only these run into hooks, else of the host's.
+    /// these run into hooks, of the host's where all do.
     pub fn share(&self, spent: &Spent) -> f64 {
         fixed(spent) + variable(spent, spent.probes, self.rung())
     }
@@ -322,18 +324,23 @@ impl Governor {
     }
 }
 
-/// What no rung changes, as a share of CPU time.
+/// What no rung changes, as a share of CPU time: the whole host runs into most of it.
 fn fixed(spent: &Spent) -> f64 {
-    spent.others / spent.host
+    spent.states / callers(spent) + spent.others / spent.host
 }
 
-/// What a rung costs beside it. Where targets hardly run, others do the socket calls.
+/// What a rung costs beside it.
 fn variable(spent: &Spent, probes: f64, rung: Rung) -> f64 {
-    let callers = match spent.targets < LEAST_CPU_SECONDS {
-        true => spent.host,
-        false => spent.targets,
-    };
-    (probes + spent.calls * rung.calls.ratio()) / callers
+    (probes + spent.calls * rung.calls.ratio()) / callers(spent)
+}
+
+/// CPU seconds of those with connections. Where targets hardly run, others do the socket calls.
+const fn callers(spent: &Spent) -> f64 {
+    if spent.targets < LEAST_CPU_SECONDS {
+        spent.host
+    } else {
+        spent.targets
+    }
 }
 
 #[cfg(test)]

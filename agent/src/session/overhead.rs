@@ -61,6 +61,7 @@ impl Budget {
             targets: sums.spent.targets - before.spent.targets,
             calls: self.calls_rate * length,
             probes: sums.spent.probes - before.spent.probes,
+            states: sums.spent.states - before.spent.states,
             others: sums.spent.others - before.spent.others,
             openings: sums.spent.openings - before.spent.openings,
         };
@@ -324,6 +325,7 @@ impl Overhead {
                 targets: target_cpu(ledger).as_secs_f64(),
                 calls: hook_seconds(runs.calls),
                 probes: self.probe_seconds(loaded, ledger).0,
+                states: hook_seconds(runs.states),
                 others: hook_seconds(runs.others),
                 openings: ledger
                     .services()

@@ -6,7 +6,8 @@ const WITHIN: Spent = Spent {
     targets: 1.0,
     calls: 0.002,
     probes: 0.004,
-    others: 0.001,
+    states: 0.0005,
+    others: 0.0005,
     openings: 100.0,
 };
 
@@ -207,6 +208,27 @@ fn an_idle_target_proves_nothing() {
 }
 
 #[test]
+fn states_of_connections_are_at_the_expense_of_those_that_have_them() {
+    let beside_much_else = Spent {
+        host: 64.0,
+        calls: 0.006,
+        probes: 0.0,
+        ..WITHIN
+    };
+    let all_run_into_them = Spent {
+        others: 0.006,
+        ..beside_much_else
+    };
+    let theirs_alone = Spent {
+        states: 0.006,
+        ..beside_much_else
+    };
+    let judge = |spent| Governor::new(BUDGET, Keep::Connections).judge(spent);
+    assert_eq!(judge(&all_run_into_them), Decision::Keep);
+    assert_eq!(judge(&theirs_alone), change(4));
+}
+
+#[test]
 fn a_bystander_counts_where_no_target_runs() {
     let mut governor = Governor::new(BUDGET, Keep::Connections);
     let bystander = Spent {
@@ -231,7 +253,8 @@ fn a_rung_up_is_taken_when_it_fits_by_what_it_cost_before() {
         targets: 1.0,
         calls: 0.002,
         probes: 0.02,
-        others: 0.001,
+        states: 0.0005,
+        others: 0.0005,
         openings: 1000.0,
     };
     assert_eq!(governor.judge(&storm), change(1));
