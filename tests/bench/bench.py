@@ -64,7 +64,8 @@ SETS = {
 DUTIES = ("step_probes", "library_probes", "socket_calls")
 
 SSLLATENCY = "/usr/sbin/ssllatency.bt"
-FUNCLATENCY = ["stdbuf", "-oL", "/usr/sbin/funclatency", "/usr/lib/x86_64-linux-gnu/libssl.so.3:SSL_do_handshake"]
+FUNCLATENCY = ["stdbuf", "-oL", "/usr/sbin/funclatency"]
+HANDSHAKE = "ssl:SSL_do_handshake"
 PEER_WINDOW_SECONDS = 2.0
 PEER_SECONDS = 60.0
 """To start and to stop it, at most."""
@@ -107,7 +108,7 @@ def empty_programs() -> Iterator[tuple[Attach, Optional[Agent]]]:
 
 
 @contextmanager
-def ssllatency() -> Iterator[None]:
+def ssllatency(_server: int) -> Iterator[None]:
     """bpftrace does not say when its probes are attached: its main loop comes after that."""
     with Process(["bpftrace", SSLLATENCY], stop_signal=signal.SIGINT) as process:
         process.wait_for_line("Tracing", PEER_SECONDS)
@@ -118,20 +119,20 @@ def ssllatency() -> Iterator[None]:
 
 
 @contextmanager
-def funclatency() -> Iterator[None]:
+def funclatency(server: int) -> Iterator[None]:
     """It says so when its two probes are attached."""
-    with Process(FUNCLATENCY, stop_signal=signal.SIGINT) as process:
+    with Process([*FUNCLATENCY, "-p", server, HANDSHAKE], stop_signal=signal.SIGINT) as process:
         process.wait_for_line("Tracing", PEER_SECONDS)
         yield
         process.stop(PEER_SECONDS)
 
 
-PEERS: dict[str, Attach] = {"ssllatency": ssllatency, "funclatency": funclatency}
+PEERS: dict[str, Callable[[int], ContextManager]] = {"ssllatency": ssllatency, "funclatency": funclatency}
 
 
 @contextmanager
-def peer(name: str) -> Iterator[tuple[Attach, Optional[Agent]]]:
-    yield PEERS[name], None
+def peer(name: str, server: int) -> Iterator[tuple[Attach, Optional[Agent]]]:
+    yield lambda: PEERS[name](server), None
 
 
 def target_cost(agent: Optional[Agent]) -> float:
@@ -147,7 +148,7 @@ def measure(load: str, what: str, options: argparse.Namespace) -> str:
     cells = [load, what, " ".join(f"{duty:.3g}" for duty in duties) or "-"]
     with ExitStack() as stack:
         server, client = stack.enter_context(WORKLOADS[load].running())
-        attach, agent = stack.enter_context(source(what, duties, options))
+        attach, agent = stack.enter_context(source(what, duties, server, options))
         began = writes(server)
         wait_until(lambda: writes(server) > began + 1000, "the load")
         told, own = target_cost(agent), on_cpu(agent.process.pid) if agent else 0.0
@@ -167,11 +168,11 @@ def measure(load: str, what: str, options: argparse.Namespace) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def source(what: str, duties: list[float], options: argparse.Namespace) -> ContextManager:
+def source(what: str, duties: list[float], server: int, options: argparse.Namespace) -> ContextManager:
     if options.empty:
         return empty_programs()
     if options.peer:
-        return peer(options.peer)
+        return peer(options.peer, server)
     return agents_hooks(left_by(*duties) if duties else parts_of(what))
 
 
