@@ -10,7 +10,7 @@ from harness import estimate, metrics, other_stacks, plain_nginx, servers
 from harness.load import Load, Seen, run_load
 from harness.outlets import live_state
 from harness.paths import SELFTIMED
-from harness.plain_nginx import request, unique
+from harness.plain_nginx import REQUEST, request, unique
 from harness.processes import private_copy
 from harness.profiler import start_agent
 from harness.scenarios import http_client
@@ -34,8 +34,6 @@ TWO_WINDOWS = 68
 NEVER = 2.0
 """Stated ranges hold in 19 of 20 cases; twice as wide ones in all but one of 10,000."""
 MEBIBYTE = 1 << 20
-REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
-"""Of tests/servers/http_client.py."""
 ROUNDS = 60
 """At most so many loads, each of a second or so; the budget is judged every two seconds."""
 

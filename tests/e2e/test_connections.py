@@ -14,7 +14,7 @@ import pytest
 from harness import metrics, plain_nginx
 from harness.certificates import Certificate
 from harness.namespaces import namespace
-from harness.plain_nginx import request, unique
+from harness.plain_nginx import REQUEST, request, unique
 from harness.processes import run
 from harness.profiler import Profiling, Report, start_agent
 from harness.servers import Server
@@ -31,7 +31,6 @@ EPHEMERAL_PORTS = 2000
 
 TIME_WAITS = 1000
 LONG_TIME_WAITS = 5000
-REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 def connections(report: Report, port: int, role: str = "server") -> dict[str, Any]:

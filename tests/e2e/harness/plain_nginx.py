@@ -66,6 +66,10 @@ def nginx(
         yield server
 
 
+REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+"""What tests/servers/http_client.py sends."""
+
+
 def request(port: int, requests: int, certificate: Argument = "", inside: Sequence[Argument] = ()) -> int:
     """Makes requests; returns how many connections they took."""
     done = run([*inside, SYSTEM_PYTHON, SERVERS / "http_client.py", port, requests, certificate])
