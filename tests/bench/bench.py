@@ -30,6 +30,7 @@ import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Callable, ContextManager, Iterator, Optional
 
 BENCH = Path(__file__).resolve().parent
@@ -41,12 +42,14 @@ from harness import metrics  # noqa: E402
 from harness.processes import Process  # noqa: E402
 from harness.profiler import Agent, start_agent  # noqa: E402
 from harness.waiting import wait_until  # noqa: E402
-from turns import Both, in_turns, on_cpu, text, writes  # noqa: E402
+from turns import Both, in_turns, on_cpu, text, text_of_share, writes  # noqa: E402
 from workloads import WORKLOADS, run_or_fail  # noqa: E402
 
 WINDOW_SECONDS = 0.1
 ESTIMATE_SECONDS = 4.0
-"""The agent keeps statistics in a part of the time, and estimates the whole every 2 s."""
+"""The agent keeps statistics in a part of the time, and estimates the whole every 2 s. The second estimate
+is of hooks that were attached all the time."""
+TOLD_SECONDS = 12.0
 SETTLING_SECONDS = 12.0
 """Of the governor."""
 CONFIG = '[agent]\nbudget = 1.0\n[profile]\nkey_derivation_interval = "10h"\n'
@@ -135,11 +138,33 @@ def peer(name: str, server: int) -> Iterator[tuple[Attach, Optional[Agent]]]:
     yield lambda: PEERS[name](server), None
 
 
-def target_cost(agent: Optional[Agent]) -> float:
-    """Seconds that the agent says its hooks have cost the host."""
-    if not agent:
-        return 0.0
-    return metrics.total(metrics.scrape(agent.url), "tlsprof_agent_target_cost_seconds_total")
+def what_it_says(agent: Agent, attach: Attach, server: int) -> tuple[float, float]:
+    """CPU seconds that an operation has cost the host by what the agent says, and the agent itself, with
+    the hooks attached all the time."""
+
+    def said() -> float:
+        return metrics.total(metrics.scrape(agent.url), "tlsprof_agent_target_cost_seconds_total")
+
+    def next_estimate() -> tuple[float, int]:
+        last = said()
+        wait_until(lambda: said() > last, "an estimate")
+        return said(), writes(server)
+
+    def used() -> tuple[float, int]:
+        return on_cpu(agent.process.pid), writes(server)
+
+    with attach():
+        time.sleep(ESTIMATE_SECONDS)
+        before, used_before = next_estimate(), used()
+        time.sleep(TOLD_SECONDS)
+        # To be asked is work for the agent.
+        used_after, after = used(), next_estimate()
+    return each(before, after), each(used_before, used_after)
+
+
+def each(before: tuple[float, int], after: tuple[float, int]) -> float:
+    """CPU seconds of an operation."""
+    return (after[0] - before[0]) / (after[1] - before[1])
 
 
 def measure(load: str, what: str, options: argparse.Namespace) -> str:
@@ -151,18 +176,14 @@ def measure(load: str, what: str, options: argparse.Namespace) -> str:
         attach, agent = stack.enter_context(source(what, duties, server, options))
         began = writes(server)
         wait_until(lambda: writes(server) > began + 1000, "the load")
-        told, own = target_cost(agent), on_cpu(agent.process.pid) if agent else 0.0
         length = PEER_WINDOW_SECONDS if options.peer else WINDOW_SECONDS
         turns = in_turns(Both(server, client), attach, length, options.seconds)
-        if agent:
-            own = (on_cpu(agent.process.pid) - own) / turns.operations
-            time.sleep(ESTIMATE_SECONDS)
-            told = (target_cost(agent) - told) / turns.operations
+        told, own = what_it_says(agent, attach, server) if agent else (0.0, 0.0)
     added = turns.added()
     cells += [f"{turns.server() * 1e6:.1f} us", text(turns.ratios(lambda one: one.server))]
-    cells += [text(turns.ratios(lambda one: one.throughput)), f"{added * 1e6:.2f} us"]
+    cells += [text(turns.ratios(lambda one: one.throughput)), f"{median(added) * 1e6:.2f} us"]
     if agent:
-        cells += [f"{told * 1e6:.2f} us", f"{told / added:.2f}", f"{own * 1e6:.2f} us"]
+        cells += [f"{told * 1e6:.2f} us", text_of_share(told, added), f"{own * 1e6:.2f} us"]
     else:
         cells += ["-"] * 3
     return f"| {' | '.join(cells)} |"

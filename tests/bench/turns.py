@@ -11,6 +11,7 @@ import random
 import re
 import time
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from statistics import mean, median
 from typing import Callable, ContextManager
@@ -71,12 +72,10 @@ def _between(one: Window, other: Window) -> Window:
 
 @dataclass
 class Turns:
-    """Windows with it, for each the mean of those without just before and after it, and the
-    operations from attaching to detaching, in all."""
+    """Windows with it, and for each the mean of those without just before and after it."""
 
     attached: list[Window] = field(default_factory=list)
     without: list[Window] = field(default_factory=list)
-    operations: int = 0
 
     def ratios(self, of: Callable[[Window], float]) -> list[float]:
         return [of(one) / of(other) for one, other in zip(self.attached, self.without)]
@@ -85,12 +84,10 @@ class Turns:
         """CPU seconds of the server for an operation, without."""
         return median(one.server for one in self.without)
 
-    def added(self) -> float:
+    def added(self) -> list[float]:
         """CPU seconds of both ends for an operation."""
         pairs = zip(self.attached, self.without)
-        return median(
-            one.server + one.client - other.server - other.client for one, other in pairs
-        )
+        return [one.server + one.client - other.server - other.client for one, other in pairs]
 
 
 def in_turns(
@@ -100,18 +97,26 @@ def in_turns(
     turns, end = Turns(), time.monotonic() + seconds
     before = _window(ends, length)
     while time.monotonic() < end:
-        began = writes(ends.server)
         with attach():
             turns.attached.append(_window(ends, length))
-            turns.operations += writes(ends.server) - began
         after = _window(ends, length)
         turns.without.append(_between(before, after))
         before = after
     return turns
 
 
-def text(values: list[float]) -> str:
-    """Median and 95% of resamplings."""
+def resampled(values: list[float]) -> tuple[float, float, float]:
+    """Median, and the least and the greatest of 95% of resamplings."""
     medians = sorted(median(random.choices(values, k=len(values))) for _ in range(RESAMPLINGS))
-    low, high = medians[RESAMPLINGS // 40], medians[-RESAMPLINGS // 40 - 1]
-    return f"{median(values):.3f} ({low:.3f}..{high:.3f})"
+    return median(values), medians[RESAMPLINGS // 40], medians[-RESAMPLINGS // 40 - 1]
+
+
+def text(values: list[float]) -> str:
+    likely, low, high = resampled(values)
+    return f"{likely:.3f} ({low:.3f}..{high:.3f})"
+
+
+def text_of_share(whole: float, parts: list[float]) -> str:
+    """How many times the median of the parts the whole is; `inf` where they may be nothing."""
+    likely, low, high = (whole / part if part > 0 else inf for part in resampled(parts))
+    return f"{likely:.2f} ({high:.2f}..{low:.2f})"

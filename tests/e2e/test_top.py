@@ -12,7 +12,6 @@ from harness import web_servers
 from harness.load import Load, Seen, run_load
 from harness.paths import TLSPROF
 from harness.processes import run, wait_gone
-from harness.profiler import ATTACH_SECONDS
 from harness.servers import Server
 from harness.tmux import PROMPT, Terminal, terminal
 from harness.waiting import wait_until

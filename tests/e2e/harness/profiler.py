@@ -19,9 +19,6 @@ ATTACH_SECONDS = 60.0
 LOG = ("--log", "debug")
 """Options for a log that says when probes are attached."""
 
-"""Bound for what appears on the host to be profiled. The promise is a second, on a machine that is not
-busy with something else."""
-
 
 class Service:
     """One service of a report."""
