@@ -293,8 +293,6 @@ static __always_inline void handle_strike(struct interrupted *at)
 	if (!timed || !ticks || !sample)
 		return;
 	(*ticks)++;
-	if (current_control().no_samples)
-		return;
 	key.state = handshake_state((__u32)pid_tgid, timed->call,
 				    timed->at_work.in_tail ? 0 : timed->phase);
 	if (!bpf_map_lookup_elem(&processes_with_phases, &key.pid))

@@ -188,8 +188,6 @@ struct tlsprof_control {
 	/* Odd while the hooks on socket calls are detached, or about to be: connections
 	 * opened then are not followed. */
 	__u32 calls_generation;
-	/* 1: samples cannot show handshakes now, and are not taken. */
-	__u32 no_samples;
 	/* What TLSPROF_SINGLE_STEPPED costs, calibrated. */
 	__u32 single_step_ns;
 };

@@ -21,7 +21,8 @@ const PATIENCE_PERIODS: u32 = 3;
 
 /// The clocks of all CPUs that are on line. Dropped, they stop.
 pub(super) struct Clocks {
-    period: Duration,
+    /// From one tick to the next; None while they are stopped.
+    period: Option<Duration>,
     ticks: PerCpuArray<MapData, u64>,
     by_cpu: BTreeMap<u32, Clock>,
 }
@@ -60,7 +61,7 @@ impl Clocks {
             .map_err(refused(PROGRAM))?;
         let ticks = take_map(bpf, "sample_ticks")?;
         let mut clocks = Self {
-            period,
+            period: Some(period),
             ticks: PerCpuArray::try_from(ticks).map_err(maps)?,
             by_cpu: BTreeMap::new(),
         };
@@ -70,12 +71,19 @@ impl Clocks {
         }
     }
 
-    /// Another time from one tick to the next, from now on.
+    /// So much time from one tick to the next from now on; None stops them.
     ///
     /// # Errors
     ///
     /// As for [`follow_cpus`](Self::follow_cpus).
-    pub(super) fn set_period(&mut self, bpf: &mut Ebpf, period: Duration) -> Result<(), LoadError> {
+    pub(super) fn set_period(
+        &mut self,
+        bpf: &mut Ebpf,
+        period: Option<Duration>,
+    ) -> Result<(), LoadError> {
+        if self.period == period {
+            return Ok(());
+        }
         self.period = period;
         self.by_cpu.clear();
         self.follow_cpus(bpf)
@@ -88,10 +96,13 @@ impl Clocks {
     ///
     /// The last reason why a clock could not be started. It is tried again next time.
     pub(super) fn follow_cpus(&mut self, bpf: &mut Ebpf) -> Result<(), LoadError> {
+        let Some(period) = self.period else {
+            return Ok(());
+        };
         let cpus = online_cpus().map_err(|(_, error)| LoadError::Maps(error.into()))?;
         self.by_cpu.retain(|cpu, _| cpus.contains(cpu));
         let ticks = self.ticks.get(&0, 0).ok();
-        let patience = Duration::from_secs(1) + self.period * PATIENCE_PERIODS;
+        let patience = Duration::from_secs(1) + period * PATIENCE_PERIODS;
         let now = Instant::now();
         let mut result = Ok(());
         for cpu in cpus {
@@ -105,7 +116,7 @@ impl Clocks {
             self.by_cpu.remove(&cpu);
             let since = now;
             let progress = Progress { ticks, since };
-            match attach(bpf, cpu, self.period) {
+            match attach(bpf, cpu, period) {
                 Ok(_link) => drop(self.by_cpu.insert(cpu, Clock { _link, progress })),
                 Err(error) => result = Err(error),
             }

@@ -126,16 +126,6 @@ impl Loaded {
         self.set_calls_followed(false)
     }
 
-    /// Whether samples of the CPUs are taken; their clocks go on.
-    ///
-    /// # Errors
-    ///
-    /// When the map cannot be written.
-    pub fn pause_samples(&mut self, paused: bool) -> Result<(), MapError> {
-        self.said.no_samples = paused.into();
-        self.say()
-    }
-
     /// Tells the programs what is in `said`.
     fn say(&mut self) -> Result<(), MapError> {
         self.control.set(0, &Pod(self.said), 0)
@@ -207,11 +197,21 @@ impl Loaded {
         log_unsampled(samples.follow_cpus(&mut self.bpf));
     }
 
-    /// Samples each CPU so many times a second from now on, at most as often as in the beginning.
+    /// Samples each CPU so many times a second from now on. There is room for the samples of five
+    /// seconds at the first frequency.
     pub fn set_sample_frequency(&mut self, frequency: u32) {
         self.sampling.frequency = frequency;
+        self.set_sampling(Some(self.sampling));
+    }
+
+    /// Takes no samples of the CPUs until a frequency is set.
+    pub fn pause_samples(&mut self) {
+        self.set_sampling(None);
+    }
+
+    fn set_sampling(&mut self, rate: Option<Sampling>) {
         if let Ok(samples) = &mut self.samples {
-            log_unsampled(samples.set_rate(&mut self.bpf, self.sampling));
+            log_unsampled(samples.set_rate(&mut self.bpf, rate));
         }
     }
 

@@ -98,13 +98,17 @@ impl Samples {
         self.clocks.follow_cpus(bpf)
     }
 
-    /// Samples the CPUs at this rate from now on.
+    /// Samples the CPUs at this rate from now on; None for not at all.
     ///
     /// # Errors
     ///
     /// Why a CPU is not sampled.
-    pub(super) fn set_rate(&mut self, bpf: &mut Ebpf, rate: Sampling) -> Result<(), LoadError> {
-        self.clocks.set_period(bpf, rate.period())
+    pub(super) fn set_rate(
+        &mut self,
+        bpf: &mut Ebpf,
+        rate: Option<Sampling>,
+    ) -> Result<(), LoadError> {
+        self.clocks.set_period(bpf, rate.map(Sampling::period))
     }
 
     /// Takes all samples. Those that turned out to be in a phase are counted apart.

@@ -22,11 +22,12 @@ const FALLING: [(Duration, u32); 3] = [
     (Duration::from_secs(15), USUAL),
 ];
 
-/// A report has as many samples as one of 30 s, as far as the rate allows.
+/// A report has as many samples as one of 30 s, as far as the rate allows. An agent that samples in windows, a
+/// sixth of the time at most, takes no more than one that samples all the time.
 pub(super) fn rates(wanted: Option<u32>, purpose: Purpose) -> Rates {
     match (wanted, purpose) {
         (Some(wanted), _) => Rates::constant(wanted),
-        (None, Purpose::Watch) => Rates::constant(USUAL),
+        (None, Purpose::Watch) => Rates::constant(USUAL).in_windows(HIGHEST),
         (None, Purpose::Report(Some(length))) => Rates::constant(of_length(length)),
         (None, Purpose::Report(None)) => Rates::falling(HIGHEST, &FALLING),
     }

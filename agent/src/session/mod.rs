@@ -114,7 +114,7 @@ impl Session {
         let registry = &mut session.targets.registry;
         session.overhead.begin(&mut session.loaded, registry)?;
         session.attach()?;
-        Samples::begin(&mut session.loaded, &session.ledger);
+        session.samples.begin(&mut session.loaded, &session.ledger);
         session.ports.note_listeners(&session.targets);
         session.begin();
         Ok(session)
@@ -339,7 +339,7 @@ impl Session {
         // Hooks take a while to be attached, and to be taken out.
         let is_lead = stage == Stage::Lead;
         let at = if is_lead { monotonic_now() } else { now };
-        loaded.pause_samples(!stage.samples())?;
+        loaded.pause_samples();
         self.take_all_evidence(see);
         self.books.go_over(
             (stage.into(), at),
@@ -349,7 +349,8 @@ impl Session {
             see,
         );
         if stage.samples() {
-            Samples::set_scale(&self.loaded, &self.ledger, self.calls.time_for_a_sample());
+            let times = self.calls.time_for_a_sample();
+            self.samples.resume(&mut self.loaded, &self.ledger, times);
         }
         Ok(())
     }

@@ -5,36 +5,59 @@ use std::time::Duration;
 /// Samples a second on each CPU, from a time since the beginning on.
 type From = (Duration, u32);
 
-/// How often the CPUs are sampled: never more often than in the beginning.
+/// How often the CPUs are sampled: never more often than in the beginning, but for windows.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
-    first: u32,
+    now: u32,
     later: &'static [From],
+    in_windows: u32,
 }
 
 impl Rates {
     /// Always the same.
     pub(crate) const fn constant(rate: u32) -> Self {
         Self {
-            first: rate,
+            now: rate,
             later: &[],
+            in_windows: rate,
         }
     }
 
     /// `later`: in the order of time.
     pub(crate) const fn falling(first: u32, later: &'static [From]) -> Self {
-        Self { first, later }
+        Self {
+            now: first,
+            later,
+            in_windows: first,
+        }
+    }
+
+    /// Another rate where samples are taken in windows.
+    pub(crate) const fn in_windows(self, rate: u32) -> Self {
+        Self {
+            in_windows: rate,
+            ..self
+        }
+    }
+
+    /// At the last turn, all the time or in windows.
+    pub(super) const fn now(self, in_windows: bool) -> u32 {
+        match in_windows {
+            true => self.in_windows,
+            false => self.now,
+        }
     }
 
     /// In the beginning.
     pub(crate) const fn first(self) -> u32 {
-        self.first
+        self.now
     }
 
     /// At that time.
     #[cfg(test)]
     pub(crate) fn at(mut self, elapsed: Duration) -> u32 {
-        self.turn(elapsed).unwrap_or(self.first)
+        self.turn(elapsed);
+        self.now
     }
 
     /// The new rate, if there is another one at that time.
@@ -43,7 +66,8 @@ impl Rates {
         while let Some(((from, rate), rest)) = self.later.split_first()
             && *from <= elapsed
         {
-            new = Some(*rate);
+            self.now = *rate;
+            new = Some(self.now);
             self.later = rest;
         }
         new
@@ -65,6 +89,15 @@ mod tests {
         let mut at = |seconds| rates.turn(Duration::from_secs(seconds));
         assert_eq!([0, 1, 2, 2].map(&mut at), [None, None, Some(5), None]);
         assert_eq!([8, 9, 10].map(&mut at), [Some(3), Some(2), None]);
+        assert_eq!(rates.now(false), 2);
         assert_eq!(Rates::constant(7).turn(Duration::MAX), None);
+    }
+
+    #[test]
+    fn windows_may_have_a_rate_of_their_own() {
+        let constant = Rates::constant(7);
+        assert_eq!((constant.now(false), constant.now(true)), (7, 7));
+        let more = constant.in_windows(9);
+        assert_eq!((more.now(false), more.now(true)), (7, 9));
     }
 }

@@ -51,13 +51,14 @@ impl Samples {
     }
 
     /// Starts sampling.
-    pub(super) fn begin(loaded: &mut Loaded, ledger: &SharedLedger) {
+    pub(super) fn begin(&self, loaded: &mut Loaded, ledger: &SharedLedger) {
         loaded.start_samples();
-        Self::set_scale(loaded, ledger, 1);
+        self.resume(loaded, ledger, 1);
     }
 
-    /// Each sample stands for so many times the time between two.
-    pub(super) fn set_scale(loaded: &Loaded, ledger: &SharedLedger, times: u32) {
+    /// Goes on. Each sample stands for so many times the time between two.
+    pub(super) fn resume(&self, loaded: &mut Loaded, ledger: &SharedLedger, times: u32) {
+        loaded.set_sample_frequency(self.rates.now(times > 1));
         let sampling = match &loaded.samples {
             Ok(_) if times == 1 => Sampling::Every(loaded.sampling.period()),
             Ok(_) => Sampling::InWindows(loaded.sampling.period() * times),

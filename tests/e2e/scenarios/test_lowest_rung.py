@@ -25,9 +25,6 @@ CONFIG = """
 [agent]
 budget = 0.0001
 keep = "connections"
-
-[profile]
-sample_frequency = 499
 """
 CALLS = "tlsprof_agent_socket_calls_duty_ratio"
 LOWEST = 0.02

@@ -38,9 +38,12 @@ use uses::{Codes, Use, VERIFICATION};
 const SIGNIFICANT: (u64, f64) = (5, 0.01);
 /// So many samples of a signature's own code, and this share of all, tell the kind of its key.
 const TELLING: (u64, f64) = (20, 0.02);
-/// So much of arithmetic on big numbers in code for RSA alone is its exponentiation: what is left of it
+/// So much of arithmetic on big numbers in code for one algorithm alone is most of it: what is left of it
 /// in other code is little.
-const ENOUGH_RSA: f64 = 0.05;
+const ENOUGH_OWN: f64 = 0.05;
+/// Others are never computed with numbers of any length where a library has code of its own for them. For these
+/// it may have some functions, and loops for the rest: P-384 in ring.
+const PARTLY_OWN: [Primitive; 3] = [Primitive::RsaDh, Primitive::P384, Primitive::P521];
 /// So much of public-key arithmetic in big numbers is no part of ECDSA's.
 const MOSTLY_RSA: f64 = 0.2;
 const CURVES: [Primitive; 5] = [
@@ -229,11 +232,13 @@ fn codes(computed: &PrimitiveAccount) -> (Codes, Codes) {
     // One stray sample must not decide what all others are.
     let significant = with(&|count| count >= least && count as f64 >= share * all as f64);
     // Padding has a name where exponentiation has none.
-    let (rsa, general) = (samples(Primitive::RsaDh), samples(Primitive::BigNumber));
-    let sampled = match rsa as f64 >= ENOUGH_RSA * (rsa + general) as f64 {
-        true => significant,
-        false => significant.without(Codes::of(&[Primitive::RsaDh])),
+    let general = samples(Primitive::BigNumber);
+    let is_little = |one: &Primitive| {
+        let own = samples(*one);
+        (own as f64) < ENOUGH_OWN * (own + general) as f64
     };
+    let little = PARTLY_OWN.into_iter().filter(is_little);
+    let sampled = little.fold(significant, |set, one| set.without(Codes::of(&[one])));
     // ECDSA has a little of it; of an RSA signature it is most.
     let curves = CURVES.into_iter().map(samples).sum::<u64>();
     let significant = match general as f64 >= MOSTLY_RSA * (general + curves) as f64 {

@@ -65,3 +65,24 @@ fn code_for_several_curves_is_not_key_exchange_where_a_curve_may_sign() {
         &[("other", 30)],
     );
 }
+
+/// Of ring, whose P-384 has some functions of its own, which are hit now and then, and loops for any length.
+#[test]
+fn a_little_code_of_its_own_does_not_take_a_curve_from_big_numbers() {
+    use Primitive::{BigNumber, P384, RsaDh};
+    for signature in ["rsa_2048", "unknown"] {
+        for own in [0, 30, 60, 90] {
+            expect(
+                &[with("secp384r1", signature)],
+                &[(P384, own), (BigNumber, 2000), (RsaDh, 1400)],
+                &[("key_exchange", 2000 + own), ("signing", 1400)],
+            );
+        }
+    }
+    // Of OpenSSL, whose P-384 is all its own: what is left is RSA's.
+    expect(
+        &[with("secp384r1", "rsa_2048")],
+        &[(P384, 2000), (BigNumber, 300)],
+        &[("key_exchange", 2000), ("signing", 300)],
+    );
+}
