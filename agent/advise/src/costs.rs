@@ -16,7 +16,7 @@ use super::{Protection, Range, sampled};
 /// So many measured handshakes make a cost.
 const SAMPLES: u64 = 10;
 /// Standard errors on both sides of a mean that hold the truth with 95%.
-const CONFIDENCE: f64 = 1.96;
+pub(super) const CONFIDENCE: f64 = 1.96;
 /// The probes themselves are in every measured step, and caches are colder in one
 /// run than in another: no difference of costs is known better than this.
 const SYSTEMATIC: f64 = 0.03;

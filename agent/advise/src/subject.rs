@@ -6,6 +6,7 @@ use tlsprof_common::units::{count, percent, share_of_cpu};
 use tlsprof_common::{Outcome, Role};
 use tlsprof_ledger::{ConnectionAccount, HandshakeKey, HandshakeSum, RoleAccount, ServiceAccount};
 
+use super::costs::CONFIDENCE;
 use super::setting::{Setting, Thresholds};
 use super::{CostSource, Costs, Hybrid, Range, Saving, Server};
 
@@ -74,10 +75,13 @@ impl<'a> Subject<'a> {
         all.max(self.account.handshake_cpu().as_secs_f64())
     }
 
-    /// Whether the CPU time of the service has room for that of its handshakes.
+    /// Whether the CPU time of the service has room for that of its handshakes; for the least that it
+    /// may be, where it is an estimate.
     pub(crate) fn agrees(&self) -> bool {
-        let handshakes = self.account.handshake_cpu().as_secs_f64();
-        handshakes <= 0.0 || share_of_cpu(handshakes, self.account.cpu().as_secs_f64()).is_some()
+        let roles = self.account.roles.values();
+        let error: f64 = roles.map(|role| role.estimated.cpu_error()).sum();
+        let least = self.account.handshake_cpu().as_secs_f64() - CONFIDENCE * error;
+        least <= 0.0 || share_of_cpu(least, self.account.cpu().as_secs_f64()).is_some()
     }
 
     /// Whether so many handshakes or connections are enough to go on.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::{ENOUGH, SERVICE, find, handshake, ledger, likely_seconds};
 use crate::{Finding, Prediction};
 use tlsprof_common::{ProcessEvent, Resumption, Role, Whole};
-use tlsprof_evidence::Handshake;
 use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
 use tlsprof_evidence::sample::{connection, opening};
+use tlsprof_evidence::{Estimate, Handshake};
 use tlsprof_ledger::{Ledger, Sampling};
 
 const PERIOD: Duration = Duration::from_millis(10);
@@ -54,10 +54,15 @@ fn connections_without_tls_save_their_opening_and_closing() {
 
 /// As `plain`, with a resumed handshake of so many milliseconds in each.
 fn resumed(milliseconds: u64) -> Ledger {
+    resumed_and_estimated(milliseconds, None)
+}
+
+fn resumed_and_estimated(milliseconds: u64, estimate: Option<Estimate>) -> Ledger {
     let mut kept = plain(500, 5, 100);
     let one = Handshake {
         resumption: Resumption::SessionId,
         cpu: Duration::from_millis(milliseconds),
+        estimate,
         ..handshake("x25519", "none", [0, 0])
     };
     for _ in 0..500 {
@@ -79,6 +84,20 @@ fn the_own_code_of_a_connection_is_estimated_from_resumed_handshakes() {
     // Handshakes of 20 s in a service of 10 s: the accounts disagree.
     let contradictory = closed_after_n(resumed(40)).unwrap();
     assert_eq!(contradictory.prediction.saving(), None);
+}
+
+#[test]
+fn estimated_handshakes_agree_if_the_least_that_they_may_be_does() {
+    let agrees = |error: f64| {
+        let estimate = Estimate {
+            cpu_variance: error.powi(2) / 500.0,
+            ..Estimate::default()
+        };
+        let finding = closed_after_n(resumed_and_estimated(40, Some(estimate))).unwrap();
+        !matches!(finding.prediction, Prediction::Unknown(why) if why.contains("exceeds"))
+    };
+    // 20 s in a service of 10 s, at least 9.8 and 11.2 s.
+    assert_eq!((agrees(5.2), agrees(4.5)), (true, false));
 }
 
 #[test]
