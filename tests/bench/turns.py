@@ -118,5 +118,5 @@ def text(values: list[float]) -> str:
 
 def text_of_share(whole: float, parts: list[float]) -> str:
     """How many times the median of the parts the whole is; `inf` where they may be nothing."""
-    likely, low, high = (whole / part if part > 0 else inf for part in resampled(parts))
-    return f"{likely:.2f} ({high:.2f}..{low:.2f})"
+    likely, most, least = (whole / part if part > 0 else inf for part in resampled(parts))
+    return f"{likely:.2f} ({least:.2f}..{most:.2f})"

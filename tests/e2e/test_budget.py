@@ -8,6 +8,7 @@ import pytest
 
 from harness import estimate, metrics, other_stacks, plain_nginx, servers
 from harness.load import Load, Seen, run_load
+from harness.lowest_rung import CALLS, LOWEST, ROUNDS, estimates
 from harness.outlets import live_state
 from harness.paths import SELFTIMED
 from harness.plain_nginx import REQUEST, request, unique
@@ -22,7 +23,6 @@ OPENED = "tlsprof_connections_opened_total"
 HANDSHAKES = "tlsprof_handshakes_total"
 STEPS = "tlsprof_agent_step_probes_duty_ratio"
 LIBRARY = "tlsprof_agent_library_probes_duty_ratio"
-CALLS = "tlsprof_agent_socket_calls_duty_ratio"
 OURS = dict(service_name=SELFTIMED.name, role="server")
 LOAD = Load(tls="1.3", full=100, resume=300)
 ALIKE = Load(tls="1.3", full=600)
@@ -34,8 +34,6 @@ TWO_WINDOWS = 68
 NEVER = 2.0
 """Stated ranges hold in 19 of 20 cases; twice as wide ones in all but one of 10,000."""
 MEBIBYTE = 1 << 20
-ROUNDS = 60
-"""At most so many loads, each of a second or so; the budget is judged every two seconds."""
 
 
 @pytest.fixture(name="start")
@@ -75,12 +73,6 @@ def live_services(agent):
     return [one for one in listed if one["service_name"] == SELFTIMED.name]
 
 
-def estimates(agent, name, of):
-    """What was estimated of a server, with its ranges."""
-    service = live_state(agent, name)["selected"]["details"]["service"]
-    return [one for one in service[of] if one["role"] == "server"]
-
-
 def until(server, load, condition):
     """Loads the server until the condition holds. Returns what the client saw."""
     seen = Seen.nothing()
@@ -106,7 +98,7 @@ def test_probes_are_dropped_and_every_handshake_counts(start, rsa):
 def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tight, rsa):
     said = Figures(tight)
     with servers.selftimed("epoll", rsa) as server:
-        seen = until(server, ALIKE, lambda: said.total(CALLS) < 0.02)
+        seen = until(server, ALIKE, lambda: said.total(CALLS) < LOWEST)
         assert said.total(LIBRARY) == 0
         listed = []
         for _ in range(20):
@@ -148,7 +140,7 @@ def test_turns_of_long_connections_are_estimated_on_the_lowest_rung(tight, rsa, 
     with other_stacks.static_http(tmp_path, rsa, options=["--requests", each], name=name) as server:
         while lowest_since is None or time.monotonic() < lowest_since + TWO_WINDOWS:
             requests += load(server.port)
-            if lowest_since is None and said.total(CALLS) < 0.02:
+            if lowest_since is None and said.total(CALLS) < LOWEST:
                 lowest_since = time.monotonic()
         ended = requests // each
         wait_until(
@@ -181,7 +173,7 @@ def test_under_each_load_the_lowest_rung_counts_connections_exactly(tight, rsa, 
         mixed = stack.enter_context(servers.selftimed("epoll", rsa, program=program))
         options = ["--bytes", MEBIBYTE, "--requests", 1]
         large = stack.enter_context(other_stacks.static_http(tmp_path, rsa, options=options, name="large"))
-        until(mixed, LOAD, lambda: said.total(CALLS) < 0.02)
+        until(mixed, LOAD, lambda: said.total(CALLS) < LOWEST)
         names = (unique("plain"), "mixed", "large")
         before = {name: connections(said, name) for name in names}
         resumed = {"tls": "1.3", "full": 1, "resume": 150, "threads": 1}

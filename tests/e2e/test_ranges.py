@@ -13,7 +13,7 @@ import pytest
 
 from harness import metrics, servers
 from harness.load import Load, Seen, run_load
-from harness.outlets import live_state
+from harness.lowest_rung import CONFIG, estimates, lead_down
 from harness.paths import SELFTIMED
 from harness.processes import private_copy
 from harness.profiler import start_agent
@@ -21,15 +21,12 @@ from harness.waiting import wait_until
 
 pytestmark = [pytest.mark.alone, pytest.mark.long]
 
-CONFIG = '[agent]\nbudget = 0.0001\nkeep = "connections"\n'
 SERVERS = 20
 WINDOWS = 100.0
 """Seconds: on the lowest rung a window begins every 32. What changes from one to the next shows only in several."""
 LEAST = 15
 """Of 20 cases. If each holds with 95%, fewer do in 3 of 10,000 runs."""
-CALLS = "tlsprof_agent_socket_calls_duty_ratio"
 MIXED = Load(tls="1.3", full=6, resume=12, abort_hello=2, threads=1)
-ROUNDS = 60
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ def test_what_is_stated_for_handshakes_holds_in_19_of_20_cases(tmp_path, certifi
         start = lambda name: stack.enter_context(
             servers.selftimed("epoll", certificates["ecdsa"], program=private_copy(str(SELFTIMED), tmp_path, name))
         )
-        to_the_lowest_rung(agent, start("other"))
+        lead_down(agent, start("other").port)
         running = {name: start(name) for name in names}
         with ThreadPoolExecutor(SERVERS) as clients:
             seen = dict(zip(names, clients.map(lambda name: load(running[name].port), names)))
@@ -68,16 +65,6 @@ def test_what_is_stated_for_handshakes_holds_in_19_of_20_cases(tmp_path, certifi
         print(name, one, one.off)
     for off in zip(*(one.off for one in cases.values())):
         assert sum(abs(margins) <= 1 for margins in off) >= LEAST, off
-
-
-def to_the_lowest_rung(agent, other):
-    """By the load of a server that is no case, so that nothing is known of the others from before."""
-    lowest = lambda: metrics.total(metrics.scrape(agent.url), CALLS) < 0.02
-    for _ in range(ROUNDS):
-        run_load(Load(full=150), other.port)
-        if lowest():
-            return
-    raise AssertionError(f"not after {ROUNDS} loads")
 
 
 def load(port: int) -> Seen:
@@ -92,8 +79,7 @@ def case(agent, name, server, seen) -> Case:
     total = lambda metric, **labels: metrics.total(metrics.scrape(agent.url), metric, **ours, **labels)
     connections = seen.completed + seen.abandoned
     wait_until(lambda: total("tlsprof_connections_opened_total") == connections, "every connection")
-    service = live_state(agent, name)["selected"]["details"]["service"]
-    (stated,) = [one for one in service["estimated_handshakes"] if one["role"] == "server"]
+    (stated,) = estimates(agent, name, "estimated_handshakes")
     measured = server.finish()
     return Case(
         total("tlsprof_handshakes_total", outcome="completed"),

@@ -11,8 +11,8 @@ from typing import Any, Iterator
 
 import pytest
 
-from harness import metrics, other_stacks, servers, web_servers
-from harness.load import Load, run_load
+from harness import other_stacks, servers, web_servers
+from harness.lowest_rung import CONFIG, is_lowest, lead_down
 from harness.outlets import live_state
 from harness.processes import private_copy
 from harness.profiler import Agent, start_agent
@@ -21,17 +21,9 @@ from harness.scenarios import Saving, ab, assert_predicted, http_client, spend
 from harness.servers import Server
 from harness.waiting import wait_until
 
-CONFIG = """
-[agent]
-budget = 0.0001
-keep = "connections"
-"""
-CALLS = "tlsprof_agent_socket_calls_duty_ratio"
-LOWEST = 0.02
 BETWEEN_WINDOWS = 33.0
 """Seconds: in so many there is a window."""
 
-ROUNDS = 60
 FEW, MANY = ab(400, 20), ab(1600, 20)
 
 
@@ -40,10 +32,7 @@ def _lowest(tmp_path, rsa) -> Iterator[Agent]:
     config = tmp_path / "tlsprof.toml"
     config.write_text(CONFIG)
     with start_agent(["--config", config]) as agent, servers.selftimed("epoll", rsa) as other:
-        for _ in range(ROUNDS):
-            run_load(Load(full=150), other.port)
-            if metrics.total(metrics.scrape(agent.url), CALLS) < LOWEST:
-                break
+        lead_down(agent, other.port)
         yield agent
 
 
@@ -61,7 +50,7 @@ def found(agent: Agent, service: str, name: str) -> dict[str, Any]:
         return [one for one in findings if one["id"] == name]
 
     wait_until(of_that_name, f"finding {name}", 60.0)
-    assert metrics.total(metrics.scrape(agent.url), CALLS) < LOWEST
+    assert is_lowest(agent)
     (finding,) = of_that_name()
     return finding
 

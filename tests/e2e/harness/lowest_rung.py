@@ -1,0 +1,35 @@
+"""An agent with a budget that nothing but counting connections fits, and what it estimates."""
+
+from typing import Any
+
+from . import metrics
+from .load import Load, run_load
+from .outlets import live_state
+from .profiler import Agent
+
+CONFIG = '[agent]\nbudget = 0.0001\nkeep = "connections"\n'
+CALLS = "tlsprof_agent_socket_calls_duty_ratio"
+LOWEST = 0.02
+"""On the lowest rung socket calls are seen for less of the time."""
+
+ROUNDS = 60
+"""At most so many loads; the budget is judged every two seconds."""
+
+
+def is_lowest(agent: Agent) -> bool:
+    return metrics.total(metrics.scrape(agent.url), CALLS) < LOWEST
+
+
+def lead_down(agent: Agent, port: int) -> None:
+    """By the load of a server that no test is about, so that nothing is known of others from before."""
+    for _ in range(ROUNDS):
+        run_load(Load(full=150), port)
+        if is_lowest(agent):
+            return
+    raise AssertionError(f"not after {ROUNDS} loads")
+
+
+def estimates(agent: Agent, name: str, of: str) -> list[dict[str, Any]]:
+    """What was estimated of a server, with its ranges."""
+    service = live_state(agent, name)["selected"]["details"]["service"]
+    return [one for one in service[of] if one["role"] == "server"]
