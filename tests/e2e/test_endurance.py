@@ -22,8 +22,8 @@ from harness.servers import SYSTEM_PYTHON
 from harness.waiting import wait_until
 
 FEW_KILLS, MANY_KILLS = 8, 100
-LONGEST_LIFE = 1.5
-"""Seconds: from the first moments of loading to well after attaching."""
+AGENT = [TLSPROF, "agent", "--listen", "127.0.0.1:0"]
+ATTACHED = "listening on "
 
 RING_FULL = "event_ring_full"
 ROUND = Load(full=1000, resume=1000, threads=8, tls="1.3")
@@ -54,18 +54,40 @@ def under_load(port: int) -> Iterator[None]:
         under_way.result()
 
 
+def held(agent: Process) -> tuple[set[int], set[int]]:
+    """Programs and links of an agent so far."""
+    return bpf.owned_by(agent.pid, "prog"), bpf.owned_by(agent.pid, "link")
+
+
+def wait_for_moment(agent: Process, moment: float, everything: int) -> None:
+    """Waits until the agent holds that share of everything that it loads and attaches, however long that takes
+    on this host. Negative: not at all. What goes beyond 1 is in seconds after it has attached."""
+
+    def reached() -> bool:
+        return ATTACHED in agent.stderr or sum(map(len, held(agent))) >= moment * everything
+
+    if moment > 1.0:
+        agent.wait_for_line(ATTACHED)
+        time.sleep(moment - 1.0)
+    else:
+        wait_until(reached, f"{moment:.0%} of {everything} programs and links")
+
+
 @pytest.mark.parametrize("kills", [FEW_KILLS, pytest.param(MANY_KILLS, marks=pytest.mark.long)])
 def test_an_agent_killed_at_any_moment_harms_nobody_and_leaves_nothing(kills, rsa, tmp_path):
-    moments = random.Random(20260807)
+    chance = random.Random(20260807)
+    moments = [1.6 * (kill + chance.random()) / kills - 0.1 for kill in range(kills)]
     programs, links = set(), set()
     probes_before = bpf.uprobe_events()
     with web_servers.nginx(tmp_path, rsa) as server, under_load(server.port):
-        for kill in range(kills):
-            with Process([TLSPROF, "agent", "--listen", "127.0.0.1:0"]) as agent:
-                # The moment is the point: nothing is waited for. Spread over all of a life.
-                time.sleep(LONGEST_LIFE * (kill + moments.random()) / kills)
-                programs |= bpf.owned_by(agent.pid, "prog")
-                links |= bpf.owned_by(agent.pid, "link")
+        with Process(AGENT) as agent:
+            agent.wait_for_line(ATTACHED)
+            everything = sum(map(len, held(agent)))
+        for moment in moments:
+            with Process(AGENT) as agent:
+                wait_for_moment(agent, moment, everything)
+                for seen, found in zip((programs, links), held(agent)):
+                    seen |= found
                 agent.send(signal.SIGKILL)
                 agent.child.wait(30.0)
     assert len(programs) > kills and len(links) > kills, "most lived long enough to load programs"
