@@ -20,13 +20,12 @@ from typing import Iterator
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
-from harness import metrics, web_servers  # noqa: E402
-from harness.certificates import make_certificate  # noqa: E402
+from harness import metrics  # noqa: E402
 from harness.load import Load  # noqa: E402
 from harness.processes import Process  # noqa: E402
 from harness.profiler import Agent, start_agent  # noqa: E402
 from turns import on_cpu  # noqa: E402
-from workloads import HOURS_SECONDS, MANY, resident_bytes  # noqa: E402
+from workloads import HOURS_SECONDS, MANY, nginx, resident_bytes  # noqa: E402
 
 BUDGETS = {"default": "", "no budget": "[agent]\nbudget = 1.0\n"}
 SETTLING_SECONDS = 15.0
@@ -38,17 +37,13 @@ STATUS = "location /status { stub_status; }"
 @contextmanager
 def load(handshakes: int, requests: int) -> Iterator[str]:
     """The server's address."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        certificate = make_certificate(folder, "ecdsa")
-        with web_servers.nginx(folder, certificate, workers=2, extra=STATUS) as server:
-            url = f"https://127.0.0.1:{server.port}/"
-            each = requests // CONNECTIONS
-            steady = ["h2load", "--h1", "-c", CONNECTIONS, "-D", HOURS_SECONDS, f"--rps={each}", url]
-            opened = Load(tls="1.3", full=MANY, rate=handshakes).command(server.port)
-            with Process(steady), Process(opened):
-                yield url
+    with nginx("ecdsa", workers=2, extra=STATUS, cpu=None) as server:
+        url = f"https://127.0.0.1:{server.port}/"
+        each = requests // CONNECTIONS
+        steady = ["h2load", "--h1", "-c", CONNECTIONS, "-D", HOURS_SECONDS, f"--rps={each}", url]
+        opened = Load(tls="1.3", full=MANY, rate=handshakes).command(server.port)
+        with Process(steady), Process(opened):
+            yield url
 
 
 def measure(budget: str, options: argparse.Namespace) -> str:

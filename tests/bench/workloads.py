@@ -6,7 +6,7 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Callable, Iterator, Optional
 
 from harness import web_servers
 from harness.certificates import make_certificate
@@ -42,15 +42,15 @@ def resident_bytes(pid: int) -> int:
 
 
 @contextmanager
-def nginx() -> Iterator[Server]:
-    """With one worker, and something to download."""
+def nginx(key: str = "rsa2048", workers: int = 1, extra: str = "", cpu: Optional[int] = SERVER_CPU) -> Iterator[Server]:
+    """With something to download."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
         (folder / DOWNLOAD).write_bytes(bytes(MEBIBYTE))
-        extra = f"location /{DOWNLOAD} {{ root {folder}; }}"
-        certificate = make_certificate(folder, "rsa2048")
-        with web_servers.nginx(folder, certificate, workers=1, extra=extra, cpu=SERVER_CPU) as server:
+        locations = f"location /{DOWNLOAD} {{ root {folder}; }} {extra}"
+        certificate = make_certificate(folder, key)
+        with web_servers.nginx(folder, certificate, workers=workers, extra=locations, cpu=cpu) as server:
             yield server
 
 

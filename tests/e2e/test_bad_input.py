@@ -87,7 +87,7 @@ def test_unknown_service():
 
 
 def test_a_misspelt_service_is_answered_with_near_names(rsa):
-    misspelt = SELFTIMED.name[:-1]
+    misspelt = SELFTIMED.name[1:]
     with servers.selftimed("epoll", rsa):
         done = tlsprof("report", "--service", misspelt, "--duration", "1s")
         with start_agent(["--service", misspelt]) as agent:

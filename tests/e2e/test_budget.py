@@ -31,6 +31,8 @@ TICKS = 0.05
 """CPU seconds: the kernel shows user and system time in whole ticks of 10 ms; and a reading takes a moment."""
 TWO_WINDOWS = 68
 """Seconds: on the lowest rung a window begins every 32."""
+SPEED = 1 / 3
+"""By which the speed of a virtual machine changes from one second to the next."""
 NEVER = 2.0
 """Stated ranges hold in 19 of 20 cases; twice as wide ones in all but one of 10,000."""
 MEBIBYTE = 1 << 20
@@ -125,9 +127,11 @@ def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tig
     assert role["turns_per_connection"] == pytest.approx(1, rel=0.1)
     assert role["opened_per_second"] > 0 and role["turns_per_second"] > 0
     assert full == counted and 0 < estimated < counted
-    assert abs(cpu_seconds - measured.cpu_seconds) <= NEVER * margins["cpu_margin_seconds"]
+    # What few windows say of their own error is not sure: test_ranges.py asks for that.
+    uncertain = max(NEVER * margins["cpu_margin_seconds"], SPEED * measured.cpu_seconds)
+    assert abs(cpu_seconds - measured.cpu_seconds) <= uncertain
     # Each connection had one; those under way when the hooks came and went are at an edge.
-    assert abs(counted - seen.completed) <= 0.01 * seen.completed
+    assert abs(counted - seen.completed) <= max(0.01 * seen.completed, NEVER * margins["count_margin"])
 
 
 @pytest.mark.long
@@ -157,7 +161,7 @@ def test_turns_of_long_connections_are_estimated_on_the_lowest_rung(tight, rsa, 
     assert estimated["count"] == said.total("tlsprof_connection_turns_estimated_total", **ours)
     assert estimated["count"] > 0.5 * requests
     print(f"{turns} turns of {requests} requests, {estimated['count_margin']:.0f} off at most")
-    assert abs(turns - requests) <= estimated["count_margin"]
+    assert abs(turns - requests) <= NEVER * estimated["count_margin"]
     # After two windows the range may be as wide as the figure, which is better than it tells.
     assert turns == pytest.approx(requests, rel=0.2)
 

@@ -17,7 +17,7 @@ from harness.web_servers import nginx
 FAILURE = 1
 USAGE = 2
 
-REPEATS = 3
+REPEATS = 5
 
 LOAD = Load(full=150, resume=150, tls="1.3", groups="X25519:P-384")
 """Clients take the group that the server wants."""

@@ -147,7 +147,7 @@ def test_without_samples_nothing_is_made_up(tmp_path):
     assert service.data["cpu_samples"] is None
     # Its CPU time is known all the same.
     kernel = service.data["cpu_seconds"]
-    assert kernel["user"] + kernel["system"] == pytest.approx(one.cpu_seconds, rel=0.03)
+    assert kernel["user"] + kernel["system"] == pytest.approx(one.cpu_seconds, rel=0.03, abs=TICKS_SECONDS)
 
 
 def test_a_flame_graph_needs_samples(tmp_path):

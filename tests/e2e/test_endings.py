@@ -15,7 +15,7 @@ from harness.certificates import Certificate
 from harness.plain_nginx import unique
 from harness.processes import Process, private_copy, run
 from harness.profiler import Profiling, Report
-from harness.scenarios import find
+from harness.scenarios import find, wait_closed
 from harness.servers import Server, on_free_port
 from harness.together import own_folder, together
 
@@ -206,9 +206,12 @@ def test_clients_that_say_nothing_are_connections(rsa, tmp_path):
         ports = {name: server.port for name, server in running.items()}
         with Profiling(tmp_path) as profiling:
             for port in ports.values():
-                for reset in (False, True):
+                # A server takes them one after another: when the last is gone, those that were reset are.
+                for reset in (True, False):
                     for _ in range(HEALTH_CHECKS):
                         endings.check_health(port, reset)
+            for port in ports.values():
+                wait_closed(port)
             profiling.finish()
     for name, port in ports.items():
         figures = connections(profiling.report, port)

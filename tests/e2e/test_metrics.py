@@ -14,6 +14,7 @@ from harness.paths import SELFTIMED
 from harness.processes import name_of_copy, private_copy
 from harness.profiler import Agent, start_agent
 from harness.servers import SelfTimed
+from harness.steal import watch_steal
 from harness.waiting import wait_until
 
 LOADS = [Load(tls=tls, full=100, resume=100, garbage=10, abort_flight=10) for tls in ("1.2", "1.3")]
@@ -37,7 +38,9 @@ def selftimed(form: str, rsa: Certificate, folder: Path) -> AbstractContextManag
 
 def test_metrics_equal_the_clients_counts(agent, rsa, tmp_path):
     with selftimed("epoll", rsa, tmp_path) as server:
+        steal = watch_steal()
         seen = sum((run_load(load, server.port) for load in LOADS), start=Seen.nothing())
+        stolen = steal()
         ours = dict(service_name=name_of_copy(SELFTIMED, tmp_path), role="server")
         wait_until(
             lambda: metrics.total(metrics.scrape(agent.url), HANDSHAKES, **ours) >= seen.completed + 40,
@@ -52,7 +55,7 @@ def test_metrics_equal_the_clients_counts(agent, rsa, tmp_path):
     assert metrics.total(samples, HANDSHAKES, resumption="psk", **completed) == LOADS[1].resume
     assert metrics.total(samples, HANDSHAKES, resumption="ticket", **completed) == LOADS[0].resume
     assert metrics.total(samples, f"{CPU}_count", **ours) == measured.completed
-    assert 0 < metrics.total(samples, f"{CPU}_sum", **ours) < measured.cpu_seconds * 1.1
+    assert 0 < metrics.total(samples, f"{CPU}_sum", **ours) < measured.cpu_seconds * 1.1 / (1 - stolen)
 
 
 def test_formats_are_what_prometheus_reads(agent, rsa, tmp_path):
@@ -78,5 +81,5 @@ def test_a_prometheus_counts_the_same(agent, rsa, tmp_path):
                 wait_until(
                     lambda: prometheus.query(expression) == seen.completed,
                     f"{expression} to become {seen.completed}",
-                    timeout=20.0,
+                    timeout=60.0,
                 )

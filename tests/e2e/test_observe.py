@@ -9,7 +9,7 @@ import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator, Optional, Sequence
 
 import pytest
 
@@ -131,6 +131,14 @@ def with_grafana(kind: str, folder: Path) -> dict[str, Any]:
     return {"command": command, "PATH": f"{programs}:{os.environ['PATH']}"}
 
 
+def dashboard(home: str, uid: str) -> Optional[dict]:
+    try:
+        with urllib.request.urlopen(f"{home}/api/dashboards/uid/{uid}", timeout=20) as answer:
+            return json.load(answer)["dashboard"]
+    except OSError:
+        return None
+
+
 @pytest.mark.parametrize("kind", [UNPACKED, PACKAGED_KIND])
 @pytest.mark.skipif(grafana_home() is None, reason="no Grafana: GRAFANA_HOME names none, and no package is there")
 def test_observe_shows_the_last_minutes_in_grafana(open_folder, kind, monkeypatch):
@@ -141,8 +149,8 @@ def test_observe_shows_the_last_minutes_in_grafana(open_folder, kind, monkeypatc
         address = observed.line.split()[1]
         home, _, query = address.partition("/d/tlsprof-overview?")
         assert query == "from=now-15m"
-        with urllib.request.urlopen(f"{home}/api/dashboards/uid/tlsprof-overview", timeout=20) as answer:
-            assert json.load(answer)["dashboard"]["title"] == "tlsprof / Overview"
+        board = wait_until(lambda: dashboard(home, "tlsprof-overview"), "Grafana to have read the dashboards", 120.0)
+        assert board["title"] == "tlsprof / Overview"
         programs = {Path(f"/proc/{pid}/exe").resolve().name for pid in observed.started}
         assert {"grafana", "prometheus"} <= programs
         ends(observed, signal.SIGTERM, 143, open_folder)

@@ -62,9 +62,10 @@ Clients = Callable[[Server], tuple[int, ...]]
 
 
 def profiled(base: Path, starts: Mapping, clients: Mapping[str, Clients]) -> dict[str, Trial]:
-    """One profile of all these servers; all clients at the same time, as some of them wait."""
+    """One profile of all these servers. Two clients at the same time, as some of them wait: a session has to come
+    back within the second that is the shortest time-out."""
     with together(starts) as servers, Profiling(base) as profiling:
-        taken = side_by_side(lambda name: clients[name](servers[name]), servers, len(servers))
+        taken = side_by_side(lambda name: clients[name](servers[name]), servers, 2)
         profiling.finish()
     report = profiling.report
     return {name: Trial(taken[name], find(report, one.port, ID)) for name, one in servers.items()}
@@ -101,12 +102,12 @@ def trials(rsa, tmp_path_factory) -> dict[str, Trial]:
     # With a socket for each worker the kernel spreads connections over them evenly.
     options = dict(extra=NO_TICKETS, parameters=" reuseport")
     starts, clients = {}, {}
-    for cache, (sessions, _, _) in NGINX.items():
-        starts[cache] = nginx(own_folder(base, cache), rsa, sessions=sessions, **options)
-        clients[cache] = bring(rsa, "TLSv1_2")
     extra = "SSLSessionCacheTimeout 4\nSSLSessionTickets off"
     starts["apache"] = apache(own_folder(base, "apache"), rsa, "event", extra, name="apache2")
     clients["apache"] = bring(rsa, "TLSv1_2", 0, 6)
+    for cache, (sessions, _, _) in NGINX.items():
+        starts[cache] = nginx(own_folder(base, cache), rsa, sessions=sessions, **options)
+        clients[cache] = bring(rsa, "TLSv1_2")
     starts["reload"] = nginx(own_folder(base, "reload"), rsa, sessions="none")
     clients["reload"] = reload_meanwhile(rsa)
     found = {}
@@ -143,7 +144,8 @@ def test_the_session_cache_of_nginx(cache, trials):
 def test_a_time_out_of_apache(trials):
     """One client comes back at once, and one after the time-out."""
     (at_once, later), finding = trials["apache"].resumed, trials["apache"].finding
-    assert at_once > 0 and later == 0
+    # So many ages of accepted ones are needed to know how old they may be.
+    assert at_once >= 10 and later == 0
     assert finding and finding["title"].endswith(": they have expired"), finding
     assert finding["remedy"]["directive"] == "SSLSessionCacheTimeout 3600"
     assert finding["figures"]["refused_handshakes"] == 2 * TRIES - at_once

@@ -9,6 +9,7 @@ from harness.load import Load
 from harness.paths import HOG, TLSPROF
 from harness.processes import Process, children, name_of_copy, run
 from harness.samples import hog
+from harness.steal import watch_steal
 from harness.web_servers import nginx
 
 FAILURE = 1
@@ -39,7 +40,7 @@ def test_a_command_that_a_signal_ends_is_told_as_shells_do():
 
 def test_a_time_limit_ends_the_command_and_not_its_report():
     script = "trap 'echo told to end; exit 3' TERM; echo begun; while :; do sleep 0.1; done"
-    done = report("--duration", "500ms", "--", "sh", "-c", script)
+    done = report("--duration", "2s", "--", "sh", "-c", script)
     assert done.child.returncode == 0, done.describe()
     assert done.stdout.startswith("begun\ntold to end\n"), done.describe()
     assert "ended with status 3" in " ".join(done.stdout.split()), done.describe()
@@ -72,15 +73,18 @@ def test_samples_become_rarer_and_each_counts_as_the_time_that_it_stands_for(tmp
     """499 a second, from the sixth second on 293, from the eighth on 199."""
     with hog(tmp_path, name_of_copy(HOG, tmp_path), "--compute", 60) as computing:
         computing.process.say("go")
+        steal = watch_steal()
         done = report("--format", "json", "--pid", computing.process.pid, "--", "sleep", "10")
+        stolen = steal()
     found = json.loads(done.stdout)
     sampling = found["sampling"]
     periods = [sampling["first_period_seconds"], sampling["period_seconds"]]
     assert periods == pytest.approx([1 / 499, 1 / 199], rel=0.001)
     (service,) = found["services"]
     samples = service["cpu_samples"]
-    # At the last period each it would be 2.1, at the first 0.8. Samples may be lost to a hypervisor.
-    assert 0.85 < samples["sampled_ratio"] < 1.1, samples
+    # At the last period each it would be 2.1, at the first 0.8. Samples may be lost to a hypervisor, and each time that it has
+    # taken the CPU away may bring one that no CPU time stands for.
+    assert 0.85 < samples["sampled_ratio"] < 1.1 + 2 * stolen, (samples, stolen)
     assert 0.5 < samples["effective"] / samples["count"] < 0.95, samples
     used = sum(row["cpu_seconds"] for row in service["activities"])
     assert 10 * 199 < samples["count"] * 10 / used < 10 * 499, samples

@@ -99,6 +99,7 @@ def compare(bench: Bench, first: str, second: str) -> dict[str, Any]:
     return {one["figure"]: one for one in service["figures"]}
 
 
+@pytest.mark.alone
 def test_multiplexing_makes_nothing_worse(bench, at_depths):
     figures = compare(bench, f"depth-{DEPTHS[0]}", f"depth-{DEPTHS[-1]}")
     assert figures["cpu_per_request"]["changes"][0]["verdict"] != "worse", figures["cpu_per_request"]

@@ -17,6 +17,7 @@ from harness.processes import Argument
 from harness.profiler import Profiling
 from harness.samples import Samples, cpu_seconds, hog
 from harness.sequential import assert_agrees, repeats
+from harness.steal import watch_steal
 from harness.waiting import wait_until
 
 pytestmark = pytest.mark.alone
@@ -60,6 +61,7 @@ class HogsRun:
             # This process and its descendants.
             target = ["--pid", os.getpid(), *options]
             with Profiling(folder, *target, launcher=launcher) as profiling:
+                steal = watch_steal()
                 for one in self.hogs:
                     one.process.say("go")
                 wait_until(
@@ -69,6 +71,7 @@ class HogsRun:
                 )
                 for one in self.hogs:
                     one.finish()
+                self.stolen = steal()
         self.report = profiling.report
         self.log = profiling.log
         self.samples = Samples.parse(self.log)
@@ -99,7 +102,10 @@ def test_samples_stand_for_the_cpu_time(run):
     """None is counted twice; a machine that is itself a guest may lose some while it is stopped."""
     used = sum(one.cpu_seconds for one in run.hogs)
     sampled = sum(run.samples.count(service=one.name) for one in run.hogs) / FREQUENCY
-    assert 0.8 * used < sampled < 1.03 * used, run.samples
+    # Beside other work a program is on a CPU at the time of a sample by chance; and a timer that ran out while a hypervisor had
+    # the CPU fires after it, for time that was not used.
+    most = 1.03 * used + SIGMAS * math.sqrt(used / FREQUENCY) + used * run.stolen / (1 - run.stolen)
+    assert 0.8 * used < sampled < most, (run.samples, used, most)
 
 
 def test_the_mode_is_that_of_the_program(run):

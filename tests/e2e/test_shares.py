@@ -22,6 +22,7 @@ from harness.outlets import in_live_page, live_state
 from harness.processes import Process, run
 from harness.profiler import Agent, Profiling, Service, start_agent
 from harness.servers import Server
+from harness.steal import assert_agree, watch_steal
 from harness.waiting import wait_until
 from harness.web_servers import nginx, reload_nginx
 
@@ -102,6 +103,8 @@ class Scene:
     report: Service
     live: float
     independent: float
+    stolen: float
+    """The share of the CPU time that the hypervisor took during the load."""
 
 
 def moment(agent: Agent) -> Moment:
@@ -198,14 +201,16 @@ def scene(certificates, tmp_path_factory) -> Scene:
             config.write_text(f"{text}sample_frequency = {FREQUENCY}\n")
             agents[name] = stack.enter_context(start_agent(["--config", config, "--service", SERVICE]))
         with Profiling(folder, "--service", SERVICE) as profiling:
+            steal = watch_steal()
             by_variant, connections = watch(agents, server.port, folder / "throttled.toml")
+            stolen = steal()
             profiling.finish()
         live = in_live_page(live_state(agents["exact"], SERVICE)).share
         install(certificates["ecdsa"], own)
         reload_nginx(server)
         run(load(server.port, AFTER_RELOAD, path=""))
         after = {name: settled(agent, connections + AFTER_RELOAD) for name, agent in agents.items()}
-    return Scene(by_variant, connections, after, profiling.report.service(SERVICE), live, independent)
+    return Scene(by_variant, connections, after, profiling.report.service(SERVICE), live, independent, stolen)
 
 
 def install(certificate: Certificate, where: Certificate) -> None:
@@ -216,10 +221,10 @@ def install(certificate: Certificate, where: Certificate) -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_all_ways_to_know_the_share_agree(scene, variant):
     shares = scene.by_variant[variant][-1].shares()
-    assert 0.3 < shares[HISTOGRAM] < 0.95
+    assert 0.3 < shares[HISTOGRAM] < 0.95 / (1 - scene.stolen)
     for name, share in shares.items():
-        assert share == pytest.approx(shares[HISTOGRAM], rel=AGREE), (name, shares)
-    assert shares[HISTOGRAM] == pytest.approx(scene.independent, rel=INDEPENDENT)
+        assert_agree(shares[HISTOGRAM], share, AGREE, scene.stolen, name, shares)
+    assert_agree(shares[HISTOGRAM], scene.independent, INDEPENDENT, scene.stolen)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -25,7 +25,7 @@ budget = 1.0
 [profile]
 library = "off"
 [limits]
-handshake_silence = "1s"
+handshake_silence = "3s"
 """
 
 

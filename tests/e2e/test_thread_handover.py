@@ -20,6 +20,7 @@ from harness.load import Load, run_load
 from harness.processes import name_of_copy
 from harness.profiler import Profiling, start_agent
 from harness.scenarios import Profiled, http_client
+from harness.steal import assert_agree, watch_steal
 
 CONNECTIONS, THREADS = 50, 4
 MADE = CONNECTIONS * THREADS
@@ -37,9 +38,10 @@ were taken for offloaded. Without the rule it is all 80 of them."""
 BETWEEN = 0.30
 """The server's clock leaves out how its threads wake up and wait for each other: 10 to 19% beside two busy loops. Without
 the work of the thread that answers the figure would be half the truth."""
-TAKEN_FOR_WHOLE = 10
-"""Those that something interrupted may have the CPU time of one whose work was all seen: none or one of 100 in eight runs alone,
-6 in one beside other tests."""
+TAKEN_FOR_WHOLE = 24
+"""Something that interrupts one may give it the CPU time of one whose work was all seen. Such a proof holds for the eight before it
+(`SHARE` in agent/evidence): three of them are allowed. None or one of 100 was taken for whole in eight runs alone, 6 in one
+beside other tests; without the rule it is all."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Scene:
     by_agent: list[metrics.Sample]
     kept: float
     """CPU seconds of a request with so many on a connection."""
+    stolen: float
+    """The share of the CPU time that the hypervisor took while handshakes were profiled."""
 
 
 @contextmanager
@@ -61,12 +65,12 @@ def scene(name: str, folder, certificate: Certificate) -> Iterator[Scene]:
         keeping(server.port)
         kept = scenarios.spend(server, keeping).each
         with start_agent(["--service", name_of_copy("java", folder)]) as agent:
-            before = other_stacks.engine_times(plain)
+            before, steal = other_stacks.engine_times(plain), watch_steal()
             profiled = scenarios.profile(folder, server, load, *scenarios.sampled_often(folder))
-            after = other_stacks.engine_times(plain)
+            after, stolen = other_stacks.engine_times(plain), steal()
             by_agent = metrics.scrape(agent.url)
     assert after["engines"] - before["engines"] == MADE
-    yield Scene(profiled, (after["handshake"] - before["handshake"]) / MADE / 1e9, by_agent, kept)
+    yield Scene(profiled, (after["handshake"] - before["handshake"]) / MADE / 1e9, by_agent, kept, stolen)
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -83,15 +87,19 @@ def test_every_figure_of_handshakes_is_what_the_engines_measured(name, rsa, tmp_
     (unit,) = [cost for cost in service.data["unit_costs"] if cost["unit"] == "handshake"]
     by_agent = lambda metric: metrics.total(seen.by_agent, metric, service_name=service.name, role="server")
     assert by_agent("tlsprof_handshakes_total") == MADE
-    each = {
+    by_clock = {
         "headline": service.cpu_seconds(role="server") / MADE,
-        "activity": seen.profiled.share_of("handshake") * whole / MADE,
-        "unit cost": unit["cpu_seconds"],
         "histogram": by_agent("tlsprof_handshake_cpu_seconds_sum") / MADE,
         "outcomes": by_agent("tlsprof_handshake_outcome_cpu_seconds_total") / MADE,
     }
-    for figure, seconds in each.items():
-        assert seconds == pytest.approx(seen.truth, rel=AGREE), (figure, seen.truth, each)
+    by_samples = {
+        "activity": seen.profiled.share_of("handshake") * whole / MADE,
+        "unit cost": unit["cpu_seconds"],
+    }
+    for figure, seconds in by_clock.items():
+        assert_agree(seconds, seen.truth, AGREE, seen.stolen, figure, by_clock, by_samples)
+    for figure, seconds in by_samples.items():
+        assert seconds == pytest.approx(seen.truth, rel=AGREE), (figure, seen.truth, by_clock, by_samples)
 
     saved = seen.profiled.spent.each - seen.kept
     assert seen.profiled.saving(FINDING) == pytest.approx(saved, rel=scenarios.TOLERANCE)
@@ -104,7 +112,9 @@ def test_work_of_a_third_thread_is_told_from_a_wait_for_a_cpu(way, rsa, tmp_path
     config.write_text('[profile]\nlibrary = "off"\n')
     with servers.python(tmp_path, "handing_server.py", rsa, way) as server:
         with Profiling(tmp_path, "--config", config) as profiling:
+            steal = watch_steal()
             run_load(Load(full=MADE, tls="1.3", threads=1), server.port)
+            stolen = steal()
         service = profiling.report.on_port(server.port)
         lines = [line.split() for line in server.process.stdout.splitlines() if "seconds" in line]
     read, computed, sent = ([float(line[at]) for line in lines] for at in (1, 2, 3))
@@ -114,8 +124,8 @@ def test_work_of_a_third_thread_is_told_from_a_wait_for_a_cpu(way, rsa, tmp_path
     truth = sum(read + computed + sent)
     if way == "answered":
         assert group["offloaded"] <= WITHOUT_A_MEAN + INTERRUPTED
-        assert seen["first_flight_seconds"] == pytest.approx(truth, rel=BETWEEN)
+        assert_agree(seen["first_flight_seconds"], truth, BETWEEN, stolen)
     else:
         assert group["offloaded"] >= MADE // 2 - TAKEN_FOR_WHOLE
         assert service.data["handshake_cpu_is_lower_bound"]
-        assert seen["first_flight_seconds"] < truth
+        assert seen["first_flight_seconds"] < truth / (1 - stolen)

@@ -125,9 +125,9 @@ def test_a_prometheus_scrapes_over_tls_with_a_password(web_config, certificate, 
         }
         with together(both) as prometheus:
             good, bad = prometheus["good"], prometheus["bad"]
-            wait_until(lambda: good.query('up{job="tlsprof"}') == 1, "a scrape", 20.0)
+            wait_until(lambda: good.query('up{job="tlsprof"}') == 1, "a scrape")
             assert good.query("count(tlsprof_build_info)") == 1
-            wait_until(lambda: bad.query('up{job="tlsprof"}') == 0, "a scrape that is refused", 20.0)
+            wait_until(lambda: bad.query('up{job="tlsprof"}') == 0, "a scrape that is refused")
 
 
 def served_certificate(agent: Agent) -> str:

@@ -16,6 +16,7 @@ from harness.load import Load
 from harness.paths import SELFTIMED, SERVERS, TLSPROF
 from harness.processes import Argument, Process
 from harness.profiler import Report, Service, start_agent
+from harness.steal import watch_steal
 from harness.waiting import wait_until
 
 RATE = 50
@@ -147,11 +148,12 @@ def busy(certificates) -> Iterator[servers.SelfTimed]:
 @pytest.mark.parametrize("starts", [STARTS, pytest.param(5 * STARTS, marks=pytest.mark.long)])
 def test_handshakes_never_take_more_than_there_was(starts, busy, tmp_path):
     """Handshakes and CPU time begin and end together, whatever was under way."""
-    shares = []
+    shares, steal = [], watch_steal()
     for _ in range(starts):
         profiled = profile(tmp_path, busy.port, "--duration", "300ms")
         shares.append(profiled.service.cpu_seconds(role="server") / profiled.cpu_seconds)
-    assert all(0.3 < share < MOST_IN_HANDSHAKES for share in shares), shares
+    most = MOST_IN_HANDSHAKES / (1 - steal())
+    assert all(0.3 < share < most for share in shares), (shares, most)
 
 
 @pytest.mark.alone
@@ -174,9 +176,11 @@ def test_the_cost_of_profiling_is_that_of_the_window(busy, tmp_path):
     config.write_text('[profile]\nsteps = "off"\n')
     lengths = ("300ms", "3s")
     short, long = (profile(tmp_path, busy.port, "--config", config, "--duration", length) for length in lengths)
-    for cost in ("probe_hits", "bpf_runs"):
-        each = [one.report.data["agent"][cost] / one.handshakes for one in (short, long)]
-        assert each[0] == pytest.approx(each[1], rel=SAME_COST), (cost, each)
+    each = lambda cost: [one.report.data["agent"][cost] / one.handshakes for one in (short, long)]
+    hits, runs = each("probe_hits"), each("bpf_runs")
+    assert hits[0] == pytest.approx(hits[1], rel=SAME_COST), hits
+    # In the short one these are an estimate by two thirds of it. What ran while it attached would be more than all of it.
+    assert runs[1] / 2 < runs[0] < runs[1] * 2, runs
 
 
 @pytest.mark.alone
@@ -191,9 +195,10 @@ def test_an_agent_never_says_that_handshakes_took_more_than_there_was(busy):
             return of("tlsprof_handshake_outcome_cpu_seconds_total"), of("tlsprof_service_cpu_seconds_total")
 
         wait_until(lambda: scraped()[0] > 0.0, "the first handshakes")
+        steal = watch_steal()
         for _ in range(SCRAPES):
             handshakes, service = scraped()
-            assert 0.0 < handshakes <= MOST_IN_HANDSHAKES * service + READINGS
+            assert 0.0 < handshakes <= MOST_IN_HANDSHAKES / (1 - steal()) * service + READINGS
             time.sleep(SCRAPE_EVERY)
 
 

@@ -24,6 +24,10 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LAST_REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
+PATIENCE = 60.0
+"""Seconds: a server may load its TLS for the first handshake."""
+
+
 @dataclass
 class Made:
     """What was made."""
@@ -80,7 +84,7 @@ class Client:
     def _connect(self) -> socket.socket:
         source = (own_address(next(self._numbers)), 0)
         address = ("127.0.0.1", self._options.port)
-        connection = socket.create_connection(address, 10.0, source_address=source)
+        connection = socket.create_connection(address, PATIENCE, source_address=source)
         # As every client of HTTP does: else the kernel waits before it sends a request after the
         # last message of a handshake.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -112,7 +116,7 @@ class Client:
         assert connection.recv(1) == b""
         if self._context:
             # That was the end of TLS; the FIN comes after it.
-            assert select.select([connection.fileno()], [], [], 10.0)[0]
+            assert select.select([connection.fileno()], [], [], PATIENCE)[0]
             assert os.read(connection.fileno(), 1) == b""
 
 

@@ -15,8 +15,6 @@ use super::{Protection, Range, sampled};
 
 /// So many measured handshakes make a cost.
 const SAMPLES: u64 = 10;
-/// Standard errors on both sides of a mean that hold the truth with 95%.
-pub(super) const CONFIDENCE: f64 = 1.96;
 /// The probes themselves are in every measured step, and caches are colder in one
 /// run than in another: no difference of costs is known better than this.
 const SYSTEMATIC: f64 = 0.03;
@@ -326,7 +324,7 @@ pub(crate) fn range(moments: Moments) -> Option<Range> {
     if moments.count() < SAMPLES {
         return None;
     }
-    let error = moments.standard_error()?;
+    let margin = moments.margin()?;
     let mean = moments.mean();
-    Some(Range::around(mean, CONFIDENCE * error + SYSTEMATIC * mean))
+    Some(Range::around(mean, margin + SYSTEMATIC * mean))
 }

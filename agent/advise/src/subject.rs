@@ -6,7 +6,6 @@ use tlsprof_common::units::{count, percent, share_of_cpu};
 use tlsprof_common::{Outcome, Role};
 use tlsprof_ledger::{ConnectionAccount, HandshakeKey, HandshakeSum, RoleAccount, ServiceAccount};
 
-use super::costs::CONFIDENCE;
 use super::setting::{Setting, Thresholds};
 use super::{CostSource, Costs, Hybrid, Range, Saving, Server};
 
@@ -79,8 +78,8 @@ impl<'a> Subject<'a> {
     /// may be, where it is an estimate.
     pub(crate) fn agrees(&self) -> bool {
         let roles = self.account.roles.values();
-        let error: f64 = roles.map(|role| role.estimated.cpu_error()).sum();
-        let least = self.account.handshake_cpu().as_secs_f64() - CONFIDENCE * error;
+        let margin: f64 = roles.map(|role| role.estimated.cpu_margin()).sum();
+        let least = self.account.handshake_cpu().as_secs_f64() - margin;
         least <= 0.0 || share_of_cpu(least, self.account.cpu().as_secs_f64()).is_some()
     }
 

@@ -140,16 +140,16 @@ fn runs(loaded: &Loaded) -> ProgramRuns {
     sum
 }
 
-/// Estimated CPU seconds that targets spent on probes: traps by the calibrated
-/// cost of one, and the time in their programs. The least program run is counted
-/// on both sides; the estimate is that much too high rather than too low.
+/// Estimated CPU seconds that targets spent on probes: traps by the calibrated cost of one, and
+/// their programs. The least program run is counted on both sides; the estimate is that much too
+/// high rather than too low.
 #[allow(clippy::cast_precision_loss, reason = "an estimate")]
 pub fn probe_seconds(hits: &Hits, trap: TrapCost, runs: Runs) -> f64 {
     let count = |hit| hits.of(hit) as f64;
     count(Hit::Entry) * trap.entry.as_secs_f64()
         + count(Hit::Return) * trap.exit.saturating_sub(trap.entry).as_secs_f64()
         + count(Hit::SingleStep) * trap.single_step.as_secs_f64()
-        + runs.seconds
+        + program_seconds(runs)
 }
 
 /// What a run that finds the caches cold costs its caller, of the time that it takes longer than a
@@ -158,9 +158,10 @@ pub fn probe_seconds(hits: &Hits, trap: TrapCost, runs: Runs) -> f64 {
 /// (docs/journal/2026-11-28-what-statistics-do-not-show.md).
 const DISPLACED: f64 = 0.7;
 
-/// Estimated CPU seconds that the whole host spent on hooks. The way to a program is not in the
-/// kernel's statistics, but one of their own two readings of the clock is, which takes about as long.
-pub fn hook_seconds(runs: Runs) -> f64 {
+/// Estimated CPU seconds that programs cost those in whose threads they ran. The way to a program is
+/// not in the kernel's statistics, but one of their own two readings of the clock is, which takes
+/// about as long.
+pub fn program_seconds(runs: Runs) -> f64 {
     runs.seconds + runs.cold * DISPLACED
 }
 
@@ -169,13 +170,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_estimate_of_hooks_has_what_cold_runs_displace() {
+    fn the_estimate_of_programs_has_what_cold_runs_displace() {
         let runs = Runs {
             count: 2e6,
             seconds: 0.5,
             cold: 0.24,
         };
-        assert!((hook_seconds(runs) - 0.668).abs() < 1e-9);
+        assert!((program_seconds(runs) - 0.668).abs() < 1e-9);
     }
 
     #[test]
@@ -194,6 +195,6 @@ mod tests {
                 cold: 0.4,
             },
         );
-        assert!((seconds - 0.503).abs() < 1e-9, "{seconds}");
+        assert!((seconds - 0.783).abs() < 1e-9, "{seconds}");
     }
 }

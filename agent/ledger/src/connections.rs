@@ -6,6 +6,7 @@ use std::time::Duration;
 use tlsprof_common::{Closer, Connection, Whole};
 
 use super::Distribution;
+use super::moments::MARGIN;
 use super::since::sums;
 
 /// Turns and bytes are known of connections that were seen whole. If they are fewer
@@ -58,9 +59,9 @@ impl EstimatedTurns {
         self.variance += variance;
     }
 
-    /// Standard error of their turns.
-    pub fn error(&self) -> f64 {
-        self.variance.sqrt()
+    /// Half the 95% range of their turns.
+    pub fn margin(&self) -> f64 {
+        MARGIN * self.variance.sqrt()
     }
 }
 

@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::limits::bounded_nanos;
 use super::since::sums;
 
+/// Standard errors on each side of an estimate that hold the truth with 95%.
+pub(crate) const MARGIN: f64 = 1.96;
+
 /// Count, sum and sum of squares: all that a mean and its error need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
@@ -59,7 +62,7 @@ impl Moments {
     }
 
     /// Standard error of the mean in seconds; None for less than two times.
-    pub fn standard_error(self) -> Option<f64> {
+    pub(crate) fn standard_error(self) -> Option<f64> {
         if self.count < 2 {
             return None;
         }
@@ -68,6 +71,11 @@ impl Moments {
         // Rounding can put it a little below zero.
         let variance = (self.squares as f64 / count - mean * mean).max(0.0);
         Some((variance / (count - 1.0)).sqrt() / 1e9)
+    }
+
+    /// Half the 95% range of the mean in seconds; None for less than two times.
+    pub fn margin(self) -> Option<f64> {
+        Some(MARGIN * self.standard_error()?)
     }
 }
 

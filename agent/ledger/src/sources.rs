@@ -7,6 +7,7 @@ use std::time::Duration;
 use tlsprof_common::{Connection, Source};
 use tlsprof_evidence::{Estimate, Handshake};
 
+use super::moments::MARGIN;
 use super::since::{Since, sums};
 use super::{OTHER, bounded};
 
@@ -78,14 +79,14 @@ impl Estimated {
         self.variances.cpu_variance += estimate.cpu_variance;
     }
 
-    /// Standard error of their number.
-    pub fn count_error(&self) -> f64 {
-        self.variances.count_variance.sqrt()
+    /// Half the 95% range of their number.
+    pub fn count_margin(&self) -> f64 {
+        MARGIN * self.variances.count_variance.sqrt()
     }
 
-    /// Standard error of their CPU time, in seconds.
-    pub fn cpu_error(&self) -> f64 {
-        self.variances.cpu_variance.sqrt()
+    /// Half the 95% range of their CPU time, in seconds.
+    pub fn cpu_margin(&self) -> f64 {
+        MARGIN * self.variances.cpu_variance.sqrt()
     }
 }
 

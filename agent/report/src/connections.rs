@@ -9,7 +9,6 @@ use super::build::quantiles;
 use super::model::{
     ClosedConnections, Connections, EphemeralPorts, EstimatedTurns, Service, TurnCount,
 };
-use super::tls::MARGIN;
 
 pub(super) fn of(account: &ServiceAccount, now: Duration) -> Vec<Connections> {
     let roles = account.connections.iter();
@@ -29,7 +28,7 @@ pub(super) fn estimated_turns(account: &ServiceAccount) -> Vec<EstimatedTurns> {
             role: role.label().into(),
             count: kept.estimated_turns.turns,
             connections: kept.estimated_turns.connections,
-            count_margin: MARGIN * kept.estimated_turns.error(),
+            count_margin: kept.estimated_turns.margin(),
         })
         .collect()
 }

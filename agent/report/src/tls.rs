@@ -96,9 +96,6 @@ pub(super) fn socket_handshakes(role: Role, account: &RoleAccount) -> Vec<Socket
     }]
 }
 
-/// Standard errors in half a 95% range.
-pub(super) const MARGIN: f64 = 1.96;
-
 pub(super) fn estimated(role: Role, account: &RoleAccount) -> Vec<EstimatedHandshakes> {
     let kept = &account.estimated;
     if kept.handshakes == 0 {
@@ -107,8 +104,8 @@ pub(super) fn estimated(role: Role, account: &RoleAccount) -> Vec<EstimatedHands
     vec![EstimatedHandshakes {
         role: role.label().into(),
         count: kept.handshakes,
-        count_margin: MARGIN * kept.count_error(),
-        cpu_margin_seconds: MARGIN * kept.cpu_error(),
+        count_margin: kept.count_margin(),
+        cpu_margin_seconds: kept.cpu_margin(),
     }]
 }
 

@@ -11,7 +11,7 @@ use super::windows::StepProbes;
 use tlsprof_attach::registry::Registry;
 use tlsprof_common::units::percent;
 use tlsprof_discover::host_time::HostTime;
-use tlsprof_kernel::cost::{RunMeter, TrapCost, hook_seconds, probe_seconds};
+use tlsprof_kernel::cost::{RunMeter, TrapCost, probe_seconds, program_seconds};
 use tlsprof_kernel::hits::Hits;
 use tlsprof_kernel::loaded::Loaded;
 use tlsprof_ledger::{Ledger, ServiceAccount};
@@ -256,7 +256,7 @@ impl Overhead {
     )]
     pub(super) fn cost(&self, loaded: &Loaded, ledger: &Ledger) -> AgentCost {
         let runs = self.meter.total();
-        let hooks = hook_seconds(runs.hooks());
+        let hooks = program_seconds(runs.hooks());
         let (probes, profiled_probes) = self.probe_seconds(loaded, ledger);
         AgentCost {
             cpu_seconds: own_cpu_seconds(),
@@ -323,10 +323,10 @@ impl Overhead {
             spent: Spent {
                 host: self.host_seconds(),
                 targets: target_cpu(ledger).as_secs_f64(),
-                calls: hook_seconds(runs.calls),
+                calls: program_seconds(runs.calls),
                 probes: self.probe_seconds(loaded, ledger).0,
-                states: hook_seconds(runs.states),
-                others: hook_seconds(runs.others),
+                states: program_seconds(runs.states),
+                others: program_seconds(runs.others),
                 openings: ledger
                     .services()
                     .map(|(_, account)| account.connection_count() as f64)

@@ -62,15 +62,14 @@ impl Rates {
 
     /// The new rate, if there is another one at that time.
     pub(super) fn turn(&mut self, elapsed: Duration) -> Option<u32> {
-        let mut new = None;
+        let before = self.now;
         while let Some(((from, rate), rest)) = self.later.split_first()
             && *from <= elapsed
         {
             self.now = *rate;
-            new = Some(self.now);
             self.later = rest;
         }
-        new
+        (self.now != before).then_some(self.now)
     }
 }
 

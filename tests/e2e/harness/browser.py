@@ -36,6 +36,8 @@ OPTIONS = (
 
 SECONDS = 1000.0
 """In the browser's unit."""
+PATIENCE = 120.0
+"""Seconds, on a busy host with a slow disk."""
 
 
 @dataclass
@@ -56,7 +58,7 @@ class Tab:
         rows = table.locator("tbody tr").all()
         return [[cell.strip() for cell in row.locator("th, td").all_inner_texts()] for row in rows]
 
-    def wait_until(self, expression: str, timeout: float = 30.0, value: Any = None) -> None:
+    def wait_until(self, expression: str, timeout: float = PATIENCE, value: Any = None) -> None:
         """Waits for a JavaScript condition."""
         self.page.wait_for_function(expression, arg=value, timeout=timeout * SECONDS)
 
@@ -79,7 +81,7 @@ def _launched(start: Any, program: str) -> "Iterator[Browser]":
     with start() as playwright:
         # Its sandbox does not work for root, who runs these tests.
         browser = playwright.chromium.launch(
-            executable_path=program, args=list(OPTIONS), chromium_sandbox=os.geteuid() != 0
+            executable_path=program, args=list(OPTIONS), chromium_sandbox=os.geteuid() != 0, timeout=PATIENCE * SECONDS
         )
         with browser:
             yield browser
@@ -110,6 +112,7 @@ def tab(
         viewport={"width": width, "height": 800}, color_scheme=theme, reduced_motion="reduce"
     )
     with context:
+        context.set_default_timeout(PATIENCE * SECONDS)
         opened = Tab(context.new_page())
         _listen(opened, agent_may_be_away)
         if own_clock:

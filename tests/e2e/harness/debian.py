@@ -72,7 +72,9 @@ class OpenSsl:
         compiler = [*COMPILER_FLAGS, f"-I{include}", f"-I{include / self._libraries.name}"]
         make = ["make", "--silent", "-C", TESTS, f"OUT={target.parent}", target]
         make += [f"CFLAGS={' '.join(compiler)}", f"LDLIBS={' '.join(self._linker_flags())}"]
-        subprocess.run(make, check=True)
+        with open(CACHE / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            subprocess.run(make, check=True)
         return target
 
     @property

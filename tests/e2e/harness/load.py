@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Iterable, NamedTuple, Optional
 
 from .paths import LOADGEN
-from .processes import run
+from .processes import LONG_SECONDS, run
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def counted(rows: Iterable[dict[str, Any]]) -> Counter[Negotiated]:
     return counts
 
 
-def run_load(load: Load, port: int, timeout: float = 60.0, cpu: Optional[int] = None) -> Seen:
+def run_load(load: Load, port: int, timeout: float = LONG_SECONDS, cpu: Optional[int] = None) -> Seen:
     """Runs the load without a profiler; every connection must go as planned."""
     done = run(load.command(port), timeout=timeout, cpu=cpu)
     assert done.child.returncode == 0, done.describe()

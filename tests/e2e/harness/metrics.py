@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import urllib.error
 import urllib.parse
 import urllib.request
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Iterator, Optional
 
 from .processes import Process
-from .servers import on_free_port
+from .servers import START_SECONDS, on_free_port
 from .waiting import wait_until
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
@@ -83,7 +82,7 @@ def scrape(url: str) -> list[Sample]:
 def promtool_check(text: str) -> None:
     """Fails with promtool's words if the text is not what Prometheus reads."""
     done = subprocess.run(
-        ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=30
+        ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -119,14 +118,14 @@ def prometheus(folder: Path, target: str, more: str = "") -> Iterator[Prometheus
 
     with on_free_port(start) as server:
         url = f"http://127.0.0.1:{server.port}"
-        wait_until(lambda: is_ready(url), "Prometheus to have read what it stored", 30.0)
+        wait_until(lambda: is_ready(url), "Prometheus to have read what it stored", START_SECONDS)
         yield Prometheus(url)
 
 
 def is_ready(url: str) -> bool:
-    """It listens before it is ready, and answers 503 until then."""
+    """It listens before it is ready, and answers 503 until then, or nothing in time."""
     try:
         with urllib.request.urlopen(f"{url}/-/ready", timeout=10) as answer:
             return answer.status == 200
-    except urllib.error.HTTPError:
+    except OSError:
         return False

@@ -13,14 +13,14 @@ from .dashboards import RULES
 from .metrics import is_ready
 from .paths import ROOT
 from .processes import Argument, Process, run
-from .servers import on_free_port
+from .servers import START_SECONDS, on_free_port
 from .waiting import wait_until
 
 TODAY = ROOT / "target" / "tools" / "prometheus" / "prometheus"
 """A Prometheus of today, as deploy/packages/tools.sh builds it; Debian's is years older."""
 
 CONFIG = """
-global: {{ scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s }}
+global: {{ scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s }}
 rule_files: ["{rules}/*.rules.yml"]
 scrape_configs:
   - job_name: tlsprof{keys}
@@ -129,5 +129,5 @@ def _prometheus(
 
     with on_free_port(start) as server:
         url = f"http://127.0.0.1:{server.port}"
-        wait_until(lambda: is_ready(url), "Prometheus", 30.0)
+        wait_until(lambda: is_ready(url), "Prometheus", START_SECONDS)
         yield Observatory(url)

@@ -182,5 +182,5 @@ def _nss_database(folder: Path, certificate: Certificate) -> str:
         ["certutil", "-N", "-d", database, "--empty-password"],
         ["pk12util", "-i", bundle, "-d", database, "-W", "", "-K", ""],
     ):
-        subprocess.run(command, check=True, capture_output=True, timeout=30)
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
     return database

@@ -15,6 +15,8 @@ from .paths import WORKER
 from .waiting import wait_until
 
 STOP_SECONDS = 10.0
+LONG_SECONDS = 300.0
+"""Bound for what ends by itself, on a busy host with a slow disk."""
 
 Argument = Union[str, Path, int]
 
@@ -111,7 +113,7 @@ class Process:
             except subprocess.TimeoutExpired:
                 pass
         self._kill_group()
-        return self.wait(STOP_SECONDS)
+        return self.wait(LONG_SECONDS)
 
     def describe(self) -> str:
         return f"{' '.join(self.command)}\n--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
@@ -137,7 +139,7 @@ class Process:
         self._lines.put(None)
 
 
-def run(command: Iterable[Argument], timeout: float = 60.0, **options) -> Process:
+def run(command: Iterable[Argument], timeout: float = LONG_SECONDS, **options) -> Process:
     """Runs a command to its end."""
     with Process(list(command), **options) as process:
         process.child.stdin.close()
@@ -181,6 +183,6 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def wait_gone(pid: int, timeout: float = STOP_SECONDS) -> None:
+def wait_gone(pid: int, timeout: float = LONG_SECONDS) -> None:
     """Waits until a process that is not our child has ended."""
     wait_until(lambda: not Path(f"/proc/{pid}").exists(), f"end of process {pid}", timeout)

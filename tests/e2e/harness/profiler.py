@@ -93,8 +93,8 @@ class Report:
 
     def losses_of_events(self) -> dict[str, int]:
         """Losses by reason, but for those that other processes of the host cause: handshakes that they had
-        begun before, and mappings of programs that they start by the hundred, as compilers do."""
-        of_others = {"began_before_attach", "mapping_record_lost"}
+        begun before, mappings of programs that they start by the hundred, as compilers do, and functions in these."""
+        of_others = {"began_before_attach", "mapping_record_lost", "function_not_looked_up"}
         return {
             loss["reason"]: loss["count"]
             for loss in self.data["losses"]

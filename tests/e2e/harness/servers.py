@@ -18,7 +18,7 @@ from .waiting import wait_until
 PORT_ATTEMPTS = 5
 """A free port may be taken before the server binds it; then another is tried."""
 
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 """Some start beside others on a busy machine; no test is about how long they take."""
 
 SYSTEM_PYTHON = "/usr/bin/python3"

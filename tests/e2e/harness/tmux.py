@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Callable, Iterator
 
 from .processes import Argument
-from .waiting import wait_until
+from .waiting import NotReached, wait_until
 
 PROMPT = "ready> "
 
@@ -51,8 +51,8 @@ class Terminal:
 
         try:
             return wait_until(found, what, timeout)
-        except TimeoutError as error:
-            raise TimeoutError(f"{error}\n{self.screen()}") from None
+        except NotReached as error:
+            raise NotReached(f"{error}\n{self.screen()}") from None
 
     def wait_for_text(self, *texts: str, timeout: float = 30.0) -> str:
         return self.wait_for(lambda screen: all(text in screen for text in texts), f"{texts}", timeout)

@@ -8,7 +8,11 @@ T = TypeVar("T")
 POLL_SECONDS = 0.02
 
 
-def wait_until(condition: Callable[[], T], what: str, timeout: float = 15.0) -> T:
+class NotReached(AssertionError, TimeoutError):
+    """A condition that did not hold in time: what a test asked for is not so."""
+
+
+def wait_until(condition: Callable[[], T], what: str, timeout: float = 60.0) -> T:
     """Returns the first true value of `condition`; fails with `what` after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while True:
@@ -16,5 +20,5 @@ def wait_until(condition: Callable[[], T], what: str, timeout: float = 15.0) -> 
         if value:
             return value
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not within {timeout:g} s")
+            raise NotReached(f"{what}: not within {timeout:g} s")
         time.sleep(POLL_SECONDS)

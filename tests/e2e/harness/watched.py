@@ -6,7 +6,7 @@ import urllib.parse
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, Optional
 
 from . import metrics, plain_nginx, web_servers
 from .certificates import Certificate
@@ -133,8 +133,15 @@ def _scrape(prometheus: Observatory) -> float:
     """The time of a scrape that began after this was called."""
     now = time.time()
     return wait_until(
-        lambda: max(0.0, prometheus.last_scrape() - now) and prometheus.last_scrape(), "a scrape"
+        lambda: max(0.0, prometheus.last_scrape() - now) and prometheus.last_scrape(), "a scrape", 60.0
     )
+
+
+def _ends(every: dict[str, Observatory], agent_url: str) -> Optional[tuple[dict[str, float], list[float]]]:
+    """A scrape by each, and the severities that all of them saw; None if these changed meanwhile."""
+    before = _severities(agent_url)
+    ends = {kind: _scrape(prometheus) for kind, prometheus in every.items()}
+    return (ends, before) if before == _severities(agent_url) else None
 
 
 @contextmanager
@@ -171,9 +178,9 @@ def watch(folder: Path, certificate: Certificate) -> Iterator[Watched]:
             wait_until(lambda: _severities(agent.url), f"the finding {FINDING}", timeout=60.0)
             after = _settled(agent.url, made + more)
             wait_until(lambda: time.time() - max(begins.values()) > SUBQUERY_SECONDS, "a step of each subquery")
-            ends = {kind: _scrape(prometheus) for kind, prometheus in every.items()}
+            ends, severities = wait_until(lambda: _ends(every, agent.url), "scrapes between two judgements", 60.0)
             watches = {
                 kind: Watch(every[kind], begins[kind] - MARGIN_SECONDS, ends[kind] + MARGIN_SECONDS)
                 for kind in kinds
             }
-            yield Watched(watches, before, after, seen, _severities(agent.url))
+            yield Watched(watches, before, after, seen, severities)

@@ -12,9 +12,9 @@ from harness.profiler import Report
 from .kernels import Bootable
 from .machines import MACHINE
 
-BOOT_SECONDS = 600.0
-"""Bound for one guest from power-on to power-off, on a busy host: most take a tenth of it, one for
-aarch64 a quarter."""
+BOOT_SECONDS = 1800.0
+"""Bound for one guest from power-on to power-off, on a busy host: on a quick one, most take a thirtieth of it, one for
+aarch64 a tenth."""
 
 INSTRUCTIONS = "shift=0,sleep=off"
 """The time of a guest with one CPU is what it executes, 1 ns an instruction, and passes at once while it
