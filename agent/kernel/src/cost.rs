@@ -153,9 +153,10 @@ pub fn probe_seconds(hits: &Hits, trap: TrapCost, runs: Runs) -> f64 {
 }
 
 /// What a run that finds the caches cold costs its caller, of the time that it takes longer than a
-/// warm one: the lines that it fetches displace the caller's. No statistics show that. With it the
-/// estimate is 0.75 to 1.25 of what was measured on nginx for handshakes and for small requests
-/// (docs/journal/2026-11-28-what-statistics-do-not-show.md).
+/// warm one: the lines that it fetches displace the caller's. No statistics show that
+/// (docs/journal/2026-11-28-what-statistics-do-not-show.md). With it the estimate is 0.84 to 1.23 of what
+/// was measured on nginx for handshakes and for small requests
+/// (docs/journal/2026-11-28-what-probes-displace.md).
 const DISPLACED: f64 = 0.7;
 
 /// Estimated CPU seconds that programs cost those in whose threads they ran. The way to a program is
