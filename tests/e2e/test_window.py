@@ -186,6 +186,7 @@ def test_the_cost_of_profiling_is_that_of_the_window(busy, tmp_path):
 @pytest.mark.alone
 def test_an_agent_never_says_that_handshakes_took_more_than_there_was(busy):
     """At no scrape, from its first second on: CPU time is as new as handshakes are."""
+    steal = watch_steal()
     with start_agent(["--service", SELFTIMED.name]) as agent:
 
         def scraped() -> tuple[float, float]:
@@ -195,7 +196,6 @@ def test_an_agent_never_says_that_handshakes_took_more_than_there_was(busy):
             return of("tlsprof_handshake_outcome_cpu_seconds_total"), of("tlsprof_service_cpu_seconds_total")
 
         wait_until(lambda: scraped()[0] > 0.0, "the first handshakes")
-        steal = watch_steal()
         for _ in range(SCRAPES):
             handshakes, service = scraped()
             assert 0.0 < handshakes <= MOST_IN_HANDSHAKES / (1 - steal()) * service + READINGS
