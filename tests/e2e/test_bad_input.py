@@ -87,6 +87,7 @@ def test_unknown_service():
 
 
 def test_a_misspelt_service_is_answered_with_near_names(rsa):
+    # Not at its end: there names of the copies of other workers are as near.
     misspelt = SELFTIMED.name[1:]
     with servers.selftimed("epoll", rsa):
         done = tlsprof("report", "--service", misspelt, "--duration", "1s")

@@ -130,8 +130,8 @@ def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tig
     # What few windows say of their own error is not sure: test_ranges.py asks for that.
     uncertain = max(NEVER * margins["cpu_margin_seconds"], SPEED * measured.cpu_seconds)
     assert abs(cpu_seconds - measured.cpu_seconds) <= uncertain
-    # Each connection had one; those under way when the hooks came and went are at an edge.
-    assert abs(counted - seen.completed) <= max(0.01 * seen.completed, NEVER * margins["count_margin"])
+    # Each connection had one. A window beside load has 40 connections or more: two that it cut stand for a twentieth.
+    assert abs(counted - seen.completed) <= 0.05 * seen.completed
 
 
 @pytest.mark.long
@@ -160,7 +160,7 @@ def test_turns_of_long_connections_are_estimated_on_the_lowest_rung(tight, rsa, 
     turns = said.total("tlsprof_connection_turns_sum", **ours)
     assert estimated["count"] == said.total("tlsprof_connection_turns_estimated_total", **ours)
     assert estimated["count"] > 0.5 * requests
-    print(f"{turns} turns of {requests} requests, {estimated['count_margin']:.0f} off at most")
+    print(f"{turns} turns of {requests} requests, in 19 of 20 runs {estimated['count_margin']:.0f} off at most")
     assert abs(turns - requests) <= NEVER * estimated["count_margin"]
     # After two windows the range may be as wide as the figure, which is better than it tells.
     assert turns == pytest.approx(requests, rel=0.2)

@@ -206,7 +206,7 @@ def test_clients_that_say_nothing_are_connections(rsa, tmp_path):
         ports = {name: server.port for name, server in running.items()}
         with Profiling(tmp_path) as profiling:
             for port in ports.values():
-                # A server takes them one after another: when the last is gone, those that were reset are.
+                # Most servers take them one after another: when the last is gone, those that were reset are.
                 for reset in (True, False):
                     for _ in range(HEALTH_CHECKS):
                         endings.check_health(port, reset)

@@ -77,7 +77,7 @@ def wait_for_moment(agent: Process, moment: float, everything: int) -> None:
 def test_an_agent_killed_at_any_moment_harms_nobody_and_leaves_nothing(kills, rsa, tmp_path):
     chance = random.Random(20260807)
     moments = [1.6 * (kill + chance.random()) / kills - 0.1 for kill in range(kills)]
-    programs, links = set(), set()
+    programs, links, loaded = set(), set(), 0
     probes_before = bpf.uprobe_events()
     with web_servers.nginx(tmp_path, rsa) as server, under_load(server.port):
         with Process(AGENT) as agent:
@@ -86,11 +86,13 @@ def test_an_agent_killed_at_any_moment_harms_nobody_and_leaves_nothing(kills, rs
         for moment in moments:
             with Process(AGENT) as agent:
                 wait_for_moment(agent, moment, everything)
-                for seen, found in zip((programs, links), held(agent)):
+                holds = held(agent)
+                for seen, found in zip((programs, links), holds):
                     seen |= found
+                loaded += any(holds)
                 agent.send(signal.SIGKILL)
-                agent.child.wait(30.0)
-    assert len(programs) > kills and len(links) > kills, "most lived long enough to load programs"
+                agent.child.wait(60.0)
+    assert loaded >= kills / 2, "most lived long enough to load programs"
     bpf.wait_unloaded(programs, links)
     assert bpf.uprobe_events() == probes_before
 

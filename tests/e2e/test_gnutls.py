@@ -17,7 +17,6 @@ from harness.paths import COROUTINE_LIBRARY, SELFTIMED_GNUTLS
 from harness.processes import Process, private_copy, run
 from harness.profiler import Profiling, Service, profile_load
 from harness.sequential import assert_agrees, repeats
-from harness.steal import watch_steal, without_stolen
 from harness.targets import TARGETS
 from harness.waiting import wait_until
 
@@ -115,13 +114,10 @@ def timed(folder: Path, certificate: Certificate, form: str, tls: str) -> float:
     program = private_copy(str(SELFTIMED_GNUTLS), folder, f"{form}-{tls}")
     with selftimed(form, certificate, program=program) as server:
         with Profiling(folder) as profiling:
-            steal = watch_steal()
             run_load(Load(tls=tls, full=150, resume=150), server.port)
-            stolen = steal()
             profiling.finish()
         service = profiling.report.on_port(server.port)
-        ratio = service.cpu_seconds(outcome="completed") / server.finish().completed_cpu_seconds
-        return without_stolen(ratio, stolen)
+        return service.cpu_seconds(outcome="completed") / server.finish().completed_cpu_seconds
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def scene(certificates, tmp_path_factory) -> Iterator[Scene]:
             seen = [run_load(load, server.port) for load in (slow, Load(full=FAST, groups="X25519"))]
             service = service_on(agent, server.port)
             scene = Scene(agent, service, sum(seen, Seen.nothing()))
-            wait_until(lambda: in_points(scene.state()) == scene.seen.completed, "all of the load", 60.0)
+            wait_until(lambda: in_points(scene.state()) == scene.seen.completed, "all of the load")
             yield scene
 
 
@@ -317,7 +317,7 @@ def test_a_restart_of_the_agent_is_outlived_and_histories_do_not_mix(certificate
         with start_agent(port=port) as agent:
             run_load(Load(full=40), server.port)
             service = service_on(agent, server.port)
-            wait_until(lambda: in_points(state(agent, service)) == 40, "a point with the load", 30.0)
+            wait_until(lambda: in_points(state(agent, service)) == 40, "a point with the load")
             url = f"{agent.url.removesuffix('metrics')}#service={service}"
             opened = stack.enter_context(tab(chromium, url, agent_may_be_away=True))
             wait_for_page(opened, service)
@@ -330,7 +330,7 @@ def test_a_restart_of_the_agent_is_outlived_and_histories_do_not_mix(certificate
             assert state(agent, service)["run"] != first
             opened.wait_until(NO_HANDSHAKE, 60.0)
             run_load(Load(full=30), server.port)
-            wait_until(lambda: in_points(state(agent, service)) == 30, "a point with the load", 30.0)
+            wait_until(lambda: in_points(state(agent, service)) == 30, "a point with the load")
             opened.wait_until(COUNTED, 60.0, "30")
 
 

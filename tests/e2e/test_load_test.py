@@ -126,7 +126,7 @@ def test_load_tests_can_be_chosen(agent, tmp_path):
                 begins.append(number(BEGAN))
                 # The list looks each 15 s.
                 looked = 15 * math.ceil(time.time() / 15)
-                wait_until(lambda: prometheus.last_scrape() > looked, "a look at it", 30.0)
+                wait_until(lambda: prometheus.last_scrape() > looked, "a look at it")
             wait_until(lambda: number(RUNNING) == 0, "its end")
         at = scraped()
         found = _choices(prometheus, "after", at)

@@ -81,5 +81,4 @@ def test_a_prometheus_counts_the_same(agent, rsa, tmp_path):
                 wait_until(
                     lambda: prometheus.query(expression) == seen.completed,
                     f"{expression} to become {seen.completed}",
-                    timeout=60.0,
                 )

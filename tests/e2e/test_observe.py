@@ -93,7 +93,7 @@ def test_observe_watches_and_leaves_nothing(open_folder, kind):
             assert observed.process.alive(), observed.process.describe()
             return bool(observed.prometheus.query(NATIVE, time.time()))
 
-        wait_until(has_native_histograms, "a native histogram", 60.0)
+        wait_until(has_native_histograms, "a native histogram")
         rules = {rule["name"] for rule in observed.prometheus.rules()}
         assert {"TlsprofAgentDown", "TlsprofHandshakeFailures", "service:tlsprof_cpu:rate5m"} <= rules
         assert len(observed.started) >= 4

@@ -80,7 +80,7 @@ def seconds(service: Service) -> dict[str, float]:
 def test_names_agree_with_the_steps_of_library_probes(group, rsa, tmp_path):
     steal = watch_steal()
     service = profiled_with_names(rsa, tmp_path, group)
-    # Steps have it in them, and samples have not.
+    # Step times include what was stolen, and CPU time by samples does not.
     kept = 1 - steal()
     computed = seconds(service)
     exchange, signing = (service.step_seconds(step) for step in ("key_exchange", "signing"))

@@ -83,7 +83,7 @@ def test_samples_become_rarer_and_each_counts_as_the_time_that_it_stands_for(tmp
     (service,) = found["services"]
     samples = service["cpu_samples"]
     # At the last period each it would be 2.1, at the first 0.8. Samples may be lost to a hypervisor, and each time that it has
-    # taken the CPU away may bring one that no CPU time stands for.
+    # taken the CPU away may bring one that no CPU time stands for, even if that was for half a period.
     assert 0.85 < samples["sampled_ratio"] < 1.1 + 2 * stolen, (samples, stolen)
     assert 0.5 < samples["effective"] / samples["count"] < 0.95, samples
     used = sum(row["cpu_seconds"] for row in service["activities"])

@@ -140,7 +140,7 @@ def test_an_agent_exports_the_steps_of_the_same_handshakes_by_both_sources(certi
             steal = watch_steal()
             run_load(Load(tls="1.3", full=FULL, groups="X25519", threads=2), server.port)
             stolen = steal()
-            wait_until(nearly_all, "both sources to cover nearly all handshakes", 60.0)
+            wait_until(nearly_all, "both sources to cover nearly all handshakes")
             found, sampled = scraped(), ours("tlsprof_cpu_samples_total", activity="handshake")
             assert sum(found["library"].values()) <= ours(SPENT) * (1 + 1e-6), found
     totals = {source: sum(seconds.values()) for source, seconds in found.items()}

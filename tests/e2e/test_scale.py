@@ -12,7 +12,7 @@ import pytest
 from harness import metrics, web_servers
 from harness.certificates import Certificate
 from harness.processes import private_copy
-from harness.profiler import Agent, start_agent
+from harness.profiler import LOST_BY_OTHERS, Agent, start_agent
 from harness.servers import Server
 from harness.waiting import wait_until
 
@@ -69,7 +69,8 @@ def test_open_connections_cost_little_memory_and_none_is_lost(rsa, tmp_path):
         closed = lambda: counted(agent, "tlsprof_connections_closed_total", **OURS)
         wait_until(lambda: closed() == MANY, "the end of all connections")
         assert counted(agent, "tlsprof_handshakes_total", outcome="completed", **OURS) == MANY
-        assert counted(agent, "tlsprof_agent_events_lost_total") == 0
+        lost = [one for one in metrics.scrape(agent.url) if one.name == "tlsprof_agent_events_lost_total" and one.value]
+        assert {one.labels["reason"] for one in lost} <= LOST_BY_OTHERS, lost
     # Both ends are on this host.
     each = grown / (2 * (MANY - FEW))
     print(f"{each:.0f} bytes for each end of a connection")

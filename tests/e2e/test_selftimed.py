@@ -13,7 +13,6 @@ from harness.processes import private_copy
 from harness.profiler import Profiling, Report, profile_load
 from harness.sequential import Rounds, assert_agrees, repeats
 from harness.servers import Measured
-from harness.steal import watch_steal, without_stolen
 from harness.together import together
 
 GROUPS = "P-256:X25519"
@@ -67,16 +66,14 @@ def timed(folder: Path, certificate: Certificate, cases: list[tuple[str, str]]) 
             server = servers.selftimed(form, certificate, "--groups", GROUPS, program=program)
             started[form, tls] = stack.enter_context(server)
         with Profiling(folder) as profiling:
-            steal = watch_steal()
             for (_form, tls), server in started.items():
                 run_load(Load(tls=tls, full=150, resume=150), server.port)
-            stolen = steal()
             profiling.finish()
         ratios = {}
         for case, server in started.items():
             service = profiling.report.on_port(server.port)
             own = server.finish().completed_cpu_seconds
-            ratios[case] = without_stolen(service.cpu_seconds(outcome="completed") / own, stolen)
+            ratios[case] = service.cpu_seconds(outcome="completed") / own
         return ratios
 
 

@@ -39,9 +39,9 @@ BETWEEN = 0.30
 """The server's clock leaves out how its threads wake up and wait for each other: 10 to 19% beside two busy loops. Without
 the work of the thread that answers the figure would be half the truth."""
 TAKEN_FOR_WHOLE = 24
-"""Something that interrupts one may give it the CPU time of one whose work was all seen. Such a proof holds for the eight before it
-(`SHARE` in agent/evidence): three of them are allowed. None or one of 100 was taken for whole in eight runs alone, 6 in one
-beside other tests; without the rule it is all."""
+"""Handshakes count as whole while at least one in eight so far proves it (`SHARE` in agent/evidence). Something that interrupts one may
+give it the CPU time of one whose work was all seen, a false proof: three of them at the start excuse 24. None or one of 100 was taken
+for whole in eight runs alone, 6 in one beside other tests; without the rule it is all."""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def test_figures_stand_still_while_it_is_paused(server, shell):
     looked = lambda: _looks(top_pid(shell))
     before = looked()
     # It looks for figures 20 times a second: over two intervals.
-    wait_until(lambda: looked() > before + 50, "the screen to have had news", timeout=60.0)
+    wait_until(lambda: looked() > before + 50, "the screen to have had news")
     assert shell.screen() == paused
     shell.press_until("1", "As a server", "PAUSED")
     shell.press_until("2", "20 handshakes", "PAUSED")

@@ -8,7 +8,7 @@ from typing import Iterator
 
 import pytest
 
-from harness.waiting import wait_until
+from harness.waiting import NotReached, wait_until
 from installation import artifacts
 from installation.machine import Machine
 
@@ -57,7 +57,7 @@ def running(machine: Machine, url: str) -> int:
 
     try:
         wait_until(scraped, f"{url} answers", START_SECONDS)
-    except TimeoutError as error:
+    except NotReached as error:
         raise AssertionError(f"{error}\n{log(machine)}") from None
     return int(machine.property(UNIT, "MainPID"))
 

@@ -153,9 +153,9 @@ pub fn probe_seconds(hits: &Hits, trap: TrapCost, runs: Runs) -> f64 {
 }
 
 /// What a run that finds the caches cold costs its caller, of the time that it takes longer than a
-/// warm one: the lines that it fetches displace the caller's. No statistics show that
-/// (docs/journal/2026-11-28-what-statistics-do-not-show.md). With it the estimate is 0.84 to 1.23 of what
-/// was measured on nginx for handshakes and for small requests
+/// warm one: the lines that it fetches displace the caller's. No statistics show that. Fitted to socket
+/// calls of nginx (docs/journal/2026-11-28-what-statistics-do-not-show.md); for probes, whose programs
+/// do more when they are warm, it was checked, not fitted
 /// (docs/journal/2026-11-28-what-probes-displace.md).
 const DISPLACED: f64 = 0.7;
 

@@ -5,12 +5,13 @@ import subprocess
 from pathlib import Path
 from typing import Iterator
 
+from .processes import LONG_SECONDS
 from .tracefs import mounted
 from .waiting import wait_until
 
 
 def _objects(kind: str) -> list[dict]:
-    output = subprocess.run(["bpftool", "-j", kind, "list"], check=True, capture_output=True, timeout=30)
+    output = subprocess.run(["bpftool", "-j", kind, "list"], check=True, capture_output=True, timeout=LONG_SECONDS)
     return json.loads(output.stdout or b"[]")
 
 

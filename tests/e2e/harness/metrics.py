@@ -41,7 +41,7 @@ class Sample:
 def fetch(url: str, accept: str) -> tuple[str, str]:
     """Content type and body."""
     request = urllib.request.Request(url, headers={"Accept": accept})
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=30) as answer:
         return answer.headers["Content-Type"], answer.read().decode()
 
 

@@ -16,6 +16,10 @@ from .waiting import wait_until
 ATTACH_SECONDS = 60.0
 """Bound for attaching to every process of the host and for the last drain."""
 
+LOST_BY_OTHERS = {"began_before_attach", "mapping_record_lost"}
+"""Losses that other processes of the host cause: handshakes that they had begun before, and mappings of programs that they
+start by the hundred, as compilers do."""
+
 LOG = ("--log", "debug")
 """Options for a log that says when probes are attached."""
 
@@ -92,13 +96,11 @@ class Report:
         return [f"{service.name} {service.ports}" for service in self.services]
 
     def losses_of_events(self) -> dict[str, int]:
-        """Losses by reason, but for those that other processes of the host cause: handshakes that they had
-        begun before, mappings of programs that they start by the hundred, as compilers do, and functions in these."""
-        of_others = {"began_before_attach", "mapping_record_lost", "function_not_looked_up"}
+        """Losses by reason, but for those that other processes of the host cause."""
         return {
             loss["reason"]: loss["count"]
             for loss in self.data["losses"]
-            if loss["reason"] not in of_others
+            if loss["reason"] not in LOST_BY_OTHERS
         }
 
 

@@ -28,7 +28,7 @@ LISTEN, TIME_WAIT = "0A", "06"
 LOAD_SECONDS = 240.0
 """Bound of one load."""
 
-PROFILES = 3
+PROFILES = 6
 """Of which one must have a figure."""
 
 Load = Callable[[int], int]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Optional, Sequence
 
 SOURCES = Path("/etc/apt")
-APT_SECONDS = 120.0
+APT_SECONDS = 600.0
 APT_OPTIONS = {
     "Acquire::Retries": "1",
     "Acquire::http::Timeout": "20",

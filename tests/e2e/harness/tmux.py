@@ -42,7 +42,7 @@ class Terminal:
         self.tmux("send-keys", "-l", command)
         self.keys("Enter")
 
-    def wait_for(self, condition: Callable[[str], object], what: str, timeout: float = 30.0) -> str:
+    def wait_for(self, condition: Callable[[str], object], what: str, timeout: float = 60.0) -> str:
         """The first screen of which `condition` holds."""
 
         def found() -> str:
@@ -54,7 +54,7 @@ class Terminal:
         except NotReached as error:
             raise NotReached(f"{error}\n{self.screen()}") from None
 
-    def wait_for_text(self, *texts: str, timeout: float = 30.0) -> str:
+    def wait_for_text(self, *texts: str, timeout: float = 60.0) -> str:
         return self.wait_for(lambda screen: all(text in screen for text in texts), f"{texts}", timeout)
 
     def press_until(self, key: str, *texts: str) -> str:

@@ -8,7 +8,7 @@ T = TypeVar("T")
 POLL_SECONDS = 0.02
 
 
-class NotReached(AssertionError, TimeoutError):
+class NotReached(AssertionError):
     """A condition that did not hold in time: what a test asked for is not so."""
 
 

@@ -109,7 +109,7 @@ def _settled(agent_url: str, handshakes: int) -> list[metrics.Sample]:
         counters = lambda samples: {str(sample) for sample in samples if "sockets" not in sample.name}
         return second if counters(first) == counters(now) else []
 
-    return wait_until(still, "counters that stand still", timeout=60.0)
+    return wait_until(still, "counters that stand still")
 
 
 def _make(loads: list[Load], port: int) -> tuple[int, Seen]:
@@ -133,7 +133,7 @@ def _scrape(prometheus: Observatory) -> float:
     """The time of a scrape that began after this was called."""
     now = time.time()
     return wait_until(
-        lambda: max(0.0, prometheus.last_scrape() - now) and prometheus.last_scrape(), "a scrape", 60.0
+        lambda: max(0.0, prometheus.last_scrape() - now) and prometheus.last_scrape(), "a scrape"
     )
 
 
@@ -175,10 +175,10 @@ def watch(folder: Path, certificate: Certificate) -> Iterator[Watched]:
             before = _settled(agent.url, made)
             begins = {kind: _scrape(prometheus) for kind, prometheus in every.items()}
             more, seen = _make(LOADS, server.port)
-            wait_until(lambda: _severities(agent.url), f"the finding {FINDING}", timeout=60.0)
+            wait_until(lambda: _severities(agent.url), f"the finding {FINDING}")
             after = _settled(agent.url, made + more)
             wait_until(lambda: time.time() - max(begins.values()) > SUBQUERY_SECONDS, "a step of each subquery")
-            ends, severities = wait_until(lambda: _ends(every, agent.url), "scrapes between two judgements", 60.0)
+            ends, severities = wait_until(lambda: _ends(every, agent.url), "scrapes between two judgements")
             watches = {
                 kind: Watch(every[kind], begins[kind] - MARGIN_SECONDS, ends[kind] + MARGIN_SECONDS)
                 for kind in kinds

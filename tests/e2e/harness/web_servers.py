@@ -173,7 +173,7 @@ def reload_nginx(server: Server) -> None:
     """Reloads and waits until the workers that served before have all been replaced."""
     before = set(children(server.pid))
     server.process.send(signal.SIGHUP)
-    wait_until(lambda: before.isdisjoint(children(server.pid)), "new nginx workers", 20.0)
+    wait_until(lambda: before.isdisjoint(children(server.pid)), "new nginx workers")
 
 
 @contextmanager

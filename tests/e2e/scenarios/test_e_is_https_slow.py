@@ -57,7 +57,7 @@ NOISE = 0.15
 
 def connection_each(port: int) -> int:
     """A load of full handshakes with a request each, whose clients offer all groups."""
-    run_load(Handshakes(full=CONNECTIONS, tls="1.2"), port, timeout=120.0)
+    run_load(Handshakes(full=CONNECTIONS, tls="1.2"), port)
     return CONNECTIONS
 
 

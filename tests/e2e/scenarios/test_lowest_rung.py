@@ -49,7 +49,7 @@ def found(agent: Agent, service: str, name: str) -> dict[str, Any]:
         findings = live_state(agent, service)["selected"]["details"]["findings"]
         return [one for one in findings if one["id"] == name]
 
-    wait_until(of_that_name, f"finding {name}", 60.0)
+    wait_until(of_that_name, f"finding {name}")
     assert is_lowest(agent)
     (finding,) = of_that_name()
     return finding

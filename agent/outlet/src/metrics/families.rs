@@ -259,10 +259,10 @@ AGENT_PROBE_HITS = Counter "tlsprof_agent_probe_hits" []
 AGENT_TARGET_COST = Counter "tlsprof_agent_target_cost_seconds" []
     "Estimated CPU time that targets spent on probes and hooks, including the path to the BPF \
      programs."
-    "Covers all processes of the host. Probes: hits x the cost of one on this machine, plus \
-     their programs. Programs, of hooks on socket calls and in the scheduler as well: the time \
-     in them, and a part of it once more for what they displace from the caches. How near that \
-     is to what `make bench` measures: [what profiling costs](cost.md).";
+    "Covers all processes of the host. Probes: hits x the cost of one on this machine, plus the \
+     time in their programs. Hooks: the time in their programs. For both, part of that time is \
+     added once more for what the programs displace from the caches. How near that is to what \
+     `make bench` measures: [what profiling costs](cost.md).";
 AGENT_EVENTS_LOST = Counter "tlsprof_agent_events_lost" ["reason"]
     "Records and calls that were lost, by reason."
     "See [lost data](#lost-data).";
