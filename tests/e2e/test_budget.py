@@ -120,6 +120,8 @@ def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tig
         (margins,) = estimates(tight, SELFTIMED.name, "estimated_handshakes")
         measured = server.finish()
     assert measured.completed == seen.completed
+    print(f"{in_handshakes:.2f} s by samples, {cpu_seconds:.2f} by clocks, {measured.cpu_seconds:.2f} by the server of {used:.2f}")
+    print("activities", {name: round(activity(name), 2) for name in ("handshake", "encryption", "tcp", "time_wait", "application", "softirq", "other", "unattributed")})
     # Samples are taken in the windows, and what is between is like them.
     assert in_handshakes == pytest.approx(measured.cpu_seconds, rel=0.2) and unattributed == 0
     # The client makes one request on each connection.

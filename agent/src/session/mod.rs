@@ -325,6 +325,8 @@ impl Session {
             return Ok(());
         };
         tracing::debug!(?stage, "socket calls");
+        // Before connections are no longer followed, which samples would miss.
+        self.loaded.pause_samples();
         // What belongs to the stage before.
         self.take_samples(see);
         let loaded = &mut self.loaded;
@@ -339,7 +341,6 @@ impl Session {
         // Hooks take a while to be attached, and to be taken out.
         let is_lead = stage == Stage::Lead;
         let at = if is_lead { monotonic_now() } else { now };
-        loaded.pause_samples();
         self.take_all_evidence(see);
         self.books.go_over(
             (stage.into(), at),
