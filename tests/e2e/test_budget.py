@@ -179,8 +179,10 @@ def test_under_each_load_the_lowest_rung_counts_connections_exactly(tight, rsa, 
         mixed = stack.enter_context(servers.selftimed("epoll", rsa, program=program))
         options = ["--bytes", MEBIBYTE, "--requests", 1]
         large = stack.enter_context(other_stacks.static_http(tmp_path, rsa, options=options, name="large"))
-        until(mixed, LOAD, lambda: said.total(CALLS) < LOWEST)
+        seen = until(mixed, LOAD, lambda: said.total(CALLS) < LOWEST)
         names = (unique("plain"), "mixed", "large")
+        booked = lambda: connections(said, "mixed")["closed"] == seen.completed
+        wait_until(booked, "the end of every connection until then")
         before = {name: connections(said, name) for name in names}
         resumed = {"tls": "1.3", "full": 1, "resume": 150, "threads": 1}
         download = http_client(5, rsa.cert, threads=2)
@@ -210,9 +212,9 @@ def test_under_each_load_the_lowest_rung_counts_connections_exactly(tight, rsa, 
     for name in ("mixed", "large"):
         (margins,) = handshakes[name]
         assert abs(found[name]["handshakes"] - ended[name]) <= NEVER * margins["count_margin"]
-    # Of 256 or more in a window, by chance at most an eighth more or fewer.
+    # A window holds one burst of 150 resumed ones, more or less, and 100 others.
     share = found["mixed"]["resumed"] / found["mixed"]["handshakes"]
-    assert share == pytest.approx(made["resumed"] / ended["mixed"], abs=0.125)
+    assert share == pytest.approx(made["resumed"] / ended["mixed"], abs=0.2)
 
 
 def connections(said, name):

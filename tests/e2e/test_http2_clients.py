@@ -25,7 +25,7 @@ from harness.web_servers import nginx
 MULTIPLEXED = 2_000
 CONNECTIONS = 2
 PLAIN = 600
-SETTLED_SECONDS = 30.0
+SETTLED_SECONDS = 120.0
 
 LISTEN = {"on": " http2", "off": ""}
 """What nginx says of HTTP/2."""

@@ -79,9 +79,9 @@ def test_no_time_is_negative_or_absurd_while_the_clock_jumps(survivor):
 
 
 def test_a_report_tells_when_it_began_by_the_clock_of_then(survivor):
-    """Before the first jump. The guest's clock is the host's."""
+    """Before the first jump, which is of hours. The guest's clock is the host's, and other guests may have run since."""
     began = datetime.fromisoformat(survivor.report("clock").data["started_at"])
-    assert timedelta() <= datetime.now(timezone.utc) - began < 2 * LONGEST
+    assert timedelta() <= datetime.now(timezone.utc) - began < 12 * LONGEST
 
 
 def test_counts_are_exact_while_a_cpu_leaves(survivor, hardy, metrics):

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SERVER_TIMEOUT_SECONDS = 20, HELLO_LIMIT = 4096 };
+enum { SERVER_TIMEOUT_SECONDS = 60, HELLO_LIMIT = 4096 };
 
 static int tcp_connect(const struct sockaddr_in *server)
 {

@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024, EVENTS = 64, CLIENT_TIMEOUT_SECONDS = 30, THREAD_STACK = 256 * 1024 };
+enum { BACKLOG = 1024, EVENTS = 64, CLIENT_TIMEOUT_SECONDS = 60, THREAD_STACK = 256 * 1024 };
 
 struct totals *totals;
 

@@ -22,7 +22,7 @@ Answer = Tuple[Optional[ssl.SSLSession], bool]
 
 def ask(context: ssl.SSLContext, port: int, session: Optional[ssl.SSLSession]) -> Answer:
     """One request: its session, and whether it resumed one. TLS 1.3 sends tickets with the answer."""
-    with socket.create_connection(("127.0.0.1", port), 10.0) as plain:
+    with socket.create_connection(("127.0.0.1", port), 60.0) as plain:
         # Else the kernel waits before it sends a request after the last message of a handshake.
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with context.wrap_socket(plain, server_hostname="localhost", session=session) as connection:

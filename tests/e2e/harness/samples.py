@@ -12,7 +12,7 @@ from typing import Iterable, Iterator, NamedTuple
 from .paths import HOG
 from .processes import Argument, Process, private_copy, run
 
-STOP_SECONDS = 10.0
+STOP_SECONDS = 60.0
 
 _COUNTED = re.compile(r'CPU samples service="(.*)" activity=(\w+) mode=(\w+) count=(\d+)')
 

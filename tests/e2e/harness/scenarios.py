@@ -8,7 +8,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, TypeVar
 
 from .paths import SERVERS
 from .processes import Argument, children, run
@@ -30,6 +30,8 @@ LOAD_SECONDS = 240.0
 
 PROFILES = 6
 """Of which one must have a figure."""
+
+T = TypeVar("T")
 
 Load = Callable[[int], int]
 """Makes requests on a port and returns how many."""
@@ -174,22 +176,28 @@ def ab(
     return load
 
 
+def asked(ask: Callable[[], T], finding: Callable[[T], Optional[dict[str, Any]]]) -> T:
+    """The first answer whose finding has a figure.
+
+    Calibrations run at idle priority: on a machine that is busy with something else one may get no time. And
+    where CPU time is stolen, handshakes seem to take more than there was. The finding then says so instead of a figure,
+    and is asked again. That is no retry on the figure: the first one counts, whatever it is. How many it took is printed.
+    """
+    for profiles in range(1, PROFILES + 1):
+        answer = ask()
+        found = finding(answer)
+        if found and found["prediction"]["kind"] != "unknown":
+            break
+    print(f"asked in {profiles} of at most {PROFILES} profiles")
+    return answer
+
+
 def predicted_saving(
     folder: Path, server: Server, load: Load, name: str, *options: Argument
 ) -> float:
-    """CPU seconds for a request that the finding of that name predicts.
-
-    Calibrations run at idle priority: on a machine that is busy with something else one may get
-    no time, and the finding then says so instead of a figure. It is asked again. That is no retry
-    on the figure: the first one counts, whatever it is. How many profiles it took is printed.
-    """
-    for profiles in range(1, PROFILES + 1):
-        profiled = profile(folder, server, load, *options)
-        finding = profiled.finding(name)
-        if finding and finding["prediction"]["kind"] != "unknown":
-            break
-    print(f"{name}: asked in {profiles} of at most {PROFILES} profiles")
-    return profiled.saving(name)
+    """CPU seconds for a request that the finding of that name predicts."""
+    ask = lambda: profile(folder, server, load, *options)
+    return asked(ask, lambda profiled: profiled.finding(name)).saving(name)
 
 
 def wait_closed(port: int, pid: Argument = "self") -> None:

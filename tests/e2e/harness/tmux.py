@@ -10,6 +10,7 @@ from .processes import Argument
 from .waiting import NotReached, wait_until
 
 PROMPT = "ready> "
+LOOKS = 50
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,15 @@ class Terminal:
         return done.stdout
 
     def screen(self, colours: bool = False) -> str:
-        """What is on the screen, with escape codes if `colours`."""
-        return self.tmux("capture-pane", "-p", *(["-e"] if colours else []))
+        """What is on the screen, with escape codes if `colours`. A program may be in the middle of writing it: it is what
+        two looks in a row show."""
+        look = lambda: self.tmux("capture-pane", "-p", *(["-e"] if colours else []))
+        seen = look()
+        for _ in range(LOOKS):
+            before, seen = seen, look()
+            if seen == before:
+                break
+        return seen
 
     def lines(self) -> list[str]:
         return self.screen().splitlines()

@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Mapping
 
 from .outlets import IN_TEXT
 from .paths import TLSPROF

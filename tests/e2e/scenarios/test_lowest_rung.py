@@ -43,15 +43,14 @@ def run_between_windows(server: Server, load: Requests) -> None:
 
 
 def found(agent: Agent, service: str, name: str) -> dict[str, Any]:
-    """The finding of that name, as soon as the agent has it."""
+    """The finding of that name, as soon as the agent has it with a figure."""
 
     def of_that_name() -> list[dict[str, Any]]:
         findings = live_state(agent, service)["selected"]["details"]["findings"]
-        return [one for one in findings if one["id"] == name]
+        return [one for one in findings if one["id"] == name and one["prediction"]["kind"] != "unknown"]
 
-    wait_until(of_that_name, f"finding {name}")
+    (finding,) = wait_until(of_that_name, f"finding {name}")
     assert is_lowest(agent)
-    (finding,) = of_that_name()
     return finding
 
 
