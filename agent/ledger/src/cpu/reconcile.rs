@@ -84,7 +84,8 @@ impl Waiting {
 }
 
 /// Samples of the last windows: all before the newest weigh half of what they did, and no more than it,
-/// so that what was sampled in a busy hour does not outvote what a service does now.
+/// so that what was sampled in a busy hour does not outvote what a service does now. A window that hit a
+/// pause has few samples, which say little: then those before weigh as much as some do.
 #[derive(Clone, Debug)]
 pub(super) struct LastWindows<K> {
     weights: BTreeMap<K, u64>,
@@ -104,6 +105,8 @@ impl<K> Default for LastWindows<K> {
 impl<K: Copy + Ord> LastWindows<K> {
     /// A sample, so that parts of few are not lost.
     const ONE: u64 = 1 << 16;
+    /// Samples by which a share is known to 6 points.
+    const SOME: u64 = 64;
     /// Samples of one window come in two parts at most, a second apart; windows begin two seconds apart.
     const SAME: Duration = Duration::from_millis(1500);
 
@@ -127,7 +130,7 @@ impl<K: Copy + Ord> LastWindows<K> {
 
     fn scale_down(&mut self, most: u64) {
         let all: u64 = self.weights.values().sum();
-        let to = (all / 2).min(most.saturating_mul(Self::ONE));
+        let to = (all / 2).min(most.max(Self::SOME).saturating_mul(Self::ONE));
         self.weights = shares(to, &self.weights).collect();
         self.weights.retain(|_, weight| *weight > 0);
     }

@@ -35,7 +35,7 @@ fn a_busy_hour_does_not_outvote_what_a_service_does_now() {
     second(&mut ledger, millis(1000), millis(0));
     for _ in 0..5 {
         ledger.advance(ledger.now() + Duration::from_secs(31));
-        ledger.add_samples(SERVICE, Activity::Encryption, Mode::User, 10);
+        ledger.add_samples(SERVICE, Activity::Encryption, Mode::User, 100);
         second(&mut ledger, millis(1000), millis(0));
     }
     // A half of the first window, a quarter of the second, and so on.
@@ -44,6 +44,17 @@ fn a_busy_hour_does_not_outvote_what_a_service_does_now() {
         handshakes.abs_diff(millis(968)) < millis(1),
         "{handshakes:?}"
     );
+}
+
+#[test]
+fn a_window_that_hit_a_pause_says_little() {
+    let mut ledger = in_windows();
+    ledger.add_samples(SERVICE, Activity::Handshake, Mode::User, 1000);
+    second(&mut ledger, millis(1000), millis(0));
+    ledger.advance(ledger.now() + Duration::from_secs(31));
+    ledger.add_samples(SERVICE, Activity::Application, Mode::User, 4);
+    second(&mut ledger, millis(6800), millis(0));
+    assert_eq!(user(&ledger, Activity::Application), millis(400));
 }
 
 #[test]
