@@ -6,9 +6,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from harness import estimate, metrics, other_stacks, plain_nginx, servers
-from harness.load import Load, Seen, run_load
-from harness.lowest_rung import CALLS, LOWEST, ROUNDS, estimates
+from harness import estimate, metrics, other_stacks, outlets, plain_nginx, servers
+from harness.load import Load, run_load
+from harness.lowest_rung import CALLS, estimates, is_lowest, load_until
 from harness.outlets import live_state
 from harness.paths import SELFTIMED
 from harness.plain_nginx import REQUEST, request, unique
@@ -33,7 +33,6 @@ TWO_WINDOWS = 68
 """Seconds: on the lowest rung a window begins every 32."""
 SPEED = 1 / 3
 """By which the speed of a virtual machine changes from one second to the next."""
-ACTIVITIES = ("handshake", "encryption", "tcp_open", "tcp_close", "socket_io", "application", "unattributed")
 NEVER = 2.0
 """Stated ranges hold in 19 of 20 cases; twice as wide ones in all but one of 10,000."""
 MEBIBYTE = 1 << 20
@@ -76,20 +75,10 @@ def live_services(agent):
     return [one for one in listed if one["service_name"] == SELFTIMED.name]
 
 
-def until(server, load, condition):
-    """Loads the server until the condition holds. Returns what the client saw."""
-    seen = Seen.nothing()
-    for _ in range(ROUNDS):
-        seen += run_load(load, server.port)
-        if condition():
-            return seen
-    raise AssertionError(f"not after {ROUNDS} loads")
-
-
 def test_probes_are_dropped_and_every_handshake_counts(start, rsa):
     said = Figures(start("handshakes"))
     with servers.selftimed("epoll", rsa) as server:
-        seen = until(server, LOAD, lambda: said.total(LIBRARY) == 0)
+        seen = load_until(server.port, LOAD, lambda: said.total(LIBRARY) == 0)
         # Nobody is profiled by probes from here on.
         seen += run_load(LOAD, server.port)
         wait_until(lambda: said.ours(HANDSHAKES, outcome="completed") == seen.completed, "every handshake")
@@ -101,7 +90,7 @@ def test_probes_are_dropped_and_every_handshake_counts(start, rsa):
 def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tight, rsa):
     said = Figures(tight)
     with servers.selftimed("epoll", rsa) as server:
-        seen = until(server, ALIKE, lambda: said.total(CALLS) < LOWEST)
+        seen = load_until(server.port, ALIKE, lambda: is_lowest(tight))
         assert said.total(LIBRARY) == 0
         listed = []
         for _ in range(20):
@@ -118,11 +107,13 @@ def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tig
             "tlsprof_cpu_seconds_total", service_name=SELFTIMED.name, activity=name
         )
         in_handshakes, unattributed = activity("handshake"), activity("unattributed")
+        samples = metrics.scrape(tight.url)
         (margins,) = estimates(tight, SELFTIMED.name, "estimated_handshakes")
         measured = server.finish()
     assert measured.completed == seen.completed
     print(f"{in_handshakes:.2f} s by samples, {cpu_seconds:.2f} by clocks, {measured.cpu_seconds:.2f} by the server of {used:.2f}")
-    print({name: round(activity(name), 2) for name in ACTIVITIES}, f"{said.total('tlsprof_cpu_samples_total', service_name=SELFTIMED.name):.0f} samples")
+    by_activity, counts = (outlets.by_samples(samples, one, SELFTIMED.name) for one in (outlets.ACTIVITIES, outlets.SAMPLES))
+    print(by_activity, counts)
     # Samples are taken in the windows, and what is between is like them.
     assert in_handshakes == pytest.approx(measured.cpu_seconds, rel=0.2) and unattributed == 0
     # The client makes one request on each connection.
@@ -147,7 +138,7 @@ def test_turns_of_long_connections_are_estimated_on_the_lowest_rung(tight, rsa, 
     with other_stacks.static_http(tmp_path, rsa, options=["--requests", each], name=name) as server:
         while lowest_since is None or time.monotonic() < lowest_since + TWO_WINDOWS:
             requests += load(server.port)
-            if lowest_since is None and said.total(CALLS) < LOWEST:
+            if lowest_since is None and is_lowest(tight):
                 lowest_since = time.monotonic()
         ended = requests // each
         wait_until(
@@ -180,7 +171,7 @@ def test_under_each_load_the_lowest_rung_counts_connections_exactly(tight, rsa, 
         mixed = stack.enter_context(servers.selftimed("epoll", rsa, program=program))
         options = ["--bytes", MEBIBYTE, "--requests", 1]
         large = stack.enter_context(other_stacks.static_http(tmp_path, rsa, options=options, name="large"))
-        seen = until(mixed, LOAD, lambda: said.total(CALLS) < LOWEST)
+        seen = load_until(mixed.port, LOAD, lambda: is_lowest(tight))
         names = (unique("plain"), "mixed", "large")
         booked = lambda: connections(said, "mixed")["closed"] == seen.completed
         wait_until(booked, "the end of every connection until then")

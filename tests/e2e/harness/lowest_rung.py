@@ -1,9 +1,9 @@
 """An agent with a budget that nothing but counting connections fits, and what it estimates."""
 
-from typing import Any
+from typing import Any, Callable
 
 from . import metrics
-from .load import Load, run_load
+from .load import Load, Seen, run_load
 from .outlets import live_state
 from .profiler import Agent
 
@@ -20,13 +20,19 @@ def is_lowest(agent: Agent) -> bool:
     return metrics.total(metrics.scrape(agent.url), CALLS) < LOWEST
 
 
+def load_until(port: int, load: Load, condition: Callable[[], bool]) -> Seen:
+    """Loads the server until the condition holds. Returns what the client saw."""
+    seen = Seen.nothing()
+    for _ in range(ROUNDS):
+        seen += run_load(load, port)
+        if condition():
+            return seen
+    raise AssertionError(f"not after {ROUNDS} loads")
+
+
 def lead_down(agent: Agent, port: int) -> None:
     """By the load of a server that no test is about, so that nothing is known of others from before."""
-    for _ in range(ROUNDS):
-        run_load(Load(full=150), port)
-        if is_lowest(agent):
-            return
-    raise AssertionError(f"not after {ROUNDS} loads")
+    load_until(port, Load(full=150), lambda: is_lowest(agent))
 
 
 def estimates(agent: Agent, name: str, of: str) -> list[dict[str, Any]]:
