@@ -16,7 +16,7 @@ int BPF_PROG(accepted_4, struct sock *listener, int flags, int *error, bool kern
 	     struct sock *accepted)
 {
 	if (accepted)
-		handle_accept(accepted);
+		RUN(TLSPROF_RUN_STATE, handle_accept(accepted));
 	return 0;
 }
 
@@ -24,6 +24,6 @@ SEC("fexit/inet_csk_accept")
 int BPF_PROG(accepted_2, struct sock *listener, struct proto_accept_arg *arg, struct sock *accepted)
 {
 	if (accepted)
-		handle_accept(accepted);
+		RUN(TLSPROF_RUN_STATE, handle_accept(accepted));
 	return 0;
 }

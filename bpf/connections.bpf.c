@@ -210,8 +210,16 @@ SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(tcp_state, struct sock *sk, int old, int new)
 {
 	if (sk->sk_protocol == IPPROTO_TCP)
-		handle_state(sk, old, new);
+		RUN(TLSPROF_RUN_STATE, handle_state(sk, old, new));
 	return 0;
+}
+
+static __always_inline void handle_state_left_out(struct sock *sk, int old, int new)
+{
+	if (state_was_handled(find_connection(sk), old, new))
+		return;
+	count_hit(TLSPROF_HIT_STOOD_IN);
+	handle_state(sk, old, new);
 }
 
 /*
@@ -223,11 +231,17 @@ int BPF_PROG(tcp_state, struct sock *sk, int old, int new)
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(tcp_state_left_out, struct sock *sk, int old, int new)
 {
-	if (sk->sk_protocol != IPPROTO_TCP || state_was_handled(find_connection(sk), old, new))
-		return 0;
-	count_hit(TLSPROF_HIT_STOOD_IN);
-	handle_state(sk, old, new);
+	if (sk->sk_protocol == IPPROTO_TCP)
+		RUN(TLSPROF_RUN_STATE, handle_state_left_out(sk, old, new));
 	return 0;
+}
+
+static __always_inline void handle_destroyed(struct sock *sk)
+{
+	struct connection *connection = find_connection(sk);
+
+	if (connection && !end_outlived(sk, connection))
+		forget_connection(sk, connection);
 }
 
 /* The last event of a socket; its storage is freed afterwards, and nothing else may keep what is
@@ -235,9 +249,6 @@ int BPF_PROG(tcp_state_left_out, struct sock *sk, int old, int new)
 SEC("tp_btf/tcp_destroy_sock")
 int BPF_PROG(tcp_destroyed, struct sock *sk)
 {
-	struct connection *connection = find_connection(sk);
-
-	if (connection && !end_outlived(sk, connection))
-		forget_connection(sk, connection);
+	RUN(TLSPROF_RUN_STATE, handle_destroyed(sk));
 	return 0;
 }

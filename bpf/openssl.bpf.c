@@ -17,13 +17,6 @@ static __always_inline void handle_enter(struct pt_regs *ctx, __u8 role)
 	enter_call(ctx, role, bpf_ktime_get_ns());
 }
 
-static __always_inline void handle_enter_by_cookie(struct pt_regs *ctx, __u64 cookie)
-{
-	if (cookie & TLSPROF_SINGLE_STEPPED)
-		hit_single_step();
-	handle_enter(ctx, cookie & ~TLSPROF_SINGLE_STEPPED);
-}
-
 static __always_inline void handle_exit(struct pt_regs *ctx)
 {
 	struct call *call = returning_call(ctx);
@@ -36,14 +29,19 @@ static __always_inline void handle_exit(struct pt_regs *ctx)
 static __always_inline void handle_clear(struct pt_regs *ctx)
 {
 	struct tlsprof_connection_object key = object_key(PT_REGS_PARM1(ctx));
+	struct tlsprof_handshake *handshake = bpf_map_lookup_elem(&handshakes, &key);
 	struct tlsprof_control control = current_control();
 	struct call *call = hit_call();
+	__u64 began = call && call->object == key.object ? call->clock.began : 0;
+	__u8 role = call ? call->role : 0;
 
+	/* The same hit again, see call_step_of(). */
+	if (handshake && handshake_is_of(handshake, began))
+		return;
 	/* Cleared for use again while its handshake was under way. */
 	abandon_handshake(&key);
-	if (call && call->object == key.object)
-		open_handshake(&key, TLSPROF_LIBRARY_OPENSSL, call->role, call->clock.began,
-			       &control);
+	if (began)
+		open_handshake(&key, TLSPROF_LIBRARY_OPENSSL, role, began, &control);
 }
 
 static __always_inline void handle_free(struct pt_regs *ctx)
@@ -56,15 +54,16 @@ static __always_inline void handle_free(struct pt_regs *ctx)
 
 static __always_inline void handle_step_enter(struct pt_regs *ctx, __u64 cookie)
 {
-	__u32 trap = cookie & TLSPROF_SINGLE_STEPPED ? hit_single_step() : 0;
+	__u32 trap = cookie & TLSPROF_SINGLE_STEPPED ? current_control().single_step_ns : 0;
+	__u64 stack = return_address_at_entry(ctx);
 	struct call *call = hit_call();
 	__u8 step;
 
 	if (!call)
 		return;
 	cookie &= ~TLSPROF_SINGLE_STEPPED;
-	step = call_step_of(call, cookie, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
-	if (!call_step_begin(call, bpf_ktime_get_ns(), step, return_address_at_entry(ctx), trap))
+	step = call_step_of(call, cookie, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), stack);
+	if (!call_step_begin(call, bpf_ktime_get_ns(), step, stack, trap))
 		return;
 	call->step_cookie = cookie;
 	/* EVP_DigestSign(ctx, sig, size_t *siglen, ...)
@@ -105,11 +104,12 @@ static __always_inline void handle_error(__u32 library, __u32 reason)
 static __always_inline void handle_group(struct pt_regs *ctx)
 {
 	struct call *call = hit_call();
+	char name[TLSPROF_GROUP_LEN] = {};
 
 	if (!call)
 		return;
-	call->groups_named = saturating_increment(call->groups_named);
-	bpf_probe_read_user_str(call->group, sizeof(call->group), (void *)PT_REGS_PARM2(ctx));
+	bpf_probe_read_user_str(name, sizeof(name), (void *)PT_REGS_PARM2(ctx));
+	call_name_group(call, name);
 }
 
 static __always_inline void handle_peer(struct pt_regs *ctx)
@@ -120,7 +120,7 @@ static __always_inline void handle_peer(struct pt_regs *ctx)
 		call->exchange_context = PT_REGS_PARM1(ctx);
 }
 
-ON_ENTRY(handshake_enter, handle_enter_by_cookie(ctx, bpf_get_attach_cookie(ctx)))
+ON_ENTRY(handshake_enter, handle_enter(ctx, bpf_get_attach_cookie(ctx) & ~TLSPROF_SINGLE_STEPPED))
 ON_RETURN(handshake_exit, handle_exit(ctx))
 ON_ENTRY(connection_clear, handle_clear(ctx))
 ON_ENTRY(connection_free, handle_free(ctx))

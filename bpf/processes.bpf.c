@@ -45,20 +45,20 @@ static __always_inline void handle_exec(struct task_struct *task, struct linux_b
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child)
 {
-	handle_fork(parent, child);
+	RUN(TLSPROF_RUN_OTHER, handle_fork(parent, child));
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
 {
-	handle_exec(task, bprm);
+	RUN(TLSPROF_RUN_OTHER, handle_exec(task, bprm));
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(thread_exit)
 {
-	abandon_call(bpf_ktime_get_ns());
+	RUN(TLSPROF_RUN_OTHER, abandon_call(bpf_ktime_get_ns()));
 	return 0;
 }

@@ -308,6 +308,8 @@ static __always_inline void handle_strike(struct interrupted *at)
 SEC("perf_event")
 int cpu_sample(struct interrupted *ctx)
 {
-	handle_strike(ctx);
+	__u32 kind = (__u32)bpf_get_current_pid_tgid() ? TLSPROF_RUN_OTHER : TLSPROF_RUN_IDLE;
+
+	RUN(kind, handle_strike(ctx));
 	return 0;
 }

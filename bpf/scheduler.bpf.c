@@ -29,17 +29,13 @@ static __always_inline struct pt_regs *saved_registers(struct task_struct *task)
 	return (void *)bpf_task_pt_regs(task);
 }
 
-/* The file that a thread reads or writes. The number was valid when the call began; tables
- * of files do not shrink. Nothing is recorded if another thread has closed the file. */
+/* The file that a thread reads or writes. Nothing is recorded if another thread has closed it. */
 static __always_inline void read_file(struct task_struct *task, __u32 number,
 				      struct waited_file *told)
 {
-	struct file **slot = task->files->fdt->fd + number, *file = NULL;
-	struct inode *inode;
+	struct file *file = file_by_number(task->files->fdt->fd, number);
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
 
-	if (bpf_probe_read_kernel(&file, sizeof(file), slot))
-		return;
-	inode = BPF_CORE_READ(file, f_inode);
 	told->mode = BPF_CORE_READ(inode, i_mode);
 	if (is_type(told->mode, S_IFCHR))
 		told->device = BPF_CORE_READ(inode, i_rdev);
@@ -206,9 +202,8 @@ static __always_inline void forget_start(struct task_struct *next, struct timed 
 		timed->since = 0;
 }
 
-/* Fourth argument prev_state from 5.18 on; prev is the second everywhere. */
-SEC("tp_btf/sched_switch")
-int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+static __always_inline void handle_switch(bool preempt, struct task_struct *prev,
+					  struct task_struct *next)
 {
 	struct timed *timed = timed_here();
 	__u32 *parked = parked_like(next->pid);
@@ -217,11 +212,11 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	if (task_state(prev) == TASK_DEAD)
 		handle_thread_end(prev);
 	if (!timed)
-		return 0;
+		return;
 	if (!timed->call && !timed->phase && !*parked) {
 		keep_up(timed);
 		forget_start(next, timed);
-		return 0;
+		return;
 	}
 	now = bpf_ktime_get_ns();
 	keep_up_at(timed, now);
@@ -231,5 +226,12 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 		handle_switch_out(prev, preempt, timed, now);
 	if (*parked)
 		handle_switch_in(next, timed, now);
+}
+
+/* Fourth argument prev_state from 5.18 on; prev is the second everywhere. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	RUN(TLSPROF_RUN_OTHER, handle_switch(preempt, prev, next));
 	return 0;
 }

@@ -36,35 +36,36 @@ static __always_inline bool is_tcp(struct sock *sk)
 	return sk->sk_protocol == IPPROTO_TCP && sk->sk_type == SOCK_STREAM;
 }
 
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG(socket_received, struct sock *sk, int length, int flags)
+static __always_inline void receives(struct sock *sk, int flags, int length, bool tcp)
 {
 	struct socket_call call = {
-		.sock = sk, .length = length, .direction = TLSPROF_DIRECTION_IN, .tcp = is_tcp(sk)
+		.sock = sk, .length = length, .direction = TLSPROF_DIRECTION_IN, .tcp = tcp
 	};
 
 	handle_received(&call, flags);
+}
+
+static __always_inline void sends(struct sock *sk, int length, bool tcp)
+{
+	struct socket_call call = {
+		.sock = sk, .length = length, .direction = TLSPROF_DIRECTION_OUT, .tcp = tcp
+	};
+
+	handle_call(&call);
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(socket_received, struct sock *sk, int length, int flags)
+{
+	RUN(TLSPROF_RUN_CALL, receives(sk, flags, length, is_tcp(sk)));
 	return 0;
 }
 
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(socket_sent, struct sock *sk, int length, int flags)
 {
-	struct socket_call call = {
-		.sock = sk, .length = length, .direction = TLSPROF_DIRECTION_OUT, .tcp = is_tcp(sk)
-	};
-
-	handle_call(&call);
+	RUN(TLSPROF_RUN_CALL, sends(sk, length, is_tcp(sk)));
 	return 0;
-}
-
-static __always_inline void handle_tcp_received(struct sock *sk, int flags, int length)
-{
-	struct socket_call call = {
-		.sock = sk, .length = length, .direction = TLSPROF_DIRECTION_IN, .tcp = true
-	};
-
-	handle_received(&call, flags);
 }
 
 /* Up to 5.18 (kernel commit ec095263a965). */
@@ -72,7 +73,7 @@ SEC("fexit/tcp_recvmsg")
 int BPF_PROG(tcp_received_6, struct sock *sk, struct msghdr *message, unsigned long size,
 	     int nonblock, int flags, int *address_length, int length)
 {
-	handle_tcp_received(sk, flags, length);
+	RUN(TLSPROF_RUN_CALL, receives(sk, flags, length, true));
 	return 0;
 }
 
@@ -80,7 +81,7 @@ SEC("fexit/tcp_recvmsg")
 int BPF_PROG(tcp_received_5, struct sock *sk, struct msghdr *message, unsigned long size, int flags,
 	     int *address_length, int length)
 {
-	handle_tcp_received(sk, flags, length);
+	RUN(TLSPROF_RUN_CALL, receives(sk, flags, length, true));
 	return 0;
 }
 
@@ -89,18 +90,14 @@ SEC("fexit/tcp_recvmsg")
 int BPF_PROG(tcp_received_4, struct sock *sk, struct msghdr *message, unsigned long size, int flags,
 	     int length)
 {
-	handle_tcp_received(sk, flags, length);
+	RUN(TLSPROF_RUN_CALL, receives(sk, flags, length, true));
 	return 0;
 }
 
 SEC("fexit/tcp_sendmsg")
 int BPF_PROG(tcp_sent, struct sock *sk, struct msghdr *message, unsigned long size, int length)
 {
-	struct socket_call call = {
-		.sock = sk, .length = length, .direction = TLSPROF_DIRECTION_OUT, .tcp = true
-	};
-
-	handle_call(&call);
+	RUN(TLSPROF_RUN_CALL, sends(sk, length, true));
 	return 0;
 }
 
@@ -118,15 +115,12 @@ static __always_inline struct file **open_files(void)
 	return BPF_CORE_READ(task, files, fdt, fd);
 }
 
-/* The socket of a file, NULL for other files. The number is a valid one, or was when
- * the call began; tables of files do not shrink. */
+/* The socket of a file, NULL for other files. */
 static __always_inline struct sock *sock_of(__u32 number)
 {
-	struct file **slot = open_files() + number, *file = NULL;
+	struct file *file = file_by_number(open_files(), number);
 	struct socket *socket;
 
-	if (bpf_probe_read_kernel(&file, sizeof(file), slot))
-		return NULL;
 	if (!is_type(BPF_CORE_READ(file, f_inode, i_mode), S_IFSOCK))
 		return NULL;
 	socket = BPF_CORE_READ(file, private_data);
@@ -178,6 +172,6 @@ static __always_inline void handle_syscall(struct pt_regs *regs, long nr, long r
 SEC("tp_btf/sys_exit")
 int BPF_PROG(syscall_returned, struct pt_regs *regs, long returned)
 {
-	handle_syscall(regs, SYSCALL_NUMBER(regs), returned);
+	RUN(TLSPROF_RUN_CALL, handle_syscall(regs, syscall_number(regs), returned));
 	return 0;
 }

@@ -9,6 +9,8 @@
 #include "clock.h"
 
 struct call {
+	__u32 pid; /* as in struct tlsprof_call */
+	__u32 probe_hits;
 	struct clock clock;
 	__u64 object;     /* the library's connection object */
 	__u64 connection; /* the TCP connection that it works on, 0 for not known, see object.h */
@@ -21,8 +23,6 @@ struct call {
 	__u32 signature_bytes;
 	__u32 encapsulated_bytes;
 	__u32 error_reason;
-	__u32 probe_hits;
-	__u32 pid;
 	__u8 step_calls[TLSPROF_STEP_COUNT];
 	__u8 role;
 	__u8 step_current;
@@ -31,7 +31,9 @@ struct call {
 	char group[TLSPROF_GROUP_LEN];
 };
 
-_Static_assert(sizeof(struct call) == TLSPROF_CALL_PRIVATE, "TLSPROF_CALL_PRIVATE");
+_Static_assert(__builtin_offsetof(struct call, pid) == __builtin_offsetof(struct tlsprof_call, pid),
+	       "pid");
+_Static_assert(sizeof(struct call) == sizeof(struct tlsprof_call), "TLSPROF_CALL_PRIVATE");
 
 static inline __u8 saturating_increment(__u8 value)
 {
@@ -88,22 +90,43 @@ static inline bool call_step_end(struct call *call, __u64 now, __u64 stack)
 }
 
 /*
+ * One hit may run a program several times. Containers that share a layer of overlayfs map one
+ * file, which the kernel shows as a file of each container's own (6.8 and later), so that each
+ * gets probes. Most programs find their work done the second time; this function,
+ * call_name_group() and handshake_is_of() see to it in the others.
+ *
  * The step that a probe's cookie names, see TLSPROF_STEP_BY_PEER. `context` and
  * `output` are the first two arguments of EVP_PKEY_derive: a call without output
  * asks for the size, the one with it is the last on this context, whose address
  * may then be used again.
  */
-static inline __u8 call_step_of(struct call *call, __u64 cookie, __u64 context, __u64 output)
+static inline __u8 call_step_of(struct call *call, __u64 cookie, __u64 context, __u64 output,
+				__u64 stack)
 {
 	if (cookie == TLSPROF_STEP_ENCAPSULATE || cookie == TLSPROF_STEP_DECAPSULATE)
 		return TLSPROF_STEP_KEY_EXCHANGE;
 	if (cookie != TLSPROF_STEP_BY_PEER)
 		return cookie;
+	if (call->step_stack == stack && call->step_cookie == cookie)
+		return call->step_current;
 	if (!context || context != call->exchange_context)
 		return TLSPROF_STEP_KEY_DERIVATION;
 	if (output)
 		call->exchange_context = 0;
 	return TLSPROF_STEP_KEY_EXCHANGE;
+}
+
+/* The library names a group for the key exchange. The same one again is no other. */
+static inline void call_name_group(struct call *call, const char *name)
+{
+	__u8 different = !call->groups_named;
+
+	for (int i = 0; i < TLSPROF_GROUP_LEN; i++)
+		different |= call->group[i] ^ name[i];
+	if (!different)
+		return;
+	call->groups_named = saturating_increment(call->groups_named);
+	__builtin_memcpy(call->group, name, sizeof(call->group));
 }
 
 /* Keeps the length of what a step has made, as the function wrote it. */

@@ -12,18 +12,21 @@
 
 #include <linux/types.h>
 
+#include "cost.h"
+
 enum tlsprof_limits {
 	TLSPROF_COMM_LEN = 16,          /* TASK_COMM_LEN */
 	TLSPROF_GROUP_LEN = 24,         /* longest name in libssl 3.x: "SecP384r1MLKEM1024" */
 	TLSPROF_PATH_LEN = 128,         /* executable of an exec event, cut beyond */
 	TLSPROF_HELLO_LEN = 4096,       /* most bytes of a connection in one event */
+	TLSPROF_COPIED_BYTES = 24576,   /* of a direction: later records are not copied */
 	TLSPROF_CODE_SIDE = 128,        /* most bytes of machine code on a side of a sample */
 	TLSPROF_STACK_DEPTH = 127,      /* PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h */
 	TLSPROF_CODE_WORDS = 32,        /* of them those that machine code takes up: both sides */
 	TLSPROF_STACK_WORDS = 1024,     /* words of a user stack that are looked at: 8 KiB */
 	TLSPROF_WORD_BITS = 52,         /* of a word that is kept; above them, where it was */
 	TLSPROF_EXCHANGE_PRIVATE = 368, /* state of the programs, see exchange.h */
-	TLSPROF_CALL_PRIVATE = 248,     /* likewise, see call.h */
+	TLSPROF_CALL_PRIVATE = 244,     /* likewise, see call.h */
 };
 
 /* What a record in the `events` ring buffer is. */
@@ -168,18 +171,6 @@ enum tlsprof_closer {
 	TLSPROF_CLOSER_TIMEOUT = 3,
 };
 
-/* What ran, for the estimate of our own cost: indices of the `hits` per-CPU array. */
-enum tlsprof_hit {
-	TLSPROF_HIT_ENTRY = 0,  /* uprobe at a function's entry */
-	TLSPROF_HIT_RETURN = 1, /* uretprobe */
-	TLSPROF_HIT_SWITCH = 2, /* scheduler switch of a thread inside a call */
-	/* A run of tcp_state() that the kernel skipped and another program recovered. */
-	TLSPROF_HIT_STOOD_IN = 3,
-	/* Those of ENTRY with TLSPROF_SINGLE_STEPPED. */
-	TLSPROF_HIT_SINGLE_STEP = 4,
-	TLSPROF_HIT_COUNT = 5,
-};
-
 /* Written by the agent, read by the programs: element 0 of the `control` array.
  * A generation is odd while that group of probes is attached everywhere. */
 struct tlsprof_control {
@@ -260,6 +251,12 @@ struct tlsprof_handshake {
 struct tlsprof_connection_object {
 	__u64 object; /* address of the library's connection object */
 	__u64 pid;
+};
+
+/* A call of a library that a thread is in: value of the `calls` hash. */
+struct tlsprof_call {
+	__u32 pid;
+	__u8 private[TLSPROF_CALL_PRIVATE];
 };
 
 /* A handshake that is followed on its socket: value of the `exchanges` hash. The agent gives

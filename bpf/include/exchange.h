@@ -321,14 +321,20 @@ static inline void exchange_moved(struct exchange *exchange, __u8 direction)
 		exchange->flight = TLSPROF_FLIGHT_LAST;
 }
 
+/* The peer answers a hello, or goes on after its own, with something other than TLS. */
+static inline bool exchange_is_broken(const struct exchange *exchange, __u8 direction)
+{
+	return exchange->began && direction == TLSPROF_DIRECTION_IN;
+}
+
 /*
  * A client's encrypted flight that may have gone on is over: nothing more of it
- * is to be read, and the server waits.
+ * is to be read, and the server waits. Not in the middle of a record.
  */
 static inline void exchange_idle(struct exchange *exchange)
 {
 	if (exchange->stage == STAGE_HANDSHAKE && exchange->event.role == TLSPROF_ROLE_SERVER &&
-	    has_seen(exchange, SEEN_CLIENT_ENCRYPTED))
+	    has_seen(exchange, SEEN_CLIENT_ENCRYPTED) && records_are_whole(&exchange->in))
 		exchange->event.outcome = TLSPROF_OUTCOME_COMPLETED;
 }
 

@@ -35,6 +35,13 @@ static inline __u8 handshake_result(int returned, __u32 error_reason)
 	return TLSPROF_OUTCOME_FAILED;
 }
 
+/* Whether a handshake was opened in the call that began then, 0 for none. A call opens one at
+ * most. */
+static inline bool handshake_is_of(const struct tlsprof_handshake *handshake, __u64 call_began)
+{
+	return call_began && handshake->began == call_began;
+}
+
 static inline __u8 saturating_add(__u8 a, __u8 b)
 {
 	return a + b > 255 ? 255 : a + b;

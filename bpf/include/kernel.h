@@ -6,6 +6,11 @@
 #ifndef TLSPROF_KERNEL_H
 #define TLSPROF_KERNEL_H
 
+/* What saved registers show of 32-bit code: __USER32_CS in cs (arch/x86/include/asm/segment.h),
+ * PSR_MODE32_BIT in pstate (arch/arm64/include/uapi/asm/ptrace.h). */
+#define CS_OF_32_BIT 0x23
+#define STATE_OF_32_BIT 0x10
+
 #ifdef TLSPROF_NATIVE
 /* Logic compiled natively, for unit tests. */
 #include <linux/types.h>
@@ -260,8 +265,6 @@ static __always_inline __u64 at_most(__u64 value, const __u64 most)
 /* The system call that a task is in, by its saved registers. The verifier knows what these
  * pointers point to: they are read without a helper. */
 #if defined(__TARGET_ARCH_x86)
-#define __USER32_CS 0x23 /* arch/x86/include/asm/segment.h */
-
 static __always_inline long syscall_number(struct pt_regs *regs)
 {
 	return regs->orig_ax;
@@ -269,7 +272,7 @@ static __always_inline long syscall_number(struct pt_regs *regs)
 
 static __always_inline bool is_compat(struct pt_regs *regs)
 {
-	return (__u16)regs->cs == __USER32_CS;
+	return (__u16)regs->cs == CS_OF_32_BIT;
 }
 
 static __always_inline __u64 instruction_of(struct pt_regs *regs)
@@ -287,14 +290,11 @@ static __always_inline __u64 link_of(struct pt_regs *regs)
 	return 0;
 }
 
-#define SYSCALL_NUMBER(regs) ((long)(regs)->orig_ax)
 #define SYSCALL_PARM1(regs) ((regs)->di)
 #define SYSCALL_PARM2(regs) ((regs)->si)
 #define SYSCALL_PARM3(regs) ((regs)->dx)
 #define SYSCALL_PARM4(regs) ((regs)->r10)
 #else
-#define PSR_MODE32_BIT 0x10 /* arch/arm64/include/uapi/asm/ptrace.h */
-
 static __always_inline long syscall_number(struct pt_regs *regs)
 {
 	return regs->syscallno;
@@ -302,7 +302,7 @@ static __always_inline long syscall_number(struct pt_regs *regs)
 
 static __always_inline bool is_compat(struct pt_regs *regs)
 {
-	return regs->pstate & PSR_MODE32_BIT;
+	return regs->pstate & STATE_OF_32_BIT;
 }
 
 static __always_inline __u64 instruction_of(struct pt_regs *regs)
@@ -320,7 +320,6 @@ static __always_inline __u64 link_of(struct pt_regs *regs)
 	return regs->regs[30];
 }
 
-#define SYSCALL_NUMBER(regs) ((long)(regs)->syscallno)
 #define SYSCALL_PARM1(regs) ((regs)->orig_x0)
 #define SYSCALL_PARM2(regs) ((regs)->regs[1])
 #define SYSCALL_PARM3(regs) ((regs)->regs[2])

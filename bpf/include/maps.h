@@ -4,6 +4,7 @@
 #define TLSPROF_MAPS_H
 
 #include "clock.h"
+#include "runs.h"
 
 #define EVENT_RING_BYTES (8 * 1024 * 1024)
 /* Wakes the agent when this much is waiting; otherwise it polls. */

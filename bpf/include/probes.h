@@ -39,11 +39,13 @@ static __always_inline struct call *hit_call(void)
 	return call;
 }
 
-/* A probe was hit whose instruction the kernel does not emulate. Returns what that costs, in ns. */
-static __always_inline __u32 hit_single_step(void)
+/* Whether a probe was hit whose instruction the kernel does not emulate. Not known where there
+ * are no cookies (before 5.15, kernel commit 7adfc6c9b315). */
+static __always_inline void count_single_step(struct pt_regs *ctx)
 {
-	count_hit(TLSPROF_HIT_SINGLE_STEP);
-	return current_control().single_step_ns;
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_attach_cookie) &&
+	    bpf_get_attach_cookie(ctx) & TLSPROF_SINGLE_STEPPED)
+		count_hit(TLSPROF_HIT_SINGLE_STEP);
 }
 
 /* Where the return address lies, at the entry of a function and, the same
@@ -152,10 +154,10 @@ static __always_inline void abandon_handshake(struct tlsprof_connection_object *
 	{                                     \
 		keep_own_stack(ctx);          \
 		count_hit(hit);               \
-		body;                         \
+		RUN(TLSPROF_RUN_PROBE, body); \
 		return 0;                     \
 	}
-#define ON_ENTRY(name, body) PROGRAM(ENTRY, TLSPROF_HIT_ENTRY, name, body)
+#define ON_ENTRY(name, body) PROGRAM(ENTRY, TLSPROF_HIT_ENTRY, name, count_single_step(ctx); body)
 #define ON_RETURN(name, body) PROGRAM(RETURN, TLSPROF_HIT_RETURN, name, body)
 
 #endif

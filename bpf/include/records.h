@@ -8,6 +8,8 @@
 
 #include "kernel.h"
 
+#include "contract.h"
+
 enum content_type {
 	CONTENT_CHANGE_CIPHER_SPEC = 20,
 	CONTENT_ALERT = 21,
@@ -22,8 +24,6 @@ enum content_type {
 #define ALERT_RECORD_13 (RECORD_HEADER + ALERT_BODY + 1 + 16)
 /* Longest body up to TLS 1.2 (RFC 5246, 6.2.3): 2^14 + 2048. */
 #define RECORD_BODY 18432
-/* Bytes in one direction that are copied at most: as much as the agent reads. */
-#define COPIED_BYTES (24 * 1024)
 
 struct records {
 	__u64 header; /* its bytes so far, as one number */
@@ -49,6 +49,12 @@ static inline void records_begin(struct records *records)
 	records->in_body = 0;
 }
 
+/* Whether the last record has come to its end, and nothing of the next one has come. */
+static inline bool records_are_whole(const struct records *records)
+{
+	return !records->in_body && records->left == RECORD_HEADER;
+}
+
 static inline bool is_record_header(__u64 header)
 {
 	__u8 type = header >> 32, major = header >> 24, minor = header >> 16;
@@ -72,7 +78,7 @@ static inline bool records_header_end(struct records *records)
 	records->length = records->header;
 	records->left = records->length;
 	records->in_body = 1;
-	if (records->type == CONTENT_APPLICATION_DATA || records->moved > COPIED_BYTES)
+	if (records->type == CONTENT_APPLICATION_DATA || records->moved > TLSPROF_COPIED_BYTES)
 		records->opaque = 1;
 	return true;
 }

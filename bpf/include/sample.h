@@ -33,8 +33,7 @@ struct interrupted {
 
 #define GENERAL_RBP 4
 
-#define USER_PRIVILEGE 3  /* bits of cs, arch/x86/include/asm/segment.h */
-#define CS_OF_32_BIT 0x23 /* __USER32_CS */
+#define USER_PRIVILEGE 3 /* bits of cs, arch/x86/include/asm/segment.h */
 
 static inline bool in_user_mode(const struct interrupted *at)
 {
@@ -77,9 +76,7 @@ struct interrupted {
 	__u64 pstate;
 };
 
-/* arch/arm64/include/uapi/asm/ptrace.h */
-#define EXCEPTION_LEVEL 0xf
-#define STATE_OF_32_BIT 0x10
+#define EXCEPTION_LEVEL 0xf /* arch/arm64/include/uapi/asm/ptrace.h */
 
 static inline bool in_user_mode(const struct interrupted *at)
 {

@@ -146,6 +146,14 @@ static __noinline void describe_exchange(struct exchange *exchange, __u32 pid)
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 }
 
+/* The connection has come to TLS. */
+static __always_inline void enter_tls(struct connection *connection, struct exchange *exchange,
+				      __u32 pid)
+{
+	connection->tls = TLSPROF_TLS_HANDSHAKE;
+	describe_exchange(exchange, pid);
+}
+
 /* The thread that answers now did not read what it answers; that was done at `read`. */
 static __always_inline void take_over(struct exchange *exchange, struct socket_call *call,
 				      __u64 read)
@@ -178,10 +186,8 @@ static __always_inline void advance(struct connection *connection, struct exchan
 
 	if (first || pid != exchange->event.header.pid)
 		note_process_with_phase(pid);
-	if (first) {
-		connection->tls = TLSPROF_TLS_HANDSHAKE;
-		describe_exchange(exchange, pid);
-	}
+	if (first)
+		enter_tls(connection, exchange, pid);
 	if (!exchange->object &&
 	    join_exchange(exchange, connection->id, first && direction == TLSPROF_DIRECTION_OUT))
 		exchange->untimed = !is_compared(call_time(call));
@@ -198,12 +204,16 @@ static __always_inline void advance(struct connection *connection, struct exchan
 		begin_phase(connection->id, call_time(call), taken_over ? before : 0);
 }
 
-/* A client receives something other than TLS in response to its hello. */
-static __always_inline bool is_refused(const struct connection *connection,
-				       const struct exchange *exchange, __u8 direction)
+/* The peer has sent something other than TLS, which ends the handshake. */
+static __always_inline void break_off(struct connection *connection, struct exchange *exchange,
+				      struct socket_call *call)
 {
-	return exchange->began && connection->role == TLSPROF_ROLE_CLIENT &&
-	       direction == TLSPROF_DIRECTION_IN;
+	/* It may have come together with its hello. */
+	if (connection->tls == TLSPROF_TLS_NONE)
+		enter_tls(connection, exchange, bpf_get_current_pid_tgid() >> 32);
+	connection->watch = WATCH_OVER;
+	exchange->event.outcome = TLSPROF_OUTCOME_FAILED;
+	close_exchange(connection->id, exchange, call_time(call));
 }
 
 /* A socket call of the owner moved bytes of a connection that is watched; `worked_on`:
@@ -235,10 +245,8 @@ static __always_inline bool watch(struct connection *connection, struct socket_c
 	}
 	if (followed == FOLLOWED_LOST)
 		count_loss(TLSPROF_LOSS_HELLO_NOT_FOLLOWED);
-	if (followed == FOLLOWED_NOT_TLS && is_refused(connection, exchange, call->direction)) {
-		connection->watch = WATCH_OVER;
-		exchange->event.outcome = TLSPROF_OUTCOME_FAILED;
-		close_exchange(connection->id, exchange, call_time(call));
+	if (followed == FOLLOWED_NOT_TLS && exchange_is_broken(exchange, call->direction)) {
+		break_off(connection, exchange, call);
 		return false;
 	}
 	if (followed != FOLLOWED_ON) {

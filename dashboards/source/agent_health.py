@@ -96,7 +96,8 @@ def _losses_and_services() -> list[Any]:
         figure(
             "Services",
             Text(
-                "Running services that the agents know, all hosts.",
+                "Running services with a TLS library, handshakes, TCP connections or a listening socket; all"
+                " hosts.",
                 "As many as you expect.",
                 "`tlsprof list` on the host shows them. Beyond limits.services (200) they count as"
                 " `other`.",
@@ -128,8 +129,8 @@ def _losses() -> Row:
             course(
                 "Lost, by reason",
                 Text(
-                    "Records and calls lost per second. began_before_attach, hello_* and mapping_record_lost do"
-                    " not affect counts.",
+                    f"Records and calls lost per second. {', '.join(figures.HARMLESS[:-1])} and"
+                    f" {figures.HARMLESS[-1]} do not affect counts.",
                     "All zero, except briefly after the agent's start.",
                     "handshake_table_full: raise limits.handshakes_in_progress. event_ring_full: the agent"
                     " gets too little CPU.",

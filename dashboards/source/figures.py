@@ -27,10 +27,12 @@ OF_PROCESSES = 'mode!="softirq"'
 """Of CPU time by activity: what the kernel accounts to the service. Softirqs are in no sum."""
 COMPLETED = 'outcome="completed"'
 RESUMED = 'resumption!~"none|unknown"'
+KNOWN = 'resumption!="unknown"'
 PARAMETERS = ("version", "cipher", "group", "signature", "outcome")
 """Labels of handshakes that recorded series do not have."""
-FALSIFIES_COUNTS = 'reason!~"began_before_attach|hello_.*|mapping_record_lost"'
-"""Of losses: as the alert TlsprofLosesData has it."""
+HARMLESS = ("began_before_attach", "hello_gap", "hello_table_full", "mapping_record_lost")
+"""Losses that do not affect counts, as the alert TlsprofLosesData has them."""
+FALSIFIES_COUNTS = f'reason!~"{"|".join(HARMLESS)}"'
 
 
 def cpu(source: Source, *by: str) -> str:
@@ -125,8 +127,7 @@ def handshakes(source: Source, *by: str, role: str = SERVER) -> str:
 def _completed(source: Source, *matchers: str) -> str:
     return source.recorded_or(
         lambda it: it.average(RECORDED_COMPLETED, *matchers),
-        lambda it: it.rate(HANDSHAKES, COMPLETED, *matchers),
-        *PARAMETERS,
+        lambda it: it.histogram_count(HANDSHAKE_CPU, *matchers),
     )
 
 
@@ -144,10 +145,10 @@ def handshake_cost(source: Source, *by: str, role: str = SERVER) -> str:
 
 
 def resumed_share(source: Source, *by: str, role: str = SERVER) -> str:
-    """Share of the completed handshakes that took up an earlier session."""
+    """Share of the completed handshakes that took up an earlier session, of those of which it is known."""
     resumed = total(_completed(source, role, RESUMED), *by)
-    everything = handshakes(source, *by, role=role)
-    return ratio(f"({or_zero(resumed, everything)})", everything)
+    known = total(_completed(source, role, KNOWN), *by)
+    return ratio(f"({or_zero(resumed, known)})", known)
 
 
 def refused_share(source: Source, *by: str) -> str:

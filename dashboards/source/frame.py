@@ -17,10 +17,10 @@ from grafana_foundation_sdk.models.dashboard import (
     VariableSort,
 )
 
-from .figures import RECORDED_CPU, SERVER
+from .figures import HANDSHAKE_CPU, HANDSHAKES, RECORDED_CPU, SERVER
 from .links import link_to_panel
 from .panels import DATA_SOURCE
-from .queries import HOSTS, Source
+from .queries import HOSTS, Source, total
 
 AGENTS = "tlsprof_build_info"
 SERVICES = "tlsprof_connections_opened_total"
@@ -88,8 +88,11 @@ def busiest_service_variable() -> dashboard.QueryVariable:
 
     Without `include_all`, for which Grafana would begin with All. Links from other dashboards may bring
     All along: then `all_value` is taken all the same."""
-    rate = Source(HOSTS).over_all().rate("tlsprof_handshakes_total", 'role="server"')
-    ranked = f"sort_desc(sum by (service_name) ({rate}))"
+    hosts = Source(HOSTS).over_all()
+    # The histogram begins at zero, before the first load test, but also for servers without TLS.
+    made = total(hosts.histogram_count(HANDSHAKE_CPU, SERVER), "service_name")
+    idle = total(hosts.rate(HANDSHAKES, SERVER), "service_name")
+    ranked = f"sort_desc({made} > 0 or {idle})"
     return (
         result_variable("service_name", "Service", SERVICE_TEXT, ranked)
         .regex('/service_name="([^"]+)"/')

@@ -141,7 +141,8 @@ def _same_load() -> Row:
             _both(
                 "Resumed",
                 Text(
-                    "Share of completed handshakes that resumed a session.",
+                    "Share of completed handshakes that resumed a session. Those for which it is unknown do not"
+                    " count.",
                     "As in production. ab and wrk do not resume sessions.",
                     "If it differs between the load tests, so does CPU per handshake.",
                     NO_HANDSHAKE,

@@ -99,7 +99,8 @@ def _resumed() -> list[Any]:
         figure(
             "Resumed",
             Text(
-                "Share of completed server handshakes that resumed a session.",
+                "Share of completed server handshakes that resumed a session. Those for which it is unknown do"
+                " not count.",
                 "Above 50% if clients return.",
                 "Check refused sessions on the Service dashboard: the cache may be disabled, too small"
                 " or not shared.",
@@ -297,11 +298,11 @@ def _table() -> Row:
                 # At 1,000 px the table ends with Req/conn, and not in the middle of it: hence the widths below.
                 Column("Cores", with_tls(figures.cpu(ALL, *PLACE))),
                 Column("Handshake", handshakes, SHARE, thresholds.HANDSHAKE_SHARE, gauge=True, width=104),
-                Column("Handshakes", figures.handshakes(ALL, *PLACE), PER_SECOND),
+                Column("Handshakes", with_tls(figures.handshakes(ALL, *PLACE)), PER_SECOND),
                 Column("CPU/handshake", figures.handshake_cost(ALL, *PLACE), SECONDS),
                 Column("Resumed", figures.resumed_share(ALL, *PLACE), SHARE, thresholds.RESUMED),
                 Column("Failed", figures.failed_share(ALL, *PLACE), SHARE, thresholds.FAILED),
-                Column("Req/conn", figures.turns_by_host(ALL, *PLACE), NUMBER, thresholds.TURNS),
+                Column("Req/conn", with_tls(figures.turns_by_host(ALL, *PLACE)), NUMBER, thresholds.TURNS),
                 Column("Encryption", encryption, SHARE),
                 Column("TCP", connections, SHARE),
                 Column("TIME_WAIT", time_wait),

@@ -76,7 +76,7 @@ def _handshakes() -> list[Any]:
         figure(
             "Resumed",
             Text(
-                "Share of completed handshakes that resumed a session.",
+                "Share of completed handshakes that resumed a session. Those for which it is unknown do not count.",
                 "Above 50% if clients return.",
                 "See resumption and refused sessions below.",
                 NO_HANDSHAKE,
@@ -193,7 +193,8 @@ def _as_client() -> Row:
             course(
                 "Resumed as client",
                 Text(
-                    "Share of completed handshakes as client that resumed a session.",
+                    "Share of completed handshakes as client that resumed a session. Those for which it is unknown"
+                    " do not count.",
                     "Above 50%.",
                     "Enable session reuse (nginx: proxy_ssl_session_reuse).",
                     nothing,

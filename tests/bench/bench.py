@@ -47,8 +47,7 @@ from workloads import WORKLOADS, run_or_fail  # noqa: E402
 
 WINDOW_SECONDS = 0.1
 ESTIMATE_SECONDS = 4.0
-"""The agent keeps statistics in a part of the time, and estimates the whole every 2 s. The second estimate
-is of hooks that were attached all the time."""
+"""The agent reads what its programs count every 2 s. The second reading is of hooks that were attached all the time."""
 TOLD_SECONDS = 12.0
 SETTLING_SECONDS = 12.0
 """Of the governor."""

@@ -80,6 +80,41 @@ static void or_when_the_server_has_nothing_more_to_read(void)
 	CHECK_EQUAL(exchange.event.outcome, TLSPROF_OUTCOME_COMPLETED);
 }
 
+/* A client certificate may be so long that its flight comes in several pieces. */
+static void half_a_record_is_not_all_that_there_is_to_read(void)
+{
+	struct exchange exchange = fresh(TLSPROF_ROLE_SERVER);
+
+	CHECK_EQUAL(FEED(&exchange, C(HANDSHAKE, 220), S(HANDSHAKE, 122), S(APPLICATION_DATA, 900),
+			 C(APPLICATION_DATA, 800)),
+		    0);
+	exchange.in.left = 2; /* of the next header */
+	exchange_idle(&exchange);
+	CHECK_EQUAL(exchange.event.outcome, 0);
+	exchange.in.header = 0x170303011eULL;
+	CHECK_EQUAL(exchange_header(&exchange, &exchange.in, 7), true);
+	exchange.in.left = 100;
+	exchange_idle(&exchange);
+	CHECK_EQUAL(exchange.event.outcome, 0);
+	CHECK_EQUAL(FEED(&exchange, C(APPLICATION_DATA, 286), C(APPLICATION_DATA, 69)), 2);
+	CHECK_EQUAL(exchange.event.outcome, TLSPROF_OUTCOME_COMPLETED);
+}
+
+/* What a client sends after a hello, or a server in answer to one. What this side sends itself
+ * shows that it does not speak TLS: a plain HTTP server, say. */
+static void only_what_the_peer_sends_breaks_a_handshake(void)
+{
+	struct exchange exchange = { .event.role = TLSPROF_ROLE_SERVER, .stage = STAGE_RECORDS };
+
+	CHECK_EQUAL(exchange_is_broken(&exchange, TLSPROF_DIRECTION_IN), false);
+	exchange.in.header = 0x1603010200ULL;
+	CHECK_EQUAL(exchange_header(&exchange, &exchange.in, 7), true);
+	CHECK_EQUAL(exchange_is_broken(&exchange, TLSPROF_DIRECTION_IN), true);
+	CHECK_EQUAL(exchange_is_broken(&exchange, TLSPROF_DIRECTION_OUT), false);
+	exchange.event.role = TLSPROF_ROLE_CLIENT;
+	CHECK_EQUAL(exchange_is_broken(&exchange, TLSPROF_DIRECTION_IN), true);
+}
+
 static void alerts_are_failures(void)
 {
 	struct exchange in_clear = fresh(TLSPROF_ROLE_SERVER);
@@ -168,6 +203,8 @@ int main(void)
 	RUN(early_data_is_not_the_clients_finished);
 	RUN(a_client_certificate_comes_before_the_finished);
 	RUN(or_when_the_server_has_nothing_more_to_read);
+	RUN(half_a_record_is_not_all_that_there_is_to_read);
+	RUN(only_what_the_peer_sends_breaks_a_handshake);
 	RUN(alerts_are_failures);
 	RUN(an_alert_to_a_peer_that_has_gone_means_nothing);
 	RUN(a_false_start_is_no_end);

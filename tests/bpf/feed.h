@@ -38,6 +38,7 @@ static int feed(struct exchange *exchange, const struct sent *records, int count
 			side->type = records[i].type;
 			side->length = records[i].length;
 			exchange_record(exchange, direction);
+			records_begin(side);
 		}
 		exchange_moved(exchange, direction);
 		if (exchange->event.outcome)

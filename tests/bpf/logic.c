@@ -147,14 +147,57 @@ static void derive_is_a_key_exchange_after_set_peer_only(void)
 {
 	struct call call = {};
 
-	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_SIGNING, 1, 1), TLSPROF_STEP_SIGNING);
-	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 1), TLSPROF_STEP_KEY_DERIVATION);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_SIGNING, 1, 1, 0x1000), TLSPROF_STEP_SIGNING);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 1, 0x1000),
+		    TLSPROF_STEP_KEY_DERIVATION);
 	call.exchange_context = 7;
-	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 0), TLSPROF_STEP_KEY_EXCHANGE);
-	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 8, 1), TLSPROF_STEP_KEY_DERIVATION);
-	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 1), TLSPROF_STEP_KEY_EXCHANGE);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 0, 0x1000),
+		    TLSPROF_STEP_KEY_EXCHANGE);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 8, 1, 0x1000),
+		    TLSPROF_STEP_KEY_DERIVATION);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 1, 0x1000),
+		    TLSPROF_STEP_KEY_EXCHANGE);
 	/* The context was freed and its address used again. */
-	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 1), TLSPROF_STEP_KEY_DERIVATION);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 1, 0x1000),
+		    TLSPROF_STEP_KEY_DERIVATION);
+}
+
+/* Several probes at one place run a program several times for one hit. */
+static void a_program_that_runs_again_at_the_same_hit_finds_its_work_done(void)
+{
+	const char x25519[TLSPROF_GROUP_LEN] = "X25519", p256[TLSPROF_GROUP_LEN] = "P-256";
+	const struct tlsprof_handshake handshake = { .began = 10 }, none = {};
+	struct call call = { .exchange_context = 7 };
+
+	for (int run = 0; run < 3; run++) {
+		__u8 step = call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 1, 0x1000);
+
+		CHECK_EQUAL(step, TLSPROF_STEP_KEY_EXCHANGE);
+		call_step_begin(&call, 100, step, 0x1000, 0);
+		call.step_cookie = TLSPROF_STEP_BY_PEER;
+	}
+	CHECK_EQUAL(call_step_end(&call, 300, 0x1000), true);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_BY_PEER, 7, 1, 0x1000),
+		    TLSPROF_STEP_KEY_DERIVATION);
+	for (int run = 0; run < 3; run++)
+		call_name_group(&call, x25519);
+	CHECK_EQUAL(call.groups_named, 1);
+	call_name_group(&call, p256);
+	CHECK_EQUAL(call.groups_named, 2);
+	CHECK_EQUAL(strcmp(call.group, "P-256"), 0);
+	CHECK_EQUAL(handshake_is_of(&handshake, 10), true);
+	CHECK_EQUAL(handshake_is_of(&handshake, 20), false);
+	CHECK_EQUAL(handshake_is_of(&none, 0), false);
+}
+
+static void the_first_group_that_is_named_may_have_no_name(void)
+{
+	const char none[TLSPROF_GROUP_LEN] = "";
+	struct call call = {};
+
+	call_name_group(&call, none);
+	call_name_group(&call, none);
+	CHECK_EQUAL(call.groups_named, 1);
 }
 
 static void the_length_of_a_result_is_kept_by_kind(void)
@@ -168,8 +211,10 @@ static void the_length_of_a_result_is_kept_by_kind(void)
 	call_step_result(&call, 7);
 	CHECK_EQUAL(call.signature_bytes, 256);
 	CHECK_EQUAL(call.encapsulated_bytes, 1120);
-	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_ENCAPSULATE, 1, 1), TLSPROF_STEP_KEY_EXCHANGE);
-	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_DECAPSULATE, 1, 1), TLSPROF_STEP_KEY_EXCHANGE);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_ENCAPSULATE, 1, 1, 0x1000),
+		    TLSPROF_STEP_KEY_EXCHANGE);
+	CHECK_EQUAL(call_step_of(&call, TLSPROF_STEP_DECAPSULATE, 1, 1, 0x1000),
+		    TLSPROF_STEP_KEY_EXCHANGE);
 }
 
 static void only_success_or_an_error_ends_a_handshake(void)
@@ -317,6 +362,8 @@ int main(void)
 	RUN(the_end_of_a_step_that_never_began_is_ignored);
 	RUN(a_return_that_was_not_seen_does_not_hide_later_steps);
 	RUN(derive_is_a_key_exchange_after_set_peer_only);
+	RUN(a_program_that_runs_again_at_the_same_hit_finds_its_work_done);
+	RUN(the_first_group_that_is_named_may_have_no_name);
 	RUN(the_length_of_a_result_is_kept_by_kind);
 	RUN(only_success_or_an_error_ends_a_handshake);
 	RUN(calls_of_one_handshake_add_up);

@@ -169,13 +169,26 @@ def test_passwords_do_not_keep_the_kubelet_out():
     assert "--web-config=/etc/tlsprof/web/web.yml" in protected["args"]
 
 
-def test_apparmor_by_annotation_before_it_was_a_field():
-    old = objects({}, "1.29")["DaemonSet"]["spec"]["template"]
+@pytest.mark.parametrize(
+    "profile, annotated",
+    [
+        ({"type": "Unconfined"}, "unconfined"),
+        ({"type": "RuntimeDefault"}, "runtime/default"),
+        ({"type": "Localhost", "localhostProfile": "tlsprof"}, "localhost/tlsprof"),
+    ],
+)
+def test_apparmor_by_annotation_before_it_was_a_field(profile, annotated):
+    values = {"appArmorProfile": profile}
+    old = objects(values, "1.29")["DaemonSet"]["spec"]["template"]
     annotation = "container.apparmor.security.beta.kubernetes.io/tlsprof"
-    assert old["metadata"]["annotations"][annotation] == "unconfined"
+    assert old["metadata"]["annotations"][annotation] == annotated
     assert "appArmorProfile" not in json.dumps(old["spec"])
-    new = container({}, "1.30")
-    assert new["securityContext"]["appArmorProfile"] == {"type": "Unconfined"}
+    new = container(values, "1.30")
+    assert new["securityContext"]["appArmorProfile"] == profile
+
+
+def test_by_default_apparmor_does_not_confine():
+    assert container({})["securityContext"]["appArmorProfile"] == {"type": "Unconfined"}
 
 
 def test_configuration_arrives_and_its_change_restarts():
@@ -230,7 +243,7 @@ def test_names_fit_whatever_the_release_is_called():
     assert names and max(map(len, names)) <= 63
 
 
-@pytest.mark.parametrize("wrong", [{"hostNetwrok": True}, {"metrics": {"port": "x"}}])
+@pytest.mark.parametrize("wrong", [{"hostNetwrok": True}, {"metrics": {"port": "x"}}, {"appArmorProfile": {"type": "unconfined"}}])
 def test_wrong_values_are_refused(wrong):
     done = render(wrong)
     assert done.returncode != 0 and "schema" in done.stderr

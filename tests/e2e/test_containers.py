@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Sequence
@@ -28,6 +29,12 @@ UNSHARE_ALL = [*UNSHARE_MOUNTS, *UNSHARE_PIDS[1:], "--net", "--ipc", "--uts", *U
 
 FILL = 'mount -t tmpfs tmpfs "$1" && cp -a "$2/." "$1"'
 """A file system that is nowhere but in this mount namespace."""
+
+OVERLAY = (
+    'mount -t tmpfs tmpfs "$2" && mkdir "$2/upper" "$2/work" "$2/root" && '
+    'mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root"'
+)
+"""The root folder of a container, of which all but what it writes is a layer that others share."""
 
 LIBRARIES = "opt/tls"
 """Where an image has OpenSSL, and the host has nothing."""
@@ -159,6 +166,31 @@ def test_container_that_starts_while_the_host_is_profiled(image, program, rsa, t
             profiling.wait_attached(f"{LIBRARIES}/libssl.so.3")
             run_load_inside(LOAD, server)
             assert_all_counted(profiling, program.name, server)
+
+
+@contextmanager
+def on_layer(image: Path, program: Path, certificate: Certificate, inside: Path) -> Iterator[SelfTimed]:
+    """A server whose root is an overlay on the image."""
+    inside.mkdir()
+    before = [*UNSHARE_MOUNTS, *shell(OVERLAY, image, inside), "chroot", inside / "root"]
+    with in_image(before, program, certificate) as server:
+        yield server
+
+
+def test_containers_that_share_a_layer(image, program, rsa, tmp_path):
+    """One libssl, which the kernel shows as a file of each container's own: each hit of its probes runs
+    the programs of both."""
+    with on_layer(image, program, rsa, tmp_path / "one") as one:
+        with on_layer(image, program, rsa, tmp_path / "other") as other, Profiling(tmp_path) as profiling:
+            run_load(LOAD, one.port)
+            for _ in range(2):
+                run_load(LOAD, other.port)
+            profiling.finish()
+            measured = [one.finish(), other.finish()]
+    service = profiling.report.service(program.name)
+    outcomes = [Counter(server.outcomes) for server in measured]
+    assert service.outcomes("server") == dict(sum(outcomes, Counter()))
+    assert service.count(source="library")
 
 
 def test_chroot(image, program, rsa, tmp_path):

@@ -16,7 +16,7 @@ import pytest
 from harness import bpf, groups, metrics, servers, web_servers
 from harness.load import Load, run_load
 from harness.paths import SELFTIMED, SERVERS, TLSPROF
-from harness.processes import Process, run
+from harness.processes import private_copy, Process, run
 from harness.profiler import Agent, Profiling, start_agent
 from harness.servers import SYSTEM_PYTHON
 from harness.waiting import wait_until
@@ -125,6 +125,26 @@ def test_a_stopped_agent_counts_what_it_lost_and_goes_on(certificates, tmp_path)
         seen = run_load(AFTER, server.port)
         wait_until(lambda: handshakes(agent, **later) >= seen.completed, "the handshakes after")
         assert handshakes(agent, **later) == seen.completed == AFTER.full + AFTER.resume
+
+
+def test_workers_that_began_while_the_agent_was_stopped_are_followed(rsa, tmp_path):
+    """Their fork records are lost. An agent of one service counts nothing of processes that it does not know."""
+    program = private_copy("nginx", tmp_path)
+    options = ["--service", program.name, "--log", "info"]
+    with web_servers.nginx(tmp_path, rsa, program=program) as server, start_agent(options) as agent:
+        agent.process.send(signal.SIGSTOP)
+        try:
+            for _ in range(4):
+                run_load(ROUND, server.port)
+            web_servers.reload_nginx(server)
+        finally:
+            agent.process.send(signal.SIGCONT)
+        agent.process.wait_for_line("events were lost: examining all processes again")
+        assert lost(agent, RING_FULL) > 0
+        seen = run_load(AFTER, server.port)
+        later = {"service_name": program.name, "version": "TLS1.2"}
+        wait_until(lambda: handshakes(agent, **later) >= seen.completed, "the handshakes of the new workers")
+        assert handshakes(agent, **later) == seen.completed
 
 
 @pytest.mark.parametrize("limit", [8, 16, 24, 32, 40, 48])

@@ -127,6 +127,7 @@ HARMLESS: dict[str, Peers] = {
 HARMFUL: dict[str, Peers] = {
     "records": lambda trial: hostile.send_each(trial.server.port, hostile.noise_in_records(200)),
     "lies": lambda trial: hostile.send_each(trial.server.port, hostile.lying_lengths()),
+    "plaintext": lambda trial: hostile.send_each(trial.server.port, hostile.plaintext_after_hello(100)),
     "huge": lambda trial: hostile.send_each(trial.server.port, [hostile.huge_hello()] * 100),
     "half-of-huge": half_of_huge_hellos,
     "resets-after-hello": resets_after_the_hello,
@@ -194,6 +195,15 @@ def test_lengths_that_lie(server, harmful):
     trial = harmful[server, "lies"]
     assert_real_handshakes_are_counted(trial)
     assert 0 < trial.broken <= trial.made
+    assert trial.others == trial.made
+
+
+@ON_ALL
+def test_plaintext_after_the_hello(server, harmful):
+    trial = harmful[server, "plaintext"]
+    assert_real_handshakes_are_counted(trial)
+    outcomes = trial.service.outcomes("server")
+    assert (outcomes["failed"], outcomes["abandoned"]) == (trial.made, 0)
     assert trial.others == trial.made
 
 

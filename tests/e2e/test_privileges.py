@@ -13,6 +13,7 @@ import pytest
 
 from harness import metrics, plain_nginx, servers
 from harness.load import Load, run_load
+from harness.lowest_rung import load_until
 from harness.paths import SELFTIMED, TLSPROF
 from harness.processes import Process, run
 from harness.profiler import ATTACH_SECONDS, Profiling, start_agent
@@ -34,6 +35,7 @@ KEPT = sum(1 << BIT[name] for name in (*RECOMMENDED, "checkpoint_restore", "sys_
 """What an agent that root has started keeps."""
 
 LOAD = Load(full=300, resume=100, no_version=40)
+LIBRARY = "tlsprof_agent_library_probes_duty_ratio"
 
 
 def unprivileged(*capabilities: str) -> list[str]:
@@ -257,3 +259,16 @@ def test_a_web_configuration_that_the_listener_cannot_read_again_is_refused_at_t
     done = run([*unprivileged(*RECOMMENDED), *command])
     assert done.child.returncode == 1, done.describe()
     assert str(file) in done.stderr and "ermission denied" in done.stderr, done.describe()
+
+
+def test_five_capabilities_keep_the_budget(open_folder, rsa):
+    """The kernel's statistics of programs take more: these count themselves."""
+    config = open_folder / "tlsprof.toml"
+    config.write_text('[agent]\nbudget = 0.0001\nkeep = "handshakes"\n')
+    config.chmod(0o644)
+    with start_agent(["--config", config], launcher=unprivileged(*RECOMMENDED)) as agent:
+        said = lambda name: metrics.total(metrics.scrape(agent.url), name)
+        with servers.selftimed("epoll", rsa) as server:
+            load_until(server.port, Load(tls="1.3", full=100), lambda: said(LIBRARY) == 0)
+        assert said("tlsprof_agent_bpf_runs_total") > 0
+        assert said("tlsprof_agent_bpf_run_seconds_total") > 0

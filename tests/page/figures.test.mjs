@@ -44,7 +44,7 @@ test("turns have no rate where they were counted on few connections", () => {
 });
 
 test("a mean cost is that of all handshakes, not of the points", () => {
-  const full = series("cost", "full", { "cost/server/full": [10, 1], "costed/server/full": [100, 1] });
+  const full = series("cost", "full", { "cost/server/full": [10, 1], "handshakes/server/completed/none": [100, 1] });
   assert.deepEqual(full.values, [0.1, 1]);
   assert.equal(full.mean, 11 / 101);
   assert.equal(series("cost", "resumed", {}).mean, null);

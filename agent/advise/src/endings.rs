@@ -126,8 +126,10 @@ pub(crate) fn saving(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option
 fn handshakes(subject: &Subject<'_>, role: Role, spike: &Spike) -> Option<(Range, u64)> {
     let completed = subject.completed(role);
     // Which connections carry TLS is not kept by their turns. At least so many of those
-    // that ended alike do, as all the others may.
-    let others = subject.connections(role)?.closed_count() - spike.connections;
+    // that ended alike do, as all the others may, those that are still open included.
+    let account = subject.connections(role)?;
+    let all = account.closed_count().max(account.opened);
+    let others = all - spike.connections;
     let alike = completed
         .count
         .saturating_sub(others)

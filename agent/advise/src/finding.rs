@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tlsprof_common::{Role, labelled};
 
-use super::subject::Subject;
+use super::subject::{Subject, is_server};
 use super::{Hybrid, Prediction, Server, Work};
 
 /// Why nothing is predicted of a service that spent more on handshakes than in all.
@@ -182,8 +182,9 @@ pub struct Finding {
 impl Finding {
     /// What could tell the saving, if it were timed in the service's library.
     pub const fn wants_calibrated(&self) -> Option<Work> {
-        match self.prediction {
+        match &self.prediction {
             Prediction::Unknown(_) => self.kind.calibration,
+            Prediction::Saving(saving) if saving.is_lower_bound => self.kind.calibration,
             _ => None,
         }
     }
@@ -228,7 +229,10 @@ impl Subject<'_> {
         let prediction = self.credible(prediction);
         let severity = match &prediction {
             Prediction::Saving(saving) => Severity::of_share(saving.share.likely),
-            _ if role == Role::Client && prediction.saving().is_some() && !self.is_server() => {
+            _ if role == Role::Client
+                && prediction.saving().is_some()
+                && !is_server(self.account) =>
+            {
                 Severity::Low
             }
             _ => otherwise,

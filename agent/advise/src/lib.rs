@@ -21,13 +21,13 @@ mod saving;
 mod server;
 mod setting;
 mod subject;
+mod sum;
 #[cfg(test)]
 mod tests;
 mod upkeep;
 mod waits;
 
-use tlsprof_common::Role;
-use tlsprof_ledger::{Ledger, ServiceAccount};
+use tlsprof_ledger::Ledger;
 
 pub use costs::{
     Calibration, Calibrations, CostSource, Costs, Operation, Records, THIS_HOST, Work,
@@ -40,6 +40,7 @@ pub use saving::{Prediction, Saving, Variant};
 pub use server::Server;
 pub use setting::{Setting, Thresholds};
 use subject::Subject;
+pub use subject::is_server;
 
 /// What is known of a service beside its account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub struct About<'a> {
     pub named: bool,
     /// It listens on a TCP port.
     pub listens: bool,
+    /// The load that the setting speaks of was for it.
+    pub is_target: bool,
     /// Major and minor version of the OpenSSL that it uses.
     pub openssl: Option<(u32, u32)>,
 }
@@ -66,22 +69,12 @@ pub fn advise<'a>(
     thresholds: Thresholds,
 ) -> Vec<Finding> {
     let costs = Costs::new(ledger, calibrations);
-    let opened = |account: &ServiceAccount| {
-        let server = account.connections.get(&Role::Server);
-        server.map_or(0, |kept| kept.opened)
-    };
-    // The load tool's connections are the many ones.
-    let busiest = ledger.services().max_by_key(|(_, account)| opened(account));
-    let busiest = busiest.map(|(name, _)| name);
     let services = ledger.services();
     let mut findings: Vec<Finding> = services
         .flat_map(|(name, account)| {
             let about = about(name).unwrap_or_default();
-            let client_closes = setting
-                .client_closes
-                .filter(|_| about.named || busiest == Some(name));
             let setting = Setting {
-                client_closes,
+                client_closes: setting.client_closes.filter(|_| about.is_target),
                 ..setting
             };
             let subject = Subject {
@@ -94,7 +87,7 @@ pub fn advise<'a>(
                 costs: &costs,
                 thresholds,
             };
-            let is_judged = about.named || about.listens || subject.is_server();
+            let is_judged = about.named || about.listens || is_server(account);
             if is_judged {
                 findings::apply(&subject)
             } else {

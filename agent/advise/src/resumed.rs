@@ -2,13 +2,14 @@
 
 use crate::costs::range;
 use crate::subject::{Subject, Tally};
-use crate::{CostSource, Range, Saving};
+use crate::sum::Sum;
+use crate::{CostSource, Prediction, Range};
 use tlsprof_common::{Outcome, Resumption, Role, Step};
 use tlsprof_evidence::hello::Attempt;
 use tlsprof_ledger::{Class, HandshakeKey, Moments, RoleAccount};
 
 /// Why no saving is known.
-pub(crate) const NO_COST: &str =
+const NO_COST: &str =
     "neither resumed handshakes of this service nor the steps of full ones were measured";
 
 /// Two protocols in one: a resumed handshake of TLS 1.3 still exchanges keys.
@@ -111,19 +112,25 @@ fn by_steps(role: &RoleAccount, era: Era, whole: Range) -> Option<Range> {
     Some(sum.plus(era.spared_besides().times(rest)))
 }
 
-/// CPU time that resuming these handshakes would have saved.
-pub(crate) fn saved(subject: &Subject<'_>, role: Role, numbers: [u64; 2]) -> Option<Saving> {
-    let mut cpu = Range::default();
+/// CPU time that resuming these handshakes would have saved, `bound` at most: see [`Sum::predict`].
+pub(crate) fn predict(
+    subject: &Subject<'_>,
+    role: Role,
+    numbers: [u64; 2],
+    bound: f64,
+) -> Option<Prediction> {
+    let mut sum = Sum::default();
     let mut method = "";
     for (era, number) in Era::ALL.into_iter().zip(numbers) {
         if number > 0 {
-            let (each, how) = spared(subject, role, era)?;
-            cpu = cpu.plus(each.times(number as f64));
-            method = how;
+            let known = spared(subject, role, era);
+            method = known.map_or(method, |(_, how)| how);
+            let each = known.map(|(each, _)| (each, CostSource::ThisService));
+            sum.add(each, number as f64);
         }
     }
-    let method = format!("{method} x handshakes that could have been resumed.");
-    Some(subject.saving(cpu, CostSource::ThisService, method))
+    let method = |_| format!("{method} x handshakes that could have been resumed.");
+    sum.predict(subject, bound, method, || NO_COST.to_owned())
 }
 
 /// Full handshakes, as an upper bound where nothing better is known.

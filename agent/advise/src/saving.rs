@@ -29,6 +29,8 @@ pub struct Saving {
     pub source: CostSource,
     /// How the figure comes about, in a sentence.
     pub method: String,
+    /// Handshakes whose cost is unknown are left out.
+    pub is_lower_bound: bool,
     /// The same for other extents of the change.
     pub variants: Vec<Variant>,
 }
@@ -84,6 +86,7 @@ mod tests {
             },
             source: CostSource::ThisService,
             method: String::new(),
+            is_lower_bound: false,
             variants: Vec::new(),
         };
         let capacity = saving.capacity();

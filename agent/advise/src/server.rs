@@ -30,6 +30,9 @@ labelled! {
 /// Tasks of Domino that serve TLS. Their names alone could be anybody's.
 const DOMINO_TASKS: [&str; 7] = ["http", "server", "smtp", "ldap", "imap", "pop3", "diiop"];
 
+/// Last parts of the names of programs that work beside nginx.
+const BESIDE_NGINX: [&str; 5] = ["agent", "controller", "exporter", "gateway", "ingress"];
+
 impl Server {
     /// The server whose executable has that path. One that was replaced since it
     /// started has ` (deleted)` at its end.
@@ -46,10 +49,17 @@ impl Server {
             "stunnel" | "stunnel4" | "stunnel5" => Self::Stunnel,
             task if DOMINO_TASKS.contains(&task) && is_dominos(folder) => Self::Domino,
             // nginx-1.27, nginx-debug: a name of its own, as packages and tests have it.
-            other if other.starts_with("nginx-") => Self::Nginx,
+            other if other.starts_with("nginx-") && !is_beside_nginx(other) => Self::Nginx,
             _ => Self::Unknown,
         }
     }
+}
+
+/// nginx-prometheus-exporter, nginx-ingress-controller: named after the nginx that they watch or
+/// configure.
+fn is_beside_nginx(name: &str) -> bool {
+    let part = name.rsplit('-').next();
+    part.is_some_and(|part| BESIDE_NGINX.contains(&part))
 }
 
 /// `/opt/hcl/domino/notes/latest/linux`, `/opt/ibm/domino/notes/...`,
@@ -71,6 +81,11 @@ mod tests {
             ("/usr/sbin/nginx (deleted)", Server::Nginx),
             ("/usr/local/openresty/nginx/sbin/nginx", Server::Nginx),
             ("/tmp/nginx-4711", Server::Nginx),
+            ("/usr/sbin/nginx-debug", Server::Nginx),
+            ("/usr/sbin/nginx-1.27", Server::Nginx),
+            ("/usr/bin/nginx-prometheus-exporter", Server::Unknown),
+            ("/nginx-ingress-controller", Server::Unknown),
+            ("/nginx-ingress", Server::Unknown),
             ("/usr/sbin/apache2", Server::Apache),
             ("/usr/sbin/httpd", Server::Apache),
             ("/usr/sbin/haproxy", Server::HaProxy),

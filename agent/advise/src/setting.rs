@@ -29,7 +29,7 @@ pub struct Setting {
     pub elapsed: Duration,
     /// Whether the CPUs have instructions for AES.
     pub aes_in_hardware: bool,
-    /// How the load tool asks to close each connection after one request, in a sentence
+    /// How the load tool asks its target to close each connection after one request, in a sentence
     /// without a full stop; None if it does not, or is not known.
     pub client_closes: Option<&'static str>,
 }

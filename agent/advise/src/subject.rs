@@ -102,6 +102,7 @@ impl<'a> Subject<'a> {
             share: self.share(cpu),
             source,
             method,
+            is_lower_bound: false,
             variants: Vec::new(),
         }
     }
@@ -125,14 +126,15 @@ impl<'a> Subject<'a> {
             false => "an unknown share".to_owned(),
         }
     }
+}
 
-    /// Whether others connect to the service: one that only connects to others is a
-    /// client, such as a load generator, and to be cheap is not its task.
-    pub(crate) fn is_server(&self) -> bool {
-        let connected = |account: &ConnectionAccount| account.opened > 0;
-        self.connections(Role::Server).is_some_and(connected)
-            || self.completed(Role::Server).count > 0
-    }
+/// Whether others connect to a service: one that only connects to others is a client, such as a
+/// load generator, and to be cheap is not its task.
+pub fn is_server(account: &ServiceAccount) -> bool {
+    let connections = account.connections.get(&Role::Server);
+    let is_completed =
+        |key: &HandshakeKey| key.role == Role::Server && key.outcome == Outcome::Completed;
+    connections.is_some_and(|kept| kept.opened > 0) || account.handshakes.keys().any(is_completed)
 }
 
 impl Tally {

@@ -11,6 +11,7 @@ mod handshakes;
 mod hybrid;
 mod others;
 mod refusal;
+mod sums;
 mod upkeep;
 
 use std::time::Duration;
@@ -93,11 +94,12 @@ pub(super) fn found_in(
     advise(&ledger, &calibrations, about, setting, thresholds)
 }
 
-/// A server that the user named.
+/// A server that the user named, under load.
 pub(super) const NGINX: About<'_> = About {
     executable: "/usr/sbin/nginx",
     named: true,
     listens: true,
+    is_target: true,
     openssl: Some((3, 0)),
 };
 

@@ -55,11 +55,8 @@ impl PerConnection {
     }
 }
 
-/// CPU time that so many samples of its processes stand for.
-pub(super) fn sampled(account: &ServiceAccount, samples: u64) -> Range {
-    let all = account.activities.samples();
-    let total = account.activities.attributed().as_secs_f64();
-    let likely = total * samples as f64 / all.max(1) as f64;
+/// CPU seconds that samples of its processes attributed to something, with their limits.
+pub(super) fn sampled(account: &ServiceAccount, likely: f64) -> Range {
     let limits = account.activities.limits(likely);
     Range {
         low: limits.low,
@@ -78,6 +75,14 @@ pub(super) fn processes_per_connection(account: &ServiceAccount) -> Option<f64> 
         .then_some(each)
 }
 
+/// CPU seconds of an activity in the service's processes.
+pub(super) fn in_processes(account: &ServiceAccount, activity: Activity) -> f64 {
+    let modes = [Mode::User, Mode::System].iter();
+    modes
+        .map(|mode| account.activities.part(activity, *mode).cpu().as_secs_f64())
+        .sum()
+}
+
 /// None without samples, or without connections.
 pub(super) fn per_connection(account: &ServiceAccount) -> Option<PerConnection> {
     if account.activities.samples() == 0 {
@@ -87,25 +92,15 @@ pub(super) fn per_connection(account: &ServiceAccount) -> Option<PerConnection> 
     if events.opened == 0 || events.closed == 0 {
         return None;
     }
-    let in_modes = |activity, modes: &[Mode]| -> (u64, f64) {
-        let parts = modes
-            .iter()
-            .map(|mode| account.activities.part(activity, *mode));
-        parts.fold((0, 0.0), |(samples, seconds), part| {
-            (samples + part.samples, seconds + part.cpu().as_secs_f64())
-        })
-    };
     let of = |activity, events: u64| {
-        let (samples, seconds) = in_modes(activity, &[Mode::User, Mode::System]);
-        // Each interval is scaled by itself, so that the sum is not just that of the samples.
-        Range {
-            likely: seconds,
-            ..sampled(account, samples)
-        }
-        .times(1.0 / events as f64)
+        let seconds = in_processes(account, activity);
+        sampled(account, seconds).times(1.0 / events as f64)
     };
     let tcp = of(Activity::TcpOpen, events.opened).plus(of(Activity::TcpClose, events.closed));
-    let softirq = |activity, events: u64| in_modes(activity, &[Mode::Softirq]).1 / events as f64;
+    let softirq = |activity, events: u64| {
+        let part = account.activities.part(activity, Mode::Softirq);
+        part.cpu().as_secs_f64() / events as f64
+    };
     Some(PerConnection {
         tcp,
         threads: threads(account),
@@ -118,7 +113,6 @@ pub(super) fn per_connection(account: &ServiceAccount) -> Option<PerConnection> 
 /// beside its handshake and its requests, in CPU seconds: an estimate. Nothing without
 /// samples, which bound it.
 pub(super) fn own_code(subject: &Subject<'_>, role: Role, connections: u64) -> Range {
-    let activities = &subject.account.activities;
     let completed = subject.completed(role);
     let resumed = subject.handshakes(|key| {
         let resumed = !matches!(key.resumption, Resumption::None | Resumption::Unknown);
@@ -130,16 +124,15 @@ pub(super) fn own_code(subject: &Subject<'_>, role: Role, connections: u64) -> R
         completed.each() * LIKE_RESUMED
     };
     let bound: f64 = [Activity::Application, Activity::Encryption]
-        .into_iter()
-        .flat_map(|activity| [Mode::User, Mode::System].map(|mode| (activity, mode)))
-        .map(|(activity, mode)| activities.part(activity, mode).cpu().as_secs_f64())
+        .map(|activity| in_processes(subject.account, activity))
+        .iter()
         .sum();
     let bound = bound * OWN_CODE_BOUND / connections.max(1) as f64;
     OWN_CODE.times(handshake).map(|seconds| seconds.min(bound))
 }
 
-/// Samples of what it takes to have processes, but for page faults in their handshakes.
-pub(super) fn of_processes(account: &ServiceAccount) -> u64 {
+/// CPU seconds of what it takes to have processes, but for page faults in their handshakes.
+pub(super) fn of_processes(account: &ServiceAccount) -> f64 {
     let all = [
         Upkeep::Process,
         Upkeep::Loader,
@@ -147,7 +140,7 @@ pub(super) fn of_processes(account: &ServiceAccount) -> u64 {
         Upkeep::Start,
     ];
     all.iter()
-        .map(|what| account.activities.upkeep(*what))
+        .map(|what| account.activities.upkeep(*what).as_secs_f64())
         .sum()
 }
 
@@ -157,15 +150,15 @@ fn threads(account: &ServiceAccount) -> Range {
     let opened = account.connections.get(&Role::Server);
     let opened = opened.map_or(0, |kept| kept.opened);
     let hardly_any = (account.processes.forked as f64) < HARDLY_ANY * opened as f64;
-    let samples = if processes_per_connection(account).is_some() {
+    let seconds = if processes_per_connection(account).is_some() {
         of_processes(account)
     } else if hardly_any {
-        account.activities.upkeep(Upkeep::Process)
+        account.activities.upkeep(Upkeep::Process).as_secs_f64()
     } else {
-        0
+        0.0
     };
-    match (opened, samples) {
-        (0, _) | (_, 0) => Range::default(),
-        _ => sampled(account, samples).times(1.0 / opened as f64),
+    if opened == 0 || seconds <= 0.0 {
+        return Range::default();
     }
+    sampled(account, seconds).times(1.0 / opened as f64)
 }

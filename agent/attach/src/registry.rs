@@ -213,14 +213,18 @@ impl Registry {
 
     /// The image must have no probes, or none any more. That holds for as long as
     /// it is in use: a program that was there once is likely to come again, and
-    /// its first handshake might be over before it is noticed.
-    pub fn refuse(&mut self, id: ImageId, danger: Danger) {
+    /// its first handshake might be over before it is noticed. True if it had some: they would
+    /// have shown the ends of the calls that its processes are in, which are then to be
+    /// [forgotten](Loaded::forget_calls).
+    pub fn refuse(&mut self, id: ImageId, danger: Danger) -> bool {
         let Some(image) = self.images.get_mut(&id) else {
-            return;
+            return false;
         };
+        let was_profiled = matches!(image.state, State::Profiled);
         image.links.clear();
         tracing::warn!(path = %image.path.display(), "not profiled: {danger}");
         image.state = State::NotProfiled(Reason::Danger(danger));
+        was_profiled
     }
 
     /// Images that were found, and will have probes if nothing speaks against it.
@@ -287,7 +291,7 @@ impl Registry {
         }
         self.set_attached(loaded, Group::Handshakes, probed);
         if !probed {
-            loaded.forget_calls();
+            loaded.forget_calls(|_| true);
         }
     }
 
@@ -381,3 +385,6 @@ pub(crate) fn points(sites: &[Site], group: Group) -> BTreeMap<Program, Vec<Poin
     }
     points
 }
+
+#[cfg(test)]
+mod tests;

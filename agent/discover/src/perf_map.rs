@@ -19,6 +19,10 @@ use tlsprof_common::{ImageId, Pid};
 
 /// No more of a map is read: that of a large Java server has 5 MB.
 const MAX_SIZE: u64 = 64 << 20;
+/// Longer lines are skipped.
+const MAX_LINE: usize = 4096;
+/// No more of a name is kept.
+const MAX_NAME: usize = 512;
 
 /// A map as it was when it was opened.
 #[derive(Debug)]
@@ -105,7 +109,8 @@ fn own_id_and_user(status: &[u8]) -> Option<(Pid, u32)> {
 }
 
 /// The functions of a map that these addresses are in, by their first address; from its beginning, whoever has read
-/// in it before.
+/// in it before. Of two at one place the later line counts: it was compiled later. Of the earlier one only the part
+/// beside it is left, if there is one of these addresses.
 ///
 /// # Errors
 /// Those of reading.
@@ -114,24 +119,70 @@ pub fn functions_in(mut map: &File, addresses: &[u64]) -> io::Result<BTreeMap<u6
     functions_at(map, addresses)
 }
 
-/// Of two at one place the later line counts: it was compiled later. Lines of another form are skipped.
+/// Lines of another form are skipped.
 fn functions_at(map: impl Read, addresses: &[u64]) -> io::Result<BTreeMap<u64, Compiled>> {
-    let mut addresses = addresses.to_vec();
-    addresses.sort_unstable();
-    let mut found = BTreeMap::new();
-    for line in BufReader::new(map.take(MAX_SIZE)).split(b'\n') {
-        let Some(function) = parse_line(&line?) else {
-            continue;
-        };
-        let at = addresses.partition_point(|address| *address < function.start);
-        if addresses
-            .get(at)
-            .is_some_and(|address| *address < function.end)
-        {
-            found.insert(function.start, function);
+    let mut found = Functions {
+        addresses: addresses.to_vec(),
+        by_start: BTreeMap::new(),
+    };
+    found.addresses.sort_unstable();
+    let mut map = BufReader::new(map.take(MAX_SIZE));
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut limited = map.by_ref().take(MAX_LINE as u64);
+        if limited.read_until(b'\n', &mut line)? == 0 {
+            return Ok(found.by_start);
+        }
+        if line.len() == MAX_LINE && !line.ends_with(b"\n") {
+            map.skip_until(b'\n')?;
+        } else if let Some(function) = parse_line(&line) {
+            found.add(function);
         }
     }
-    Ok(found)
+}
+
+/// Functions that addresses are in: none without one, and no address in two.
+struct Functions {
+    /// Ascending.
+    addresses: Vec<u64>,
+    by_start: BTreeMap<u64, Compiled>,
+}
+
+impl Functions {
+    /// Adds a function, in place of what was there.
+    fn add(&mut self, function: Compiled) {
+        if !self.is_wanted(&function) {
+            return;
+        }
+        let (start, end) = (function.start, function.end);
+        let before = self.by_start.range(..end).rev();
+        let replaced = before.take_while(|(_, one)| one.end > start);
+        let replaced: Vec<u64> = replaced.map(|(first, _)| *first).collect();
+        for first in replaced {
+            let Some(one) = self.by_start.remove(&first) else {
+                continue;
+            };
+            let below = Compiled {
+                end: start,
+                ..one.clone()
+            };
+            let above = Compiled { start: end, ..one };
+            for part in [below, above] {
+                if self.is_wanted(&part) {
+                    self.by_start.insert(part.start, part);
+                }
+            }
+        }
+        self.by_start.insert(start, function);
+    }
+
+    fn is_wanted(&self, function: &Compiled) -> bool {
+        let is_before = |address: &u64| *address < function.start;
+        let first = self.addresses.partition_point(is_before);
+        let first = self.addresses.get(first);
+        first.is_some_and(|address| *address < function.end)
+    }
 }
 
 fn parse_line(line: &[u8]) -> Option<Compiled> {
@@ -140,16 +191,22 @@ fn parse_line(line: &[u8]) -> Option<Compiled> {
     let (size, name) = rest.split_once(' ')?;
     let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
     let start = number(start)?;
+    let name = name.trim();
     Some(Compiled {
         start,
         end: start.checked_add(number(size)?)?,
-        name: name.trim().to_owned(),
+        name: name.get(..name.floor_char_boundary(MAX_NAME))?.to_owned(),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![allow(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        reason = "tests"
+    )]
 
     use std::fs;
     use std::os::unix::fs::symlink;
@@ -184,6 +241,55 @@ ffffffffffffff00 200 beyond
             names(&[0x7f00_1000_0200, 0xffff_ffff_ffff_ff01, 0]),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn an_address_has_the_last_function_around_it_alone() {
+        let cover = |number: u64| format!("{:x} {:x} f{number}\n", number % 7, 1000 + number);
+        let map: String = (0..100_000).map(cover).collect();
+        let found = functions_at(map.as_bytes(), &[500]).unwrap();
+        let found: Vec<Compiled> = found.into_values().collect();
+        assert!(matches!(&found[..], [only] if only.name == "f99999"));
+    }
+
+    #[test]
+    fn of_an_earlier_function_the_part_beside_a_later_one_is_left() {
+        let parts = |addresses: &[u64]| {
+            let map = "10 40 outer\n20 10 inner\n";
+            let found = functions_at(map.as_bytes(), addresses).unwrap();
+            let parts = found
+                .into_values()
+                .map(|one| (one.start, one.end, one.name));
+            parts.collect::<Vec<(u64, u64, String)>>()
+        };
+        let part = |start, end, name: &str| (start, end, name.to_owned());
+        let [below, inner, above] = [
+            part(0x10, 0x20, "outer"),
+            part(0x20, 0x30, "inner"),
+            part(0x30, 0x50, "outer"),
+        ];
+        assert_eq!(
+            parts(&[0x4f, 0x1f, 0x20]),
+            [below, inner.clone(), above.clone()]
+        );
+        assert_eq!(parts(&[0x2f, 0x30]), [inner, above]);
+    }
+
+    #[test]
+    fn long_lines_and_names_are_bounded() {
+        let name = "é".repeat(1 << 19);
+        let endless = format!("10 10 {name}");
+        assert!(
+            functions_at(endless.as_bytes(), &[0x10])
+                .unwrap()
+                .is_empty()
+        );
+        let before = format!("{endless}\n10 10 short");
+        let found = functions_at(before.as_bytes(), &[0x10]).unwrap();
+        assert_eq!(found[&0x10].name, "short");
+        let long = format!("10 10 {}\n", &name[..2000]);
+        let found = functions_at(long.as_bytes(), &[0x10]).unwrap();
+        assert_eq!(found[&0x10].name.len(), MAX_NAME);
     }
 
     #[test]
@@ -259,7 +365,8 @@ ffffffffffffff00 200 beyond
             start: u64, size: u64, name in ".{0,40}", addresses: Vec<u64>,
         ) {
             let map = format!("{start:x} {size:x} {name}\n");
-            functions_at(map.as_bytes(), &addresses).unwrap();
+            let found = functions_at(map.as_bytes(), &addresses).unwrap();
+            prop_assert!(found.len() <= addresses.len());
         }
     }
 }

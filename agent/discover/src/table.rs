@@ -39,14 +39,15 @@ struct Entry {
     service: ServiceName,
     cgroup: Cgroup,
     executable: Arc<Path>,
-    /// Shared only with processes of the same `selected`; empty when dead.
+    /// Ascending by address. Shared only with processes of the same `selected`; empty when dead.
     images: ImageSet,
     /// Dead: where code of TLS libraries lay, for samples that come late.
     code: code::KnownCode,
     cpu: ProcessCpu,
     selected: bool,
     alive: bool,
-    /// Distinguishes users of one pid in the queue of the dead.
+    /// Distinguishes users of one pid in the queue of the dead. Grows from process to process, and with each
+    /// program that one executes.
     life: u64,
 }
 
@@ -74,6 +75,8 @@ pub struct ProcessTable<S> {
     usage: ImageUsage,
     /// Processes whose images are not those of their last report.
     remapped: BTreeSet<Pid>,
+    /// Processes of which a mapping was reported that contradicts what is known of them.
+    doubtful: BTreeSet<Pid>,
     accounts: Accounts,
     wanted: Wanted,
     /// Who listens there is selected, see [`follow_connection`](Self::follow_connection).
@@ -92,6 +95,7 @@ impl<S: ProcessSource> ProcessTable<S> {
             lives: 0,
             usage: ImageUsage::default(),
             remapped: BTreeSet::new(),
+            doubtful: BTreeSet::new(),
             accounts: Accounts::default(),
             wanted: Wanted::All,
             port: None,
@@ -102,24 +106,21 @@ impl<S: ProcessSource> ProcessTable<S> {
 
     /// Reads all processes. The first scan begins the profile: what processes
     /// used before it does not count; those found later began after it.
+    /// Returns the processes that were thought to live, and have ended.
     ///
     /// # Errors
     /// [`Error::Read`] if /proc cannot be listed. A process that cannot be read
     /// is left out.
-    pub fn scan(&mut self) -> Result<(), Error> {
-        let pids = self.source.pids()?;
-        for &pid in &pids {
+    pub fn scan(&mut self) -> Result<Vec<Pid>, Error> {
+        let mut pids: BTreeSet<Pid> = self.source.pids()?.into_iter().collect();
+        let mut ended: Vec<Pid> = self.live().collect();
+        pids.extend(&ended);
+        for pid in pids {
             self.refresh(pid);
         }
-        let gone: Vec<Pid> = self
-            .live()
-            .filter(|pid| pids.binary_search(pid).is_err())
-            .collect();
-        for pid in gone {
-            self.end(pid, None);
-        }
         self.scanned = true;
-        Ok(())
+        ended.retain(|&pid| !self.is_alive(pid));
+        Ok(ended)
     }
 
     /// Takes note of a fork, exec or exit.
@@ -138,6 +139,10 @@ impl<S: ProcessSource> ProcessTable<S> {
 
     /// Takes note of a new executable mapping, as of a library loaded at run
     /// time. What is no image, or is known already, changes nothing.
+    ///
+    /// One that contradicts what is known may be newer, as of a library that was unloaded and
+    /// loaded elsewhere, or older, from before an exec: the next
+    /// [`take_changes`](Self::take_changes) reads the process again.
     pub fn mapped(&mut self, pid: Pid, mapping: Mapping) {
         if !self.entries.contains_key(&pid) {
             self.refresh(pid);
@@ -145,29 +150,37 @@ impl<S: ProcessSource> ProcessTable<S> {
         let Some(entry) = self.entries.get_mut(&pid).filter(|entry| entry.alive) else {
             return;
         };
-        let known = entry
-            .images
-            .iter()
-            .any(|known| known.image() == mapping.image());
-        if known || !mapping.is_image() || entry.images.len() >= MAX_IMAGES {
+        let is_same = |known: &Mapping| known.image() == mapping.image();
+        let is_known = |known: &Mapping| is_same(known) && known.start == mapping.start;
+        if !mapping.is_image() || entry.images.iter().any(is_known) {
             return;
         }
+        let overlaps = |known: &Mapping| known.start < mapping.end && mapping.start < known.end;
+        if entry.images.iter().any(|it| is_same(it) || overlaps(it)) {
+            self.doubtful.insert(pid);
+            return;
+        }
+        if entry.images.len() >= MAX_IMAGES {
+            return;
+        }
+        let is_lower = |known: &Mapping| known.start < mapping.start;
+        let place = entry.images.partition_point(is_lower);
         if let Some(images) = Arc::get_mut(&mut entry.images) {
             self.usage
                 .add(std::slice::from_ref(&mapping), entry.selected);
-            images.push(mapping);
+            images.insert(place, mapping);
             self.remapped.insert(pid);
             return;
         }
         let mut images = entry.images.to_vec();
-        images.push(mapping);
+        images.insert(place, mapping);
         self.replace_images(pid, images);
     }
 
     /// Reads the CPU time of those selected live processes for which `wanted` holds. Do so
-    /// before asking for [`cpu_since_start`](Self::cpu_since_start), and now and then: the
-    /// final value of a process comes as a sum, and is divided into user and
-    /// system as they stood here last (all user, if it was never read).
+    /// before [`take_cpu`](Self::take_cpu), and now and then: the final value of a process comes
+    /// as a sum, and is divided into user and system as they stood here last (all user, if it was
+    /// never read).
     pub fn read_cpu(&mut self, wanted: impl Fn(Pid) -> bool) {
         let selected = self
             .entries
@@ -189,12 +202,32 @@ impl<S: ProcessSource> ProcessTable<S> {
         }
     }
 
+    /// Takes the CPU time of those services for which `wanted` holds: what their selected processes, ended ones
+    /// included, used since it was taken the last time, or else since the profile began, as of the last
+    /// [`read_cpu`](Self::read_cpu). That of ended processes is kept for some thousand other services; what is
+    /// beyond that is the time of `other`.
+    pub fn take_cpu(&mut self, wanted: impl Fn(&str) -> bool) -> BTreeMap<ServiceName, CpuTime> {
+        let mut taken = self.accounts.take(&wanted);
+        let entries = self.entries.values_mut();
+        for entry in entries.filter(|entry| entry.alive && entry.selected) {
+            let has_run = entry.cpu.unsettled() != CpuTime::default();
+            if has_run && wanted(entry.service.as_str()) {
+                let used = entry.cpu.settle();
+                *taken.entry(entry.service.clone()).or_default() += used;
+            }
+        }
+        taken
+    }
+
     /// Image changes among the selected processes since the last call.
     ///
     /// An image that loses all processes and gains others in between is not
     /// reported. Its inode number cannot have gone to another file if a probe is
     /// attached: the kernel holds the inode then.
     pub fn take_changes(&mut self) -> Vec<ImageChange> {
+        for pid in std::mem::take(&mut self.doubtful) {
+            self.refresh(pid);
+        }
         let live = self
             .entries
             .iter()
@@ -207,8 +240,7 @@ impl<S: ProcessSource> ProcessTable<S> {
     /// were reported last. A fork maps what its parent does: it is not reported.
     pub fn take_remapped(&mut self) -> Vec<Pid> {
         let remapped = std::mem::take(&mut self.remapped).into_iter();
-        let lives = |pid: &Pid| self.entries.get(pid).is_some_and(|entry| entry.alive);
-        remapped.filter(lives).collect()
+        remapped.filter(|&pid| self.is_alive(pid)).collect()
     }
 
     /// Images that lost their last process, selected or not, since the last call.
@@ -218,15 +250,28 @@ impl<S: ProcessSource> ProcessTable<S> {
     }
 
     /// Has the next [`take_changes`](Self::take_changes) report an image again as
-    /// gained, if it is in use by then: for one that could not be opened because
-    /// the reported process was gone.
+    /// gained, if it is in use by then: for one that could not be opened.
     pub fn report_again(&mut self, image: ImageId) {
         self.usage.report_again(image);
     }
 
+    /// Reads a process again in which an image was not found; true if it is known not to map it
+    /// any more. That it unmaps something is not reported.
+    pub fn has_let_go(&mut self, pid: Pid, image: ImageId) -> bool {
+        self.refresh(pid);
+        !self.maps(pid, |mapped| mapped == image)
+    }
+
+    fn is_alive(&self, pid: Pid) -> bool {
+        self.entries.get(&pid).is_some_and(|entry| entry.alive)
+    }
+
+    /// Reads a process as it is now; it may have ended, though that was not reported.
     fn refresh(&mut self, pid: Pid) {
-        if let Some(process) = self.read(pid) {
-            self.note(process);
+        match self.read(pid) {
+            Ok(Some(process)) => self.note(process),
+            Ok(None) => self.end(pid, None),
+            Err(_) => {}
         }
     }
 
@@ -262,7 +307,7 @@ impl<S: ProcessSource> ProcessTable<S> {
             return;
         }
         self.forget(child);
-        if !self.entries.get(&parent).is_some_and(|entry| entry.alive) {
+        if !self.is_alive(parent) {
             // Its images are forgotten already: better ask the child itself.
             self.refresh(child);
         }
@@ -295,10 +340,13 @@ impl<S: ProcessSource> ProcessTable<S> {
     /// `cpu` is what it had used by then: what it used since, before this was known here, is
     /// its new program's.
     fn executed(&mut self, pid: Pid, path: &str, comm: &str, cpu: LifetimeCpu) {
-        let process = self.read(pid).map(|process| process.executed(path));
+        let process = self.read(pid).ok().flatten();
+        let process = process.map(|process| process.executed(path));
         let mut known = self.entries.get_mut(&pid).filter(|entry| entry.alive);
         if let Some(entry) = &mut known {
             entry.cpu.reached(cpu);
+            self.lives += 1;
+            entry.life = self.lives;
         }
         match (process, known) {
             (Some(process), Some(entry)) if entry.is_alive_since(process.start_time) => {

@@ -84,18 +84,6 @@ impl Connections {
         self.0.as_ref()?.calls.as_ref().map(|calls| calls.tier)
     }
 
-    /// Whether the program of that name is one on socket calls.
-    pub(super) fn is_at_calls(&self, program: &str) -> bool {
-        let calls = self.0.as_ref().ok().and_then(|it| it.calls.as_ref().ok());
-        calls.is_some_and(|calls| calls.hooks.iter().any(|hook| hook.runs(program)))
-    }
-
-    /// Whether the program of that name is one at changes of a connection's state, or at accepts.
-    pub(super) fn is_at_states(program: &str) -> bool {
-        let mut accepts = ACCEPTED_BY_PARAMETERS.iter().map(|(_, name)| *name);
-        STATES.iter().any(|hook| hook.runs(program)) || accepts.any(|name| name == program)
-    }
-
     fn calls_mut(&mut self) -> Option<&mut Calls> {
         self.0.as_mut().ok()?.calls.as_mut().ok()
     }

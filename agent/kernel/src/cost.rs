@@ -1,143 +1,54 @@
 //! The overhead in the targets: traps, calibrated on this machine, and time in the BPF
-//! programs, sampled in short windows.
+//! programs, which these count.
 
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use aya::programs::Program;
-use aya::sys::{Stats, enable_stats};
-
-use super::connections::Connections;
 use super::hits::{Hit, Hits};
 use super::loaded::Loaded;
-use super::runs::{Estimate, Measured};
 
 pub use super::runs::{ProgramRuns, Runs};
 pub use super::trap::{TrapCost, calibrate};
 
-/// Runs of our BPF programs and the time in them, extrapolated from windows in
-/// which the kernel keeps statistics: keeping them always would itself cost.
-#[derive(Default)]
+/// Adds up what the programs count, an interval at a time.
 pub struct RunMeter {
-    window: Option<Open>,
-    hastened: bool,
-    estimate: Estimate,
+    read_at: Instant,
+    counters: ProgramRuns,
+    total: ProgramRuns,
 }
 
-/// A window that is open.
-struct Open {
-    /// The kernel keeps statistics until this is closed.
-    _statistics: OwnedFd,
-    began: Instant,
-    calls_in: Duration,
-    before: ProgramRuns,
-}
-
-const WINDOW: Duration = Duration::from_millis(200);
 const PERIOD: Duration = Duration::from_secs(2);
 
 impl RunMeter {
-    /// Measures from now on, and leaves out what came before. `calls_in`: for how long there
-    /// have been hooks on socket calls, in total.
-    pub fn begin(&mut self, loaded: &Loaded, calls_in: Duration) {
-        self.estimate = Estimate::from(Instant::now(), calls_in);
-        self.open(loaded, calls_in);
-    }
-
-    /// Ends the estimate at this time.
-    pub fn end(&mut self, loaded: &Loaded, calls_in: Duration) {
-        match self.window.take() {
-            // One that has just begun says nothing of the seconds before it.
-            Some(open)
-                if open.began.elapsed() >= WINDOW / 2
-                    || self.estimate.measured.length.is_zero() =>
-            {
-                self.close(&open, loaded, calls_in);
-            }
-            _ => self.estimate.extrapolate(Instant::now(), calls_in),
+    /// Measures from now on, and leaves out what came before.
+    pub fn new(loaded: &Loaded) -> Self {
+        Self {
+            read_at: Instant::now(),
+            counters: loaded.runs(),
+            total: ProgramRuns::default(),
         }
     }
 
-    /// Opens and closes windows; to be called a few times a second. `calls_in` as for
-    /// [`begin`](Self::begin). True if a window was closed.
-    pub fn tick(&mut self, loaded: &Loaded, calls_in: Duration) -> bool {
-        let is_due = self.hastened || self.estimate.last_end.elapsed() + WINDOW >= PERIOD;
-        match self.window.take() {
-            None if is_due => {
-                self.open(loaded, calls_in);
-                false
-            }
-            Some(open) if open.began.elapsed() >= WINDOW => {
-                self.close(&open, loaded, calls_in);
-                true
-            }
-            window => {
-                self.window = window;
-                false
-            }
+    /// Reads the counters where it is time for it; to be called a few times a second. True if it
+    /// was.
+    pub fn turn(&mut self, loaded: &Loaded) -> bool {
+        let is_due = self.read_at.elapsed() >= PERIOD;
+        if is_due {
+            self.read(loaded);
         }
+        is_due
     }
 
-    /// The next window opens at once.
-    pub const fn hasten(&mut self) {
-        self.hastened = true;
+    /// Reads the counters.
+    pub fn read(&mut self, loaded: &Loaded) {
+        let counters = loaded.runs();
+        self.total.add(&counters.since(&self.counters));
+        (self.counters, self.read_at) = (counters, Instant::now());
     }
 
-    fn open(&mut self, loaded: &Loaded, calls_in: Duration) {
-        self.hastened = false;
-        self.window = enable_stats(Stats::RunTime).ok().map(|statistics| Open {
-            _statistics: statistics,
-            began: Instant::now(),
-            calls_in,
-            before: runs(loaded),
-        });
+    /// What ran up to the last reading.
+    pub const fn total(&self) -> &ProgramRuns {
+        &self.total
     }
-
-    fn close(&mut self, open: &Open, loaded: &Loaded, calls_in: Duration) {
-        let now = Instant::now();
-        self.estimate.measured = Measured {
-            runs: runs(loaded).since(open.before),
-            length: now.duration_since(open.began),
-            calls_in: calls_in.saturating_sub(open.calls_in),
-        };
-        self.estimate.extrapolate(now, calls_in);
-    }
-
-    /// Up to which of the time with hooks on socket calls their runs are in
-    /// [`total`](Self::total).
-    pub const fn calls_known(&self) -> Duration {
-        self.estimate.calls_known
-    }
-
-    /// The estimate up to the end of the last window.
-    pub const fn total(&self) -> ProgramRuns {
-        self.estimate.total
-    }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "an estimate")]
-fn runs(loaded: &Loaded) -> ProgramRuns {
-    let mut sum = ProgramRuns::default();
-    for (name, program) in loaded.bpf.programs() {
-        let Ok(info) = program.info() else {
-            continue;
-        };
-        let runs = Runs {
-            count: info.run_count() as f64,
-            seconds: info.run_time().as_secs_f64(),
-            cold: 0.0,
-        };
-        if matches!(program, Program::UProbe(_)) {
-            sum.probes.add(runs, 1.0);
-        } else if loaded.connections.is_at_calls(name) {
-            sum.calls.add(runs, 1.0);
-        } else if Connections::is_at_states(name) {
-            sum.states.add(runs, 1.0);
-        } else {
-            sum.others.add(runs, 1.0);
-        }
-    }
-    sum
 }
 
 /// Estimated CPU seconds that targets spent on probes: traps by the calibrated cost of one, and
@@ -159,11 +70,14 @@ pub fn probe_seconds(hits: &Hits, trap: TrapCost, runs: Runs) -> f64 {
 /// (docs/journal/2026-11-28-what-probes-displace.md).
 const DISPLACED: f64 = 0.7;
 
-/// Estimated CPU seconds that programs cost those in whose threads they ran. The way to a program is
-/// not in the kernel's statistics, but one of their own two readings of the clock is, which takes
-/// about as long.
+/// Seconds of a run that are not in the time that is taken in it: the kernel's way to the program and
+/// back, and that the run is counted. It is what the kernel's own statistics show more for a run
+/// (docs/journal/2026-11-29-programs-count-their-runs.md).
+const AROUND: f64 = 75e-9;
+
+/// Estimated CPU seconds that programs cost those in whose threads they ran.
 pub fn program_seconds(runs: Runs) -> f64 {
-    runs.seconds + runs.cold * DISPLACED
+    runs.seconds + runs.count * AROUND + runs.cold * DISPLACED
 }
 
 #[cfg(test)]
@@ -177,7 +91,7 @@ mod tests {
             seconds: 0.5,
             cold: 0.24,
         };
-        assert!((program_seconds(runs) - 0.668).abs() < 1e-9);
+        assert!((program_seconds(runs) - (0.668 + 0.15)).abs() < 1e-9);
     }
 
     #[test]
@@ -191,11 +105,11 @@ mod tests {
             &Hits::new([1000, 500, 7, 0, 100]),
             trap,
             Runs {
-                count: 1.0,
+                count: 1e6,
                 seconds: 0.5,
                 cold: 0.4,
             },
         );
-        assert!((seconds - 0.783).abs() < 1e-9, "{seconds}");
+        assert!((seconds - (0.783 + 0.075)).abs() < 1e-9, "{seconds}");
     }
 }

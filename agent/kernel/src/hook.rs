@@ -57,10 +57,6 @@ impl Hook {
             })
     }
 
-    pub(super) fn runs(&self, program: &str) -> bool {
-        self.program == program
-    }
-
     fn load(&self, program: &mut Program, types: &KernelTypes) -> Result<(), Unavailable> {
         let loaded = match (self.place, program) {
             (Place::Tracepoint(name), Program::BtfTracePoint(program)) => {

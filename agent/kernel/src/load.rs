@@ -84,6 +84,7 @@ pub fn load(options: &Options, followed: impl Fn(Option<Listeners>)) -> Result<L
         given_up: HashMap::try_from(take("given_up")?).map_err(maps)?,
         losses: PerCpuArray::try_from(take("losses")?).map_err(maps)?,
         hits: PerCpuArray::try_from(take("hits")?).map_err(maps)?,
+        runs: PerCpuArray::try_from(take("runs")?).map_err(maps)?,
         skipped: AtomicU64::new(0),
         bpf,
         mode,

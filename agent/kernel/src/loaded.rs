@@ -17,12 +17,14 @@ use super::hits::Hits;
 use super::listeners::{Listeners, told};
 use super::object::UprobeMode;
 use super::plain::Pod;
+use super::runs::ProgramRuns;
 use super::samples::{Samples, Sampling};
+use tlsprof_common::Pid;
 use tlsprof_common::causes::one_line;
 use tlsprof_common::contract::{
-    TLSPROF_CALL_PRIVATE, TLSPROF_EVENT_HANDSHAKE, TLSPROF_LOSS_COUNT, TLSPROF_OUTCOME_ABANDONED,
+    TLSPROF_EVENT_HANDSHAKE, TLSPROF_LOSS_COUNT, TLSPROF_OUTCOME_ABANDONED, tlsprof_call,
     tlsprof_connection_object, tlsprof_control, tlsprof_exchange, tlsprof_handshake,
-    tlsprof_handshake_event, tlsprof_sample, tlsprof_sample_key,
+    tlsprof_handshake_event, tlsprof_runs, tlsprof_sample, tlsprof_sample_key,
 };
 
 /// What is loaded, before anything is attached to a target.
@@ -45,13 +47,14 @@ pub struct Loaded {
     /// What `control` holds.
     pub(super) said: tlsprof_control,
     pub(super) handshakes: HashMap<MapData, Pod<tlsprof_connection_object>, Pod<tlsprof_handshake>>,
-    pub(super) calls: HashMap<MapData, u32, [u8; TLSPROF_CALL_PRIVATE as usize]>,
+    pub(super) calls: HashMap<MapData, u32, Pod<tlsprof_call>>,
     pub(super) exchanges: HashMap<MapData, u64, Pod<tlsprof_exchange>>,
     pub(super) given_up: HashMap<MapData, u64, u8>,
     /// The most runs of programs that were reported as left out.
     pub(super) skipped: AtomicU64,
     pub(super) losses: PerCpuArray<MapData, u64>,
     pub(super) hits: PerCpuArray<MapData, u64>,
+    pub(super) runs: PerCpuArray<MapData, Pod<tlsprof_runs>>,
 }
 
 impl Loaded {
@@ -139,14 +142,8 @@ impl Loaded {
         self.say()
     }
 
-    /// Whether handshakes that have begun are still followed.
-    pub fn follows_handshakes(&self) -> bool {
-        let mut all = self.exchanges.iter().take(MAX_KEYS).filter_map(Result::ok);
-        all.any(|(_, Pod(one))| one.began != 0)
-    }
-
     /// Takes the hooks on socket calls out. Returns the connections of the handshakes that were
-    /// still followed: what becomes of those is not known.
+    /// still followed, or had not begun yet: what becomes of those is not known.
     pub fn release_calls(&mut self) -> Vec<u64> {
         self.connections.release_calls();
         self.give_up_all()
@@ -174,11 +171,13 @@ impl Loaded {
         events
     }
 
-    /// Forgets the calls and handshakes that are under way in TLS libraries: the probes at their
-    /// ends are out.
-    pub fn forget_calls(&mut self) {
-        clear(&mut self.handshakes);
-        clear(&mut self.calls);
+    /// Forgets the calls and handshakes that are under way in TLS libraries of these processes:
+    /// the probes at their ends are out.
+    pub fn forget_calls(&mut self, of: impl Fn(Pid) -> bool) {
+        clear(&mut self.handshakes, |key, _| {
+            Pid::try_from(key.0.pid).is_ok_and(&of)
+        });
+        clear(&mut self.calls, |_, call| of(call.0.pid));
     }
 
     /// Starts the clocks of all CPUs that are on line; what came of it is in
@@ -225,6 +224,11 @@ impl Loaded {
         sums(&self.losses)
     }
 
+    /// Runs of the programs, since loading.
+    pub(super) fn runs(&self) -> ProgramRuns {
+        ProgramRuns::read(&self.runs)
+    }
+
     /// What ran, since loading.
     pub fn hits(&self) -> Hits {
         Hits::new(sums(&self.hits))
@@ -243,10 +247,15 @@ fn log_unsampled(sampled: Result<(), LoadError>) {
     }
 }
 
-/// Takes out what is in a map.
-fn clear<K: aya::Pod, V: aya::Pod>(map: &mut HashMap<MapData, K, V>) {
+/// Takes these entries out of a map.
+fn clear<K: aya::Pod, V: aya::Pod>(
+    map: &mut HashMap<MapData, K, V>,
+    which: impl Fn(&K, &V) -> bool,
+) {
     // Bounded: a key that is deleted under the iteration makes it begin again.
-    let keys: Vec<K> = map.keys().take(MAX_KEYS).filter_map(Result::ok).collect();
+    let all = map.iter().take(MAX_KEYS).filter_map(Result::ok);
+    let those = all.filter(|(key, value)| which(key, value));
+    let keys: Vec<K> = those.map(|(key, _)| key).collect();
     for key in &keys {
         let _gone = map.remove(key);
     }

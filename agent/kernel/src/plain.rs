@@ -2,9 +2,9 @@
 #![allow(unsafe_code, reason = "promises about C structures")]
 
 use tlsprof_common::contract::{
-    tlsprof_connection_event, tlsprof_connection_object, tlsprof_control, tlsprof_event_header,
-    tlsprof_exchange, tlsprof_handshake, tlsprof_handshake_event, tlsprof_listener,
-    tlsprof_process_event, tlsprof_sample, tlsprof_sample_key,
+    tlsprof_call, tlsprof_connection_event, tlsprof_connection_object, tlsprof_control,
+    tlsprof_event_header, tlsprof_exchange, tlsprof_handshake, tlsprof_handshake_event,
+    tlsprof_listener, tlsprof_process_event, tlsprof_runs, tlsprof_sample, tlsprof_sample_key,
 };
 
 /// A structure of the contract: plain integers and arrays of them.
@@ -23,6 +23,7 @@ macro_rules! plain {
 }
 
 plain!(
+    tlsprof_call,
     tlsprof_connection_event,
     tlsprof_connection_object,
     tlsprof_control,
@@ -32,6 +33,7 @@ plain!(
     tlsprof_handshake_event,
     tlsprof_listener,
     tlsprof_process_event,
+    tlsprof_runs,
     tlsprof_sample,
     tlsprof_sample_key,
 );

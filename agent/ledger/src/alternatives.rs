@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tlsprof_common::{Outcome, Resumption, Role};
 use tlsprof_evidence::Handshake;
-use tlsprof_evidence::hello::{AlertLevel, Direction, Facts, Group, KeyExchange, Offer};
+use tlsprof_evidence::hello::{Direction, Facts, Group, KeyExchange, Offer};
 
 use super::since::sums;
 
@@ -80,7 +80,7 @@ impl Alternatives {
 pub struct CipherOffers {
     /// How many.
     pub hellos: u64,
-    /// Those that offered AES-GCM too, for the same version of TLS.
+    /// Those that offered AES-GCM too, for the same version of TLS, and did not ask for `ChaCha20` by putting it first.
     pub aes_gcm: u64,
 }
 
@@ -150,18 +150,20 @@ impl Consequences {
         let is_13 = !chosen.contains(UP_TO_TLS12);
         let mut offered = offer.ciphers.iter().map(|suite| suite.name());
         let other = offered.any(|name| is_aes_gcm(name) && name.contains(UP_TO_TLS12) != is_13);
+        // Put first by those for whom it is the fast one.
+        let first = offer.ciphers.first();
+        let is_asked_for = is_chacha20(chosen) && first.is_some_and(|it| is_chacha20(it.name()));
+        let other = other && !is_asked_for;
         let kept = self.ciphers.entry(name).or_default();
         kept.hellos += 1;
         kept.aes_gcm += u64::from(other);
     }
 
     fn record_alert(&mut self, role: Role, facts: &Facts) {
-        let mut alerts = facts.alerts.iter();
-        let fatal = alerts.find(|(_, level, _)| *level == AlertLevel::Fatal);
-        let (Some((direction, _, alert)), Some(offer)) = (fatal, &facts.offer) else {
+        let (Some((direction, alert)), Some(offer)) = (facts.fatal_alert(), &facts.offer) else {
             return;
         };
-        let sent = (*direction == Direction::FromServer) == (role == Role::Server);
+        let sent = (direction == Direction::FromServer) == (role == Role::Server);
         let kept = self.turned_away.entry((sent, alert.name())).or_default();
         kept.hellos += 1;
         let newest = offer.versions.iter().max_by_key(|version| version.0);
@@ -192,6 +194,10 @@ const UP_TO_TLS12: &str = "_WITH_";
 /// Whether a suite of that name protects data with AES-GCM.
 fn is_aes_gcm(suite: &str) -> bool {
     suite.contains("_GCM_") && suite.contains("AES_")
+}
+
+fn is_chacha20(suite: &str) -> bool {
+    suite.contains("_CHACHA20_")
 }
 
 /// Counts each name once, and together as `other` those for which there is no room.

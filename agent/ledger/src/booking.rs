@@ -181,9 +181,9 @@ impl Ledger {
 
     /// Notes that so many of the samples that were booked as `application` are upkeep.
     pub fn note_upkeep(&mut self, service: &str, what: Upkeep, count: u64) {
-        let account = &mut self.account_mut(service).activities;
-        let kept = account.upkeep.entry(what).or_default();
-        *kept = kept.saturating_add(count);
+        let period = self.period;
+        let account = self.account_mut(service);
+        account.activities.add_upkeep(what, count, period);
     }
 
     /// Notes that so many of the samples that were booked as encryption are the cipher

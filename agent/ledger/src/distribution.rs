@@ -5,7 +5,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::Moments;
-use super::limits::bounded_nanos;
+use super::limits::bounded_long_nanos;
 use super::since::Since;
 
 /// Shorter times are recorded as this one. No handshake takes so little.
@@ -19,7 +19,6 @@ pub struct Distribution {
     histogram: Histogram<u64>,
     moments: Moments,
     max: u64,
-    out_of_range: u64,
 }
 
 impl Default for Distribution {
@@ -33,7 +32,6 @@ impl Default for Distribution {
             histogram,
             moments: Moments::default(),
             max: 0,
-            out_of_range: 0,
         }
     }
 }
@@ -50,7 +48,6 @@ impl Since for Distribution {
             new.max = new.histogram.max().min(self.max);
         }
         new.moments = self.moments.since(&earlier.moments);
-        new.out_of_range = self.out_of_range.since(&earlier.out_of_range);
         new
     }
 
@@ -60,26 +57,19 @@ impl Since for Distribution {
 }
 
 impl Distribution {
-    /// Adds one time. Out of 100 ns to 1 h it counts as the nearer of the two,
-    /// and under [`Self::out_of_range`].
+    /// Adds one time. Out of 100 ns to 30 days it counts as the nearer of the two.
     pub fn record(&mut self, time: Duration) {
-        let (nanos, cut) = bounded_nanos(time);
-        let recorded = self.histogram.record(nanos.max(SHORTEST));
-        if cut || nanos < SHORTEST || recorded.is_err() {
-            self.out_of_range += 1;
+        let nanos = bounded_long_nanos(time);
+        // The histogram grows to hold any of these, so that this is no error.
+        if self.histogram.record(nanos.max(SHORTEST)).is_ok() {
+            self.moments.record(time);
+            self.max = self.max.max(nanos);
         }
-        self.moments.record(time);
-        self.max = self.max.max(nanos);
     }
 
     /// How many times were recorded.
     pub fn count(&self) -> u64 {
         self.histogram.len()
-    }
-
-    /// How many of them were out of range.
-    pub const fn out_of_range(&self) -> u64 {
-        self.out_of_range
     }
 
     /// Arithmetic mean; zero when nothing was recorded.
@@ -125,14 +115,28 @@ mod tests {
     }
 
     #[test]
-    fn a_time_out_of_range_is_clamped_and_counted() {
+    fn a_time_out_of_range_is_clamped() {
         let mut distribution = Distribution::default();
         distribution.record(Duration::ZERO);
         distribution.record(Duration::MAX);
         distribution.record(Duration::from_millis(1));
         assert_eq!(distribution.count(), 3);
-        assert_eq!(distribution.out_of_range(), 2);
-        assert_eq!(distribution.max(), Duration::from_secs(3600));
+        assert_eq!(distribution.max(), Duration::from_secs(30 * 24 * 3600));
+    }
+
+    #[test]
+    fn a_connection_may_last_for_days() {
+        let mut distribution = Distribution::default();
+        let day = Duration::from_secs(24 * 3600);
+        for days in 1..=9 {
+            distribution.record(day * days);
+        }
+        assert_eq!(
+            (distribution.mean(), distribution.max()),
+            (day * 5, day * 9)
+        );
+        let median = distribution.quantile(0.5).as_secs_f64() / day.as_secs_f64();
+        assert!((median / 5.0 - 1.0).abs() < 0.01, "{median}");
     }
 
     #[test]

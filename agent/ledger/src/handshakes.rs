@@ -139,7 +139,7 @@ impl HandshakeSum {
         self.cpu = self.cpu.saturating_add(bounded(handshake.cpu));
         // A copy makes no mean surer.
         if handshake.estimate.is_none() {
-            self.costs.record(handshake.cpu);
+            self.costs.record(bounded(handshake.cpu));
         }
         if let Some(reason) = handshake.error_reason {
             let kept = self.errors.len() < REASONS || self.errors.contains_key(&reason);
@@ -163,8 +163,8 @@ impl RoleAccount {
         self.estimated.record(handshake);
         if handshake.outcome == Outcome::Completed {
             let cost = self.costs.entry(handshake.resumption).or_default();
-            cost.cpu.record(handshake.cpu);
-            cost.duration.record(handshake.duration);
+            cost.cpu.record(bounded(handshake.cpu));
+            cost.duration.record(bounded(handshake.duration));
         }
         for (sum, wait) in self.waits.iter_mut().zip(handshake.waits) {
             *sum = sum.saturating_add(bounded(wait));
@@ -176,7 +176,7 @@ impl RoleAccount {
                 group: handshake.group,
                 signature: handshake.signature,
             };
-            let (nanos, _) = bounded_nanos(handshake.cpu);
+            let nanos = bounded_nanos(handshake.cpu);
             let steps = handshake.steps.as_ref();
             self.steps.record(class, nanos, steps, limits.label_sets);
         }

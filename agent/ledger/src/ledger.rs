@@ -1,6 +1,6 @@
 //! The accounts of all services.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tlsprof_common::Source;
@@ -13,11 +13,16 @@ use super::{Accounted, NetworkEvents, Sampling, ServiceAccount};
 /// The accounts, written by the session and read by the outlets.
 pub type SharedLedger = std::sync::Arc<std::sync::RwLock<Ledger>>;
 
+/// Services beyond the limit whose names are kept; those that there is evidence of come back when all are forgotten.
+const MAX_BEYOND: usize = 1024;
+
 /// The accounts of all services.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     pub(super) limits: Limits,
     pub(super) services: BTreeMap<String, ServiceAccount>,
+    /// Services of which something was booked under [`OTHER`].
+    beyond: BTreeSet<String>,
     pub(super) now: Duration,
     pub(super) ownerless: u64,
     pub(super) unprofiled: NetworkEvents,
@@ -32,6 +37,7 @@ impl Ledger {
         Self {
             limits,
             services: BTreeMap::new(),
+            beyond: BTreeSet::new(),
             now: Duration::ZERO,
             ownerless: 0,
             unprofiled: NetworkEvents {
@@ -99,6 +105,12 @@ impl Ledger {
         }
     }
 
+    /// Services of which something was booked, by their own names also where it was booked under [`OTHER`].
+    pub fn booked_services(&self) -> impl Iterator<Item = &str> {
+        let own = self.services.keys().filter(|name| *name != OTHER);
+        own.chain(&self.beyond).map(String::as_str)
+    }
+
     /// CPU time of all services.
     pub fn cpu(&self) -> Duration {
         let accounts = self.services.values();
@@ -137,6 +149,7 @@ impl Ledger {
     pub(super) fn since(&self, earlier: &Self) -> Self {
         Self {
             services: self.services.since(&earlier.services),
+            beyond: BTreeSet::new(),
             ownerless: self.ownerless.since(&earlier.ownerless),
             unprofiled: self.unprofiled.since(earlier.unprofiled),
             limits: self.limits,
@@ -148,7 +161,13 @@ impl Ledger {
     }
 
     pub(super) fn account_mut(&mut self, service: &str) -> &mut ServiceAccount {
-        let name = self.booked_name(service).to_owned();
-        self.services.entry(name).or_default()
+        let name = self.booked_name(service);
+        if name != service && !self.beyond.contains(service) {
+            if self.beyond.len() >= MAX_BEYOND {
+                self.beyond.clear();
+            }
+            self.beyond.insert(service.to_owned());
+        }
+        self.services.entry(name.to_owned()).or_default()
     }
 }

@@ -43,7 +43,7 @@ pub use flights::{Chains, Flights, INITIAL_WINDOW};
 pub use handshakes::{CostDistribution, HandshakeKey, HandshakeSum, RoleAccount, is_lower_bound};
 pub use hellos::{FEATURES, HelloAccount};
 pub use ledger::{Ledger, SharedLedger};
-pub use limits::{Limits, OTHER, bounded};
+pub use limits::{Limits, OTHER, bounded, bounded_long};
 pub use moments::Moments;
 pub use network::NetworkEvents;
 pub use origins::{Brought, Origins};

@@ -25,20 +25,31 @@ impl Default for Limits {
     }
 }
 
-/// A time as the ledger books it: at most an hour. The cut keeps one wrong
-/// record from spoiling every sum.
+const HOUR: Duration = Duration::from_secs(3600);
+const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A time of a handshake as the ledger books it: at most an hour. The cut keeps one
+/// wrong record from spoiling every sum.
 pub fn bounded(time: Duration) -> Duration {
-    Duration::from_nanos(bounded_nanos(time).0)
+    time.min(HOUR)
 }
 
-/// Longer times are booked as this one, in nanoseconds: an hour.
-const LONGEST: u64 = 3_600_000_000_000;
+/// Any other time, as of a connection or of a session's age: at most 30 days.
+pub fn bounded_long(time: Duration) -> Duration {
+    time.min(MONTH)
+}
 
-/// A time of the kernel side in nanoseconds, at most an hour, and whether it
-/// had to be cut.
-pub(super) fn bounded_nanos(time: Duration) -> (u64, bool) {
-    match u64::try_from(time.as_nanos()) {
-        Ok(nanos) if nanos <= LONGEST => (nanos, false),
-        _ => (LONGEST, true),
-    }
+/// A time of a handshake, in nanoseconds.
+pub(super) fn bounded_nanos(time: Duration) -> u64 {
+    nanos(bounded(time))
+}
+
+/// Any other time, in nanoseconds.
+pub(super) fn bounded_long_nanos(time: Duration) -> u64 {
+    nanos(bounded_long(time))
+}
+
+/// Of a bounded time, which fits.
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::limits::bounded_nanos;
+use super::limits::bounded_long_nanos;
 use super::since::sums;
 
 /// Standard errors on each side of an estimate that hold the truth with 95%.
@@ -12,22 +12,21 @@ pub(crate) const MARGIN: f64 = 1.96;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
     count: u64,
-    /// Nanoseconds.
-    sum: u64,
-    /// Square nanoseconds. Times are at most an hour: 10^12 of them fit.
+    /// Nanoseconds. 7,000 times of 30 days do not fit into 64 bits.
+    sum: u128,
+    /// Square nanoseconds. 5 * 10^7 times of 30 days fit, and 10^13 of an hour.
     squares: u128,
 }
 
 sums!(Moments: count, sum, squares);
 
 impl Moments {
-    /// Adds one time; over an hour it counts as an hour.
+    /// Adds one time; over 30 days it counts as 30 days.
     pub fn record(&mut self, time: Duration) {
-        let (nanos, _) = bounded_nanos(time);
+        let nanos = u128::from(bounded_long_nanos(time));
         self.count += 1;
         self.sum = self.sum.saturating_add(nanos);
-        let square = u128::from(nanos) * u128::from(nanos);
-        self.squares = self.squares.saturating_add(square);
+        self.squares = self.squares.saturating_add(nanos * nanos);
     }
 
     /// The two together.
@@ -54,11 +53,9 @@ impl Moments {
     }
 
     /// The mean as a time, cut to whole nanoseconds; zero for none.
-    pub(crate) const fn mean_time(self) -> Duration {
-        match self.sum.checked_div(self.count) {
-            Some(nanos) => Duration::from_nanos(nanos),
-            None => Duration::ZERO,
-        }
+    pub(crate) fn mean_time(self) -> Duration {
+        let mean = self.sum.checked_div(self.count.into());
+        mean.map_or(Duration::ZERO, Duration::from_nanos_u128)
     }
 
     /// Standard error of the mean in seconds; None for less than two times.

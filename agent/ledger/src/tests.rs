@@ -2,6 +2,8 @@
 //! memory is bounded.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+mod services;
+
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -124,20 +126,6 @@ proptest! {
         prop_assert_eq!(count, stream.len() as u64);
         prop_assert!(ledger.services().count() <= 3);
     }
-}
-
-#[test]
-fn services_beyond_the_limit_count_under_other() {
-    let mut ledger = Ledger::new(Limits {
-        services: 1,
-        label_sets: 10,
-    });
-    for service in ["a", "b", "c", "a"] {
-        ledger.record(service, &handshake());
-    }
-    assert_eq!(ledger.service("a").unwrap().handshake_count(), 2);
-    assert_eq!(ledger.service(OTHER).unwrap().handshake_count(), 2);
-    assert_eq!(ledger.booked_name("z"), OTHER);
 }
 
 #[test]

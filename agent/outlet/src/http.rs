@@ -13,13 +13,14 @@ mod connection;
 mod findings;
 mod guard;
 mod health;
+mod listen;
 mod page;
 mod scrapes;
 mod users;
 mod web_config;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -116,7 +117,7 @@ impl Server {
             io::ErrorKind::AddrInUse => HttpError::InUse { address },
             _ => HttpError::Bind { address, source },
         };
-        let listener = TcpListener::bind(address).map_err(bind_error)?;
+        let listener = listen::bind(address).map_err(bind_error)?;
         listener.set_nonblocking(true).map_err(HttpError::Start)?;
         let address = listener.local_addr().map_err(HttpError::Start)?;
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -17,7 +17,7 @@ use super::model::{
     Outcome, Quantiles, Report, Requests, SCHEMA_VERSION, Service, StepCost, TlsLibrary, Wait,
     Witness,
 };
-use super::{accept_queue, connections, cpu, findings, requests, sampled_steps, tls};
+use super::{accept_queue, connections, cpu, findings, sampled_steps, tls};
 
 /// What the ledger does not know about a profile.
 #[derive(Clone, Debug)]
@@ -57,6 +57,8 @@ pub struct ServiceFacts {
     pub tls_libraries: Vec<TlsLibrary>,
     /// The user named it as what to profile.
     pub named: bool,
+    /// The load was for it: see [`mark_target`](super::mark_target).
+    pub is_target: bool,
 }
 
 impl ServiceFacts {
@@ -67,6 +69,7 @@ impl ServiceFacts {
             executable: &self.executable,
             named: self.named,
             listens: !self.ports.is_empty(),
+            is_target: self.is_target,
             // Of several, the one that can do least.
             openssl: versions.min(),
         }
@@ -88,14 +91,16 @@ pub fn build(facts: Facts, ledger: &Ledger) -> Report {
     }
     let mut services: Vec<Service> = known
         .into_iter()
-        .map(|(name, facts)| {
+        .map(|(name, known)| {
             let account = ledger.service(&name);
             let none = ServiceAccount::default();
-            service(name, facts, account.unwrap_or(&none), ledger.now())
+            let requests = facts.requests.clone().filter(|_| known.is_target);
+            let mut one = service(name, known, account.unwrap_or(&none), ledger.now());
+            one.requests = requests.filter(|requests| one.can_have(requests));
+            one
         })
         .collect();
     services.sort_by(by_cost);
-    requests::book(&mut services, facts.requests);
     let mut losses = facts.losses;
     losses.retain(|loss| loss.count > 0);
     Report {

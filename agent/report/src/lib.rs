@@ -11,8 +11,10 @@ mod requests;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 mod sampled_steps;
+mod target;
 mod tls;
 
 pub use build::{Facts, ServiceFacts, build, service as service_model};
 pub use cpu::sampling as sampling_model;
 pub use findings::of as findings_model;
+pub use target::mark_target;

@@ -4,6 +4,9 @@ use super::model::{Requests, Role, Service, Unit, UnitCost};
 
 /// A load tool that counted fewer than this share of the turns was not the only client.
 const ALL: f64 = 0.95;
+/// Turns are known of connections that ended, and where these are at least this share of all: as
+/// the ledger has it.
+pub(super) const ENOUGH_SEEN: f64 = 0.9;
 
 /// Requests of a service.
 pub struct Known<'a> {
@@ -13,25 +16,13 @@ pub struct Known<'a> {
     pub counted_by: Option<&'a str>,
 }
 
-/// Gives the requests of the load to the server that it was for: the first one.
-pub(super) fn book(services: &mut [Service], requests: Option<Requests>) {
-    let Some(server) = services.iter_mut().find(|service| service.is_server()) else {
-        return;
-    };
-    let fits = |requests: &Requests| {
-        let turns = server.turns().filter(|_| server.turns_are_requests());
-        let other_clients = turns.is_some_and(|turns| (requests.count as f64) < ALL * turns);
-        requests.counted_by == "--requests" || !other_clients
-    };
-    server.requests = requests.filter(fits);
-}
-
 impl Service {
-    fn is_server(&self) -> bool {
-        let handshakes = self.handshakes.iter().map(|group| &group.role);
-        let opened = self.connections.iter().filter(|one| one.opened > 0);
-        let mut roles = handshakes.chain(opened.map(|one| &one.role));
-        roles.any(|role| *role == Role::Server)
+    /// Whether the load may have made so many requests to it, by its turns.
+    pub(super) fn can_have(&self, requests: &Requests) -> bool {
+        let count = requests.count as f64;
+        let turns = self.turns().filter(|_| self.turns_are_requests());
+        let fits = turns.is_none_or(|turns| ALL * turns <= count && count * ENOUGH_SEEN <= turns);
+        fits || requests.counted_by == "--requests"
     }
 
     /// Whether each turn of the role that turns are counted for is one request.
@@ -68,42 +59,53 @@ impl Service {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+    #![allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts"
+    )]
 
     use super::super::model::Report;
     use super::*;
-    use crate::sample;
-
-    fn booked(count: u64, by: &str, are_requests: bool) -> Report {
-        let mut report = sample::report();
-        for one in report
-            .services
-            .iter_mut()
-            .flat_map(|one| &mut one.connections)
-        {
-            one.turns_are_requests = Some(are_requests);
-        }
-        book(&mut report.services, Some(Requests::new(count, by)));
-        report
-    }
+    use crate::{Facts, build, sample};
 
     #[test]
-    fn the_count_of_a_load_tool_is_that_of_the_first_server_alone() {
-        let report = booked(10_000_000, "wrk", true);
-        let counts = report.services.iter().map(|one| one.requests.is_some());
-        assert_eq!(counts.filter(|known| *known).count(), 1);
-        assert!(report.services[0].requests.is_some());
-    }
-
-    #[test]
-    fn a_load_tool_that_was_not_the_only_client_does_not_count() {
+    fn the_count_of_a_load_tool_is_that_of_its_target_alone() {
+        let mut facts = sample::facts();
         let turns = sample::report().services[0].turns().unwrap();
-        assert!(turns > 100.0);
-        assert_eq!(booked(10, "wrk", true).services[0].requests, None);
-        assert!(booked(10, "wrk", false).services[0].requests.is_some());
-        assert!(
-            booked(10, "--requests", true).services[0]
-                .requests
-                .is_some()
-        );
+        facts.requests = Some(Requests::new(turns as u64, "wrk"));
+        let report = |facts: &Facts| build(facts.clone(), &sample::ledger());
+        let counted = |report: &Report| -> Vec<String> {
+            let services = report.services.iter();
+            let counted = services.filter(|one| one.requests.is_some());
+            counted.map(|one| one.service_name.clone()).collect()
+        };
+        assert!(counted(&report(&facts)).is_empty());
+        for name in ["nginx.service", "sshd.service"] {
+            let mut facts = facts.clone();
+            facts.services.get_mut(name).unwrap().is_target = true;
+            assert_eq!(counted(&report(&facts)), [name]);
+        }
+    }
+
+    #[test]
+    fn a_count_that_turns_contradict_is_of_another_load() {
+        let service = |are_requests| {
+            let mut service = sample::report().services.remove(0);
+            for one in &mut service.connections {
+                one.turns_are_requests = Some(are_requests);
+            }
+            service
+        };
+        let (plain, multiplexed) = (service(true), service(false));
+        let turns = plain.turns().unwrap();
+        // A tenth of the connections may still be open.
+        for (share, fits) in [(0.94, false), (0.96, true), (1.1, true), (1.12, false)] {
+            let count = (share * turns) as u64;
+            let by_tool = Requests::new(count, "wrk");
+            assert_eq!(plain.can_have(&by_tool), fits, "{share}");
+            assert!(multiplexed.can_have(&by_tool), "{share}");
+            assert!(plain.can_have(&Requests::new(count, "--requests")));
+        }
     }
 }

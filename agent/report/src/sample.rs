@@ -64,7 +64,7 @@ fn services() -> BTreeMap<String, ServiceFacts> {
         processes,
         ports: ports.to_vec(),
         tls_libraries: vec![library],
-        named: false,
+        ..ServiceFacts::default()
     };
     BTreeMap::from([
         (
@@ -81,8 +81,7 @@ fn services() -> BTreeMap<String, ServiceFacts> {
                 executable: "/opt/hcl/domino/notes/latest/linux/http".into(),
                 processes: 1,
                 ports: vec![443],
-                tls_libraries: Vec::new(),
-                named: false,
+                ..ServiceFacts::default()
             },
         ),
         (

@@ -94,6 +94,12 @@ impl LoadTool {
         }
     }
 
+    /// The port of the URL that it requests; None where it is not among the arguments. Most tools
+    /// want it last.
+    pub fn port(&self) -> Option<u16> {
+        self.arguments.iter().rev().find_map(|one| port(one))
+    }
+
     /// Requests that were answered, by what it printed; None where it does not say.
     pub fn requests(&self, printed: &str) -> Option<u64> {
         let mut lines = printed.lines().rev().map(str::trim);
@@ -131,6 +137,22 @@ fn tool(name: &str) -> Option<Tool> {
         "k6" => Tool::K6,
         _ => return None,
     })
+}
+
+/// The port of `https://host:port/path`.
+fn port(url: &str) -> Option<u16> {
+    let (scheme, rest) = url.split_once("://")?;
+    let default = match scheme.to_ascii_lowercase().as_str() {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
+    let authority = rest.split(['/', '?', '#']).next()?;
+    match authority.rsplit_once(':') {
+        // `[::1]` and `user:password@host` have none.
+        Some((_, port)) if !port.contains([']', '@']) => port.parse().ok(),
+        _ => Some(default),
+    }
 }
 
 /// `-H 'Connection: close'`, also in one word with its option.
@@ -230,6 +252,25 @@ mod tests {
             "oha https://localhost/",
         ] {
             assert_eq!(of(command).unwrap().closes(), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn the_port_is_that_of_the_url() {
+        for (command, port) in [
+            ("ab -n 10 https://gw/", Some(443)),
+            ("ab -n 10 http://gw/a?at=http://b:1/", Some(80)),
+            ("wrk https://localhost:8443 -d 5s", Some(8443)),
+            ("h2load -n 10 HTTPS://[::1]/", Some(443)),
+            ("h2load -n 10 https://[::1]:8443/", Some(8443)),
+            ("hey -x http://proxy:3128 https://gw:444/", Some(444)),
+            ("oha https://me:secret@gw/", Some(443)),
+            ("oha https://me:secret@gw:8443/", Some(8443)),
+            ("wrk -H Referer:_https://gw:1/ unix:/run/gw", None),
+            ("k6 run --out influxdb=http://db:8086/load script.js", None),
+            ("ab -n 10 https://gw:99999/", None),
+        ] {
+            assert_eq!(of(command).unwrap().port(), port, "{command}");
         }
     }
 

@@ -31,7 +31,7 @@ use tlsprof_outlet::flamegraph::{self, Stack};
 use tlsprof_outlet::load_test;
 use tlsprof_outlet::report::{self, json, summary};
 use tlsprof_report::model::{Command, Requests};
-use tlsprof_report::{Facts, build};
+use tlsprof_report::{Facts, build, mark_target};
 
 pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) -> Result<ExitCode> {
     // Before anything else: nothing is lost if the command does not exist, or the report could not
@@ -56,7 +56,8 @@ pub(super) fn run(options: &ReportOptions, config: &Config, notices: Notices) ->
     let duration = session.elapsed();
     let status = load.status();
     let ports = session.ports();
-    let services = session.service_facts(ports);
+    let mut services = session.service_facts(ports);
+    mark_target(&mut services, &session.ledger(), load.port);
     let setting = Setting {
         elapsed: duration,
         aes_in_hardware: aes_in_hardware(),
@@ -120,6 +121,8 @@ struct Load {
     requests: Option<Requests>,
     /// See [`Setting::client_closes`].
     client_closes: Option<&'static str>,
+    /// Where the load tool connects to; None if it does not say.
+    port: Option<u16>,
 }
 
 impl Load {
@@ -145,6 +148,7 @@ fn run_load(
             .requests
             .map(|count| Requests::new(count, "--requests")),
         client_closes: None,
+        port: None,
     };
     let kept = Kept {
         to_start: false,
@@ -178,6 +182,7 @@ fn run_load(
             load.command = Some(command);
             load.is_cut = is_cut;
             load.client_closes = tool.as_ref().and_then(LoadTool::closes);
+            load.port = tool.as_ref().and_then(LoadTool::port);
             let counted = tool.and_then(|tool| Some((tool.requests(&printed)?, tool.name())));
             load.requests = load
                 .requests

@@ -102,9 +102,9 @@ impl Bookkeeper {
         let now = monotonic_now();
         let mut ledger = write(ledger);
         let mut undecodable = 0;
-        let mut ended = BTreeMap::new();
+        let mut ended = targets.take_ended();
         let mut desk = self.desk(targets, &mut ledger);
-        desk.books.advance(now);
+        desk.books.advance(now, see);
         let calls_seen = loaded.connections.calls().is_ok();
         let all_taken = loaded.drain(|bytes| {
             let record = record::decode(bytes);
@@ -253,9 +253,12 @@ impl Desk<'_> {
 
 impl Books<'_> {
     /// Says what time it is, up to the end of the window.
-    fn advance(&mut self, now: Duration) {
+    fn advance(&mut self, now: Duration, see: &mut impl FnMut(&str, &Evidence)) {
         self.ledger.advance(self.window.clock(now));
         self.signatures.forget(self.ledger.now());
+        self.cohorts.pay(now, &mut |service, evidence| {
+            book(self.ledger, service, evidence, see);
+        });
     }
 
     /// Books what belongs to the window. `at` is the time of openings and of changes among
@@ -314,22 +317,23 @@ impl Books<'_> {
             Some(named) => Cow::Borrowed(named.as_str()),
             None => Cow::Owned(comm.to_owned()),
         };
+        let service = self.ledger.booked_name(&service);
         if let Evidence::Closed(connection) = &mut evidence {
-            self.cohorts.closed(&service, connection);
+            self.cohorts.closed(service, connection);
         }
-        book(self.ledger, &service, &evidence, see);
+        book(self.ledger, service, &evidence, see);
         match &evidence {
-            Evidence::Handshake(handshake) => self.cohorts.handshake(&service, handshake),
-            Evidence::Opened(opening) => self.cohorts.opened(&service, opening, &mut |evidence| {
-                book(self.ledger, &service, evidence, see);
+            Evidence::Handshake(handshake) => self.cohorts.handshake(service, handshake),
+            Evidence::Opened(opening) => self.cohorts.opened(service, opening, &mut |evidence| {
+                book(self.ledger, service, evidence, see);
             }),
             _ => {}
         }
     }
 }
 
-/// Books what happened to a service, and hands it to `see` with the name that it is booked
-/// under.
+/// Books what happened to a service, and hands it to `see`. The name is the one that the service
+/// is booked under.
 fn book(
     ledger: &mut Ledger,
     service: &str,
@@ -337,7 +341,7 @@ fn book(
     see: &mut impl FnMut(&str, &Evidence),
 ) {
     ledger.book(service, evidence);
-    see(ledger.booked_name(service), evidence);
+    see(service, evidence);
 }
 
 /// Books a process that begins.
@@ -362,3 +366,6 @@ fn forget_turns(evidence: &mut Evidence) {
         whole.turns = None;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -90,23 +90,29 @@ impl CallWindows {
 
     /// How much of the time a sample stands for, where it stands for one part of it with
     /// samples all the time.
-    pub(super) fn time_for_a_sample(&self) -> u32 {
+    pub(super) fn time_for_a_sample(&self) -> f64 {
         if self.is_always() {
-            return 1;
+            return 1.0;
         }
         let sampled = self.duty.window.saturating_sub(LEAD);
-        let times = self.duty.period.as_secs_f64() / sampled.as_secs_f64();
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "small, above 0"
-        )]
-        let times = times.round() as u32;
-        times
+        self.duty.period.as_secs_f64() / sampled.as_secs_f64()
     }
 
-    /// Goes on to the next stage where it is time for it. `busy` tells whether handshakes
-    /// are under way that are followed.
+    /// How long to wait for other things, at most `timeout`: a stage that ends late would make
+    /// samples stand for another time than they do.
+    pub(super) fn patience(&self, timeout: Duration, now: Duration) -> Duration {
+        let end = match self.stage {
+            Stage::Always => return timeout,
+            Stage::Lead => self.since + LEAD,
+            Stage::Open => self.window_began + self.duty.window,
+            Stage::Ending => self.since + TAIL,
+            Stage::Out => self.window_began + self.duty.period,
+        };
+        timeout.min(end.saturating_sub(now))
+    }
+
+    /// Goes on to the next stage where it is time for it. `busy` tells whether handshakes that
+    /// are followed are under way, or about to begin.
     pub(super) fn turn(&mut self, now: Duration, busy: impl FnOnce() -> bool) -> Option<Stage> {
         let next = self.next(now, busy)?;
         self.with_hooks = self.with_hooks(now);
@@ -160,7 +166,7 @@ mod tests {
         let mut windows = CallWindows::new(ms(0));
         assert_eq!(windows.turn(ms(100_000), || true), None);
         assert_eq!(windows.with_hooks(ms(1000)), ms(1000));
-        assert_eq!(windows.time_for_a_sample(), 1);
+        assert_eq!(windows.patience(ms(100), ms(1000)), ms(100));
     }
 
     #[test]
@@ -203,9 +209,31 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_stands_for_the_time_between_windows() {
-        // 0.35 s of 2 s.
-        assert_eq!(in_windows().time_for_a_sample(), 6);
+    fn samples_stand_for_all_of_the_time() {
+        for period in [2, 8, 32].map(Duration::from_secs) {
+            let mut windows = CallWindows::new(ms(0));
+            windows.set_duty(Duty { period, ..DUTY });
+            let (mut now, mut began, mut sampled) = (ms(0), ms(0), 0.0);
+            while now < 100 * period {
+                // A turn waits 100 ms at most, and works for some.
+                now += windows.patience(ms(100), now) + ms(3);
+                match windows.turn(now, || false) {
+                    Some(Stage::Open) => began = now,
+                    Some(Stage::Ending) => {
+                        sampled += (now - began).as_secs_f64() * windows.time_for_a_sample();
+                    }
+                    _ => {}
+                }
+            }
+            let ratio = sampled / now.as_secs_f64();
+            assert!((0.97..1.03).contains(&ratio), "{ratio}");
+        }
+    }
+
+    #[test]
+    fn all_of_the_time_a_sample_stands_for_its_own() {
+        let times = CallWindows::new(ms(0)).time_for_a_sample();
+        assert!((times - 1.0).abs() < f64::EPSILON);
     }
 
     #[test]

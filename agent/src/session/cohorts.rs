@@ -5,8 +5,9 @@
 //! followed, a handshake of the service's last cohort is booked once more, in turn, and as many
 //! of them as the cohort had for each connection: a connection without TLS has none. So counts
 //! follow the connections, and mean times are those of the cohorts. Failures wait for as many
-//! windows as show some: one says little of how many there were. Turns are given to
-//! connections that end: see [`turns`].
+//! windows as show some: one says little of how many there were. What waits when all connections
+//! are followed again is booked by what is seen then. Turns are given to connections that end: see
+//! [`turns`].
 
 mod fractions;
 mod handshakes;
@@ -34,6 +35,9 @@ use turns::Turns;
 const LEAST_BEFORE: usize = 20;
 /// So many are forgotten at once while all are followed.
 const MOST_BEFORE: usize = 1000;
+/// While all are followed, what was seen in so long stands for what waits. Few of its handshakes
+/// are still under way at its end.
+const LEAST_TIME: Duration = Duration::from_secs(32);
 /// Fewer failures say little of how many there were.
 const LEAST_FAILURES: u64 = 10;
 /// Ends of connections that are kept, at most.
@@ -67,9 +71,11 @@ pub(super) struct Cohorts {
     mode: Mode,
     /// Whether there may be windows later.
     prepares: bool,
-    /// When the window under way began, or the last one.
+    /// When the window under way began, or the last one. While all are followed: since when what
+    /// was seen may stand for what waits.
     window_began: Duration,
     hooked: Hooked,
+    /// By the names that services are booked under: of those there are not too many.
     cohorts: BTreeMap<(String, Role), Cohort>,
     /// Who had the last connection on a port, as its server.
     servers: BTreeMap<u16, Owner>,
@@ -95,6 +101,7 @@ struct Cohort {
 struct Begin {
     cipher: &'static str,
     resumption: Resumption,
+    may_be_http2: Option<bool>,
     /// Bytes of the handshake.
     received: u64,
     sent: u64,
@@ -120,7 +127,12 @@ impl Cohorts {
     ) {
         if self.mode == Mode::Whole {
             if self.prepares {
-                self.of(service, opening.role).follow_for_later(opening.id);
+                let cohort = self.of(service, opening.role);
+                match opening.followed {
+                    true => cohort.follow_for_later(opening.id),
+                    // It was open before, and nobody had used it.
+                    false => cohort.stand_for_one(book),
+                }
             }
             return;
         }
@@ -199,7 +211,7 @@ impl Cohorts {
 
     /// Goes over to another mode at that time, all evidence of the one before being booked. The
     /// handshakes of `cut` connections were not followed to their end. `book` gets what is to be
-    /// booked for connections before any window, with its service.
+    /// booked for connections that waited for what others show, with its service.
     pub(super) fn go_over(
         &mut self,
         mode: Mode,
@@ -207,23 +219,46 @@ impl Cohorts {
         cut: &[ConnectionId],
         book: &mut impl FnMut(&str, &Evidence),
     ) {
-        if self.mode != Mode::Window && mode == Mode::Window {
+        if self.mode != mode && mode != Mode::Between {
             self.window_began = at;
         }
         self.hooked.set(mode != Mode::Between, at);
-        if self.mode == Mode::Window && mode != Mode::Window {
-            for ((service, _), cohort) in &mut self.cohorts {
-                cohort.end(cut, &mut |evidence| book(service, evidence));
+        for ((service, _), cohort) in &mut self.cohorts {
+            let book = &mut |evidence: &Evidence| book(service, evidence);
+            match (self.mode, mode) {
+                (Mode::Window, Mode::Between) => cohort.end(cut, book),
+                (Mode::Window | Mode::Between, Mode::Whole) => cohort.end_last(book),
+                (Mode::Whole, Mode::Window) => cohort.look_back(book),
+                _ => {}
             }
         }
-        if self.mode == Mode::Whole && mode == Mode::Window {
-            self.cohorts.values_mut().for_each(Cohort::look_back);
-        }
         if mode == Mode::Whole {
-            self.cohorts.clear();
+            self.cohorts.retain(|_, cohort| cohort.waits());
             self.servers.clear();
         }
         self.mode = mode;
+    }
+
+    /// While all are followed, what was seen stands for what still waits, from time to time. `book`
+    /// as in [`go_over`](Self::go_over).
+    pub(super) fn pay(&mut self, now: Duration, book: &mut impl FnMut(&str, &Evidence)) {
+        if self.mode != Mode::Whole || now < self.window_began + LEAST_TIME {
+            return;
+        }
+        self.window_began = now;
+        for ((service, _), cohort) in &mut self.cohorts {
+            if cohort.waits() && !cohort.followed.is_empty() {
+                let book = &mut |evidence: &Evidence| book(service, evidence);
+                cohort.settle(book);
+                cohort.failed.settle(book);
+                *cohort = Cohort::default();
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.cohorts.len()
     }
 
     fn of(&mut self, service: &str, role: Role) -> &mut Cohort {
@@ -261,13 +296,25 @@ impl Cohort {
     }
 
     /// What was seen while all was followed is what is known, if it is enough.
-    fn look_back(&mut self) {
+    fn look_back(&mut self, book: &mut impl FnMut(&Evidence)) {
         self.turns.settle(LEAST_BEFORE);
         match self.followed.len() >= LEAST_BEFORE {
-            // Nothing waits.
-            true => self.settle(&mut |_| {}),
+            true => self.settle(book),
             false => self.forget(),
         }
+    }
+
+    /// Ends the last window: from now on all are followed. If no window had a connection, what
+    /// follows will show more.
+    fn end_last(&mut self, book: &mut impl FnMut(&Evidence)) {
+        if !self.completed.waits() {
+            self.end(&[], book);
+            self.failed.settle(book);
+        }
+    }
+
+    const fn waits(&self) -> bool {
+        self.completed.waits() || self.failed.waits()
     }
 
     /// Ends a window. One in which nothing opened says nothing.
@@ -309,6 +356,7 @@ impl Cohort {
         self.begins.push_back(Begin {
             cipher: connection.cipher,
             resumption: connection.resumption,
+            may_be_http2: connection.may_be_http2,
             received: bytes_received.saturating_sub(application_received),
             sent: bytes_sent.saturating_sub(application_sent),
         });
@@ -327,6 +375,7 @@ impl Cohort {
         connection.carries = Carries::Tls;
         connection.cipher = begin.cipher;
         connection.resumption = begin.resumption;
+        connection.may_be_http2 = begin.may_be_http2;
         connection.application_received = connection.bytes_received.saturating_sub(begin.received);
         connection.application_sent = connection.bytes_sent.saturating_sub(begin.sent);
     }

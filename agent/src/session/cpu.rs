@@ -1,6 +1,6 @@
 //! CPU time of services, as the kernel accounts it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::readings::Readings;
@@ -10,8 +10,9 @@ use super::targets::Targets;
 use tlsprof_common::Pid;
 use tlsprof_discover::host_time::HostTime;
 use tlsprof_discover::process::CpuTime;
-use tlsprof_discover::table::ServiceView;
-use tlsprof_ledger::{OTHER, SharedLedger};
+use tlsprof_discover::service::ServiceName;
+use tlsprof_discover::table::{ProcessSource, ProcessTable, ServiceView};
+use tlsprof_ledger::{Ledger, SharedLedger};
 
 /// It is read from /proc this often; a process that ends between two readings has the rest of
 /// its time from its exit event.
@@ -25,9 +26,6 @@ const LEAST: Duration = Duration::from_millis(100);
 pub(super) struct CpuBook {
     read_at: Duration,
     readings: Readings,
-    /// What services had used when the profile began.
-    before: BTreeMap<String, CpuTime>,
-    booked: BTreeMap<String, CpuTime>,
     /// Somebody waits for it to be booked.
     hastened: bool,
     /// Of all CPUs, when the window began and when it ended.
@@ -39,8 +37,6 @@ impl CpuBook {
         Self {
             read_at: monotonic_now(),
             readings: Readings::default(),
-            before: BTreeMap::new(),
-            booked: BTreeMap::new(),
             hastened: false,
             host_time: (None, None),
         }
@@ -86,11 +82,7 @@ impl CpuBook {
     pub(super) fn begin(&mut self, targets: &mut Targets) {
         self.host_time.0 = HostTime::read();
         targets.table.read_cpu(|_| true);
-        let services = targets.table.services();
-        let names = services.iter().map(|service| service.name.as_str());
-        self.before = names
-            .map(|name| (name.to_owned(), targets.table.cpu_since_start(name)))
-            .collect();
+        let _before = targets.table.take_cpu(|_| true);
         self.read_at = monotonic_now();
     }
 
@@ -118,43 +110,36 @@ impl CpuBook {
     /// Books what was read last, and the samples of that time.
     pub(super) fn book_as_read(
         &mut self,
-        targets: &Targets,
+        targets: &mut Targets,
         samples: &mut Samples,
         ledger: &SharedLedger,
     ) {
         self.read_at = monotonic_now();
         self.hastened = false;
-        let known = read(ledger);
-        let mut names = targets.worth_booking(&known);
-        // Services without live processes may have ended since the last time, or have come
-        // and gone since then.
-        names.extend(self.booked.keys().cloned());
-        let known_names = known.services().map(|(name, _)| name);
-        // The process table does not know services by `other`: their time was booked under
-        // their own names while they lived.
-        names.extend(known_names.filter(|name| *name != OTHER).map(str::to_owned));
+        let (all, known) = (targets.are_named(), read(ledger));
+        let mut services = targets.worth_booking(&known);
+        let used = take_used(&mut targets.table, all, &mut services, &known);
         drop(known);
-        if targets.are_named() {
-            names.extend(self.before.keys().cloned());
-        }
-        samples.book(&names, targets, ledger);
-        let used = names.into_iter().map(|name| {
-            let total = targets.table.cpu_since_start(&name);
-            let before = || self.before.get(&name).copied().unwrap_or_default();
-            let booked = self.booked.entry(name.clone()).or_insert_with(before);
-            let new = total.since(*booked);
-            *booked = total;
-            (name, new)
-        });
-        // Before the ledger is locked: it takes a look at each process.
-        let used: Vec<(String, CpuTime)> = used.collect();
+        samples.book(&services, targets, ledger);
         let mut ledger = write(ledger);
-        for (name, new) in used {
-            if new.total() > Duration::ZERO {
-                ledger.add_cpu(&name, new.user, new.system);
-            }
+        for (service, new) in used {
+            ledger.add_cpu(service.as_str(), new.user, new.system);
         }
     }
+}
+
+/// What services used since the last time: those worth booking, and those without live processes that something was
+/// booked of. They may have ended since then, or have come and gone. Or `all`. Adds them to `services`.
+fn take_used<S: ProcessSource>(
+    table: &mut ProcessTable<S>,
+    all: bool,
+    services: &mut BTreeSet<String>,
+    ledger: &Ledger,
+) -> BTreeMap<ServiceName, CpuTime> {
+    services.extend(ledger.booked_services().map(str::to_owned));
+    let used = table.take_cpu(|service| all || services.contains(service));
+    services.extend(used.keys().map(|service| service.as_str().to_owned()));
+    used
 }
 
 /// Asks the kernel how many TIME_WAIT sockets there are where services left some.
@@ -173,3 +158,6 @@ pub(super) fn bound_time_wait(targets: &Targets, ledger: &SharedLedger) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

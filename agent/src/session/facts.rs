@@ -11,6 +11,7 @@ use tlsprof_discover::host::other_pid_namespace;
 use tlsprof_discover::ports::{ListeningPorts, udp_ports};
 use tlsprof_discover::table::ServiceView;
 use tlsprof_kernel::object::UprobeMode;
+use tlsprof_ledger::{Ledger, ServiceAccount};
 use tlsprof_library::supported;
 use tlsprof_outlet::terminal::units::counted;
 use tlsprof_outlet::watch::Reduced;
@@ -77,12 +78,20 @@ impl Session {
 
     /// Share of the time in which the public-key steps are probed.
     pub fn step_duty_ratio(&self) -> f64 {
-        self.overhead.step_duty_ratio()
+        self.where_probed(self.overhead.step_duty_ratio())
     }
 
-    /// Share of the time in which TLS libraries are probed, as far as the budget goes.
+    /// Share of the time in which TLS libraries are probed.
     pub fn library_duty_ratio(&self) -> f64 {
-        f64::from(u8::from(self.overhead.probes_libraries()))
+        self.where_probed(f64::from(u8::from(self.overhead.probes_libraries())))
+    }
+
+    /// The budget's part of a duty; none of it where libraries are not probed anyway.
+    fn where_probed(&self, ratio: f64) -> f64 {
+        match self.targets.may_probe(&self.loaded) {
+            true => ratio,
+            false => 0.0,
+        }
     }
 
     /// Share of the time in which socket calls are seen, as far as the kernel lets them be.
@@ -99,23 +108,25 @@ impl Session {
     /// connections, by name; all of them if the user named what to profile.
     pub(crate) fn service_facts(&self, ports: &ListeningPorts) -> BTreeMap<String, ServiceFacts> {
         let services = self.targets.table.services();
-        let facts = services.iter().map(|service| {
+        let ledger = self.ledger();
+        let known = services
+            .iter()
+            .filter(|service| self.is_known(service, &ledger));
+        let facts = known.map(|service| {
             (
                 service.name.as_str().to_owned(),
                 self.facts_of(service, ports),
             )
         });
-        facts
-            .filter(|(name, facts)| {
-                self.targets.are_named()
-                    || !facts.tls_libraries.is_empty()
-                    || self.ledger().service(name).is_some_and(|account| {
-                        account.handshake_count() > 0
-                            || account.connection_count() > 0
-                            || account.accept_queue.is_known()
-                    })
-            })
-            .collect()
+        facts.collect()
+    }
+
+    fn is_known(&self, service: &ServiceView<'_>, ledger: &Ledger) -> bool {
+        self.targets.are_named()
+            || self.targets.libraries_of(service).next().is_some()
+            || ledger
+                .service(service.name.as_str())
+                .is_some_and(communicates)
     }
 
     /// The ports of all processes, as they were at the end or lately.
@@ -142,12 +153,18 @@ impl Session {
                 .map(tls_library)
                 .collect(),
             named: self.targets.are_named(),
+            ..ServiceFacts::default()
         }
     }
 
-    /// Selected services with a TLS library.
+    /// How many services run that [`recent_facts`](Self::recent_facts) has.
     pub(crate) fn service_count(&self) -> usize {
-        self.targets.with_library()
+        let services = self.targets.table.services();
+        let ledger = self.ledger();
+        let known = services
+            .iter()
+            .filter(|service| self.is_known(service, &ledger));
+        known.count()
     }
 
     /// What it means that nothing which the user named has a TLS library, nor had one while it
@@ -239,6 +256,13 @@ impl Session {
     }
 }
 
+/// Whether handshakes, TCP connections or accept queues were seen, whatever the TLS library.
+fn communicates(account: &ServiceAccount) -> bool {
+    account.handshake_count() > 0
+        || account.connection_count() > 0
+        || account.accept_queue.is_known()
+}
+
 /// A machine as reports have it.
 pub(crate) fn model_of(host: &tlsprof_discover::host::Host) -> Host {
     Host {
@@ -266,5 +290,39 @@ fn tls_library(image: &Image) -> TlsLibrary {
             State::Profiled => "profiled".to_owned(),
             other => other.to_string(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use super::*;
+    use tlsprof_common::Role;
+    use tlsprof_evidence::accept_queue::{AcceptQueues, Queue};
+    use tlsprof_evidence::sample::{handshake, opening};
+
+    /// Such as Go, Java and Domino, whose TLS library is no image of its own.
+    #[test]
+    fn a_service_is_known_by_what_it_does() {
+        let mut ledger = Ledger::default();
+        ledger.add_cpu("build", Duration::from_secs(1), Duration::ZERO);
+        ledger.record("go", &handshake());
+        ledger.record_opening("client", &opening(Role::Client));
+        let mut queues = AcceptQueues::default();
+        let queue = Queue {
+            length: 0,
+            limit: 511,
+        };
+        queues.add(queue, 0);
+        ledger.record_accept_queues(&BTreeMap::from([("idle server".to_owned(), queues)]));
+        let known = ledger
+            .services()
+            .filter(|(_, account)| communicates(account));
+        let names: Vec<&str> = known.map(|(name, _)| name).collect();
+        assert_eq!(names, ["client", "go", "idle server"]);
     }
 }

@@ -178,6 +178,8 @@ pub(crate) struct Governor {
 /// What a measurement led to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Decision {
+    /// Too little ran to say anything.
+    Unknown,
     /// All stays as it is.
     Keep,
     /// Another rung.
@@ -225,7 +227,7 @@ impl Governor {
     /// Judges an interval.
     pub fn judge(&mut self, spent: &Spent) -> Decision {
         if spent.host < LEAST_CPU_SECONDS {
-            return Decision::Keep;
+            return Decision::Unknown;
         }
         if spent.openings >= LEAST_OPENINGS {
             let each = spent.probes / spent.openings;

@@ -150,8 +150,7 @@ impl Session {
         self.take_evidence(see);
         self.books.window().end(monotonic_now());
         self.cpu.end(&mut self.targets);
-        let calls_in = self.calls.with_hooks(monotonic_now());
-        self.overhead.end_window(&self.loaded, calls_in);
+        self.overhead.end_window(&self.loaded);
         // Which processes have probed libraries says how their samples are read.
         self.take_evidence(see);
         self.targets.take_mappings();
@@ -171,9 +170,11 @@ impl Session {
         timeout: Duration,
         mut see: impl FnMut(&str, &Evidence),
     ) -> Result<()> {
-        let timeout = self.cpu.patience(timeout);
+        let timeout = self
+            .calls
+            .patience(self.cpu.patience(timeout), monotonic_now());
         self.loaded.wait(self.targets.patience(timeout))?;
-        self.take_evidence(&mut see);
+        let drained = self.take_evidence(&mut see);
         self.targets.take_mappings();
         self.targets.follow_images(&mut self.loaded);
         self.follow_calls(&mut see)?;
@@ -183,7 +184,7 @@ impl Session {
         self.read_queues(false);
         self.silence.turn(&mut self.loaded);
         if self.cpu.is_due() {
-            self.targets.follow_cpus();
+            self.targets.find_missed(&self.loaded, drained);
             self.ports.turn(&mut self.loaded, &self.targets);
             self.take_samples(&mut see);
             let elapsed = self.elapsed();
@@ -224,7 +225,7 @@ impl Session {
         }
         self.books.flush(&mut self.targets, &self.ledger, &mut see);
         self.cpu
-            .book_as_read(&self.targets, &mut self.samples, &self.ledger);
+            .book_as_read(&mut self.targets, &mut self.samples, &self.ledger);
         self.release();
         self.samples.finish(&self.ledger);
         write(&self.ledger).settle_cpu();
@@ -320,7 +321,7 @@ impl Session {
     /// and it is time for it.
     fn follow_calls(&mut self, see: &mut impl FnMut(&str, &Evidence)) -> Result<()> {
         let now = monotonic_now();
-        let busy = || self.loaded.follows_handshakes();
+        let busy = || self.loaded.follows_handshakes(now);
         let Some(stage) = self.calls.turn(now, busy) else {
             return Ok(());
         };
@@ -335,8 +336,7 @@ impl Session {
             Stage::Lead => loaded.follow_calls()?,
             Stage::Ending => loaded.follow_no_more()?,
             Stage::Out => cut = loaded.release_calls(),
-            Stage::Open => self.overhead.calls_begin(),
-            Stage::Always => {}
+            Stage::Open | Stage::Always => {}
         }
         // Hooks take a while to be attached, and to be taken out.
         let is_lead = stage == Stage::Lead;

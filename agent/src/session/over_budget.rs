@@ -29,7 +29,7 @@ impl Notices {
         match decision {
             Decision::Keep => std::mem::take(&mut self.open).then_some(Notice::Within),
             // A change has a message of its own; the next judgement shows whether it is enough.
-            Decision::Change(_) => None,
+            Decision::Change(_) | Decision::Unknown => None,
             Decision::OverBudget => {
                 let recent = |warned| now.saturating_duration_since(warned) < INTERVAL;
                 if self.warned.is_some_and(recent) {
@@ -87,6 +87,13 @@ mod tests {
             (602, Notice::Within),
         ];
         let decisions = flapping.into_iter().cycle().take(400);
+        assert_eq!(notices(decisions), expected);
+    }
+
+    #[test]
+    fn a_load_that_pauses_is_not_within_the_budget() {
+        let decisions = [Decision::OverBudget, Decision::Unknown, Decision::Keep];
+        let expected = [(0, Notice::Exceeded), (4, Notice::Within)];
         assert_eq!(notices(decisions), expected);
     }
 

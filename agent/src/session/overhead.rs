@@ -11,7 +11,7 @@ use super::windows::StepProbes;
 use tlsprof_attach::registry::Registry;
 use tlsprof_common::units::percent;
 use tlsprof_discover::host_time::HostTime;
-use tlsprof_kernel::cost::{RunMeter, TrapCost, probe_seconds, program_seconds};
+use tlsprof_kernel::cost::{ProgramRuns, RunMeter, TrapCost, probe_seconds, program_seconds};
 use tlsprof_kernel::hits::Hits;
 use tlsprof_kernel::loaded::Loaded;
 use tlsprof_ledger::{Ledger, ServiceAccount};
@@ -135,8 +135,11 @@ pub(super) struct Overhead {
     steps: bool,
     key_derivation: Duty,
     budget: Option<Budget>,
-    meter: RunMeter,
-    /// The meter's sums have changed since the last judgement.
+    /// None before the window of the profile.
+    meter: Option<RunMeter>,
+    /// For how long there had been hooks on socket calls when the meter was read last.
+    calls_in: Duration,
+    /// It was read since the last judgement.
     measured: bool,
     host_before: Option<HostTime>,
     trap: TrapCost,
@@ -159,7 +162,8 @@ impl Overhead {
             step_probes: StepProbes::new(options.steps, options.key_derivation),
             key_derivation: options.key_derivation,
             budget: options.budget.map(|share| Budget::new(share, keep)),
-            meter: RunMeter::default(),
+            meter: None,
+            calls_in: Duration::ZERO,
             measured: false,
             host_before: HostTime::read(),
             trap,
@@ -172,7 +176,8 @@ impl Overhead {
     /// compares what profiling and the services use from now on.
     pub(super) fn begin_window(&mut self, loaded: &Loaded, calls_in: Duration, ledger: &Ledger) {
         self.hits_before = loaded.hits();
-        self.meter.begin(loaded, calls_in);
+        self.meter = Some(RunMeter::new(loaded));
+        self.calls_in = calls_in;
         let sums = self.sums(loaded, ledger);
         if let Some(budget) = &mut self.budget {
             budget.judged = Instant::now();
@@ -181,8 +186,10 @@ impl Overhead {
     }
 
     /// The window has ended: what the probes still cost is not its.
-    pub(super) fn end_window(&mut self, loaded: &Loaded, calls_in: Duration) {
-        self.meter.end(loaded, calls_in);
+    pub(super) fn end_window(&mut self, loaded: &Loaded) {
+        if let Some(meter) = &mut self.meter {
+            meter.read(loaded);
+        }
         self.hits_at_end = Some(loaded.hits());
     }
 
@@ -220,13 +227,12 @@ impl Overhead {
         calls_in: Duration,
     ) -> Result<()> {
         self.step_probes.turn(loaded, registry)?;
-        self.measured |= self.meter.tick(loaded, calls_in);
+        if let Some(meter) = &mut self.meter
+            && meter.turn(loaded)
+        {
+            (self.calls_in, self.measured) = (calls_in, true);
+        }
         Ok(())
-    }
-
-    /// Socket calls are seen from now on: measures at once what that costs.
-    pub(super) const fn calls_begin(&mut self) {
-        self.meter.hasten();
     }
 
     /// Share of the time in which the public-key steps are probed.
@@ -255,18 +261,23 @@ impl Overhead {
         reason = "estimates, not negative"
     )]
     pub(super) fn cost(&self, loaded: &Loaded, ledger: &Ledger) -> AgentCost {
-        let runs = self.meter.total();
+        let runs = self.runs();
         let hooks = program_seconds(runs.hooks());
         let (probes, profiled_probes) = self.probe_seconds(loaded, ledger);
         AgentCost {
             cpu_seconds: own_cpu_seconds(),
             memory_bytes: own_memory_bytes(),
-            bpf_run_seconds: runs.probes.seconds + runs.hooks().seconds,
-            bpf_runs: (runs.probes.count + runs.hooks().count) as u64,
+            bpf_run_seconds: runs.all().seconds,
+            bpf_runs: runs.all().count as u64,
             probe_hits: self.hits(loaded).probes(),
             target_seconds: probes + hooks,
             profiled_seconds: profiled_probes + hooks,
         }
+    }
+
+    fn runs(&self) -> ProgramRuns {
+        let meter = self.meter.as_ref();
+        meter.map_or_else(ProgramRuns::default, |meter| *meter.total())
     }
 
     /// Estimated CPU seconds that probes in processes have cost: all of them, and
@@ -274,7 +285,7 @@ impl Overhead {
     #[allow(clippy::cast_precision_loss, reason = "estimates")]
     fn probe_seconds(&self, loaded: &Loaded, ledger: &Ledger) -> (f64, f64) {
         let hits = self.hits(loaded);
-        let all = probe_seconds(&hits, self.trap, self.meter.total().probes);
+        let all = probe_seconds(&hits, self.trap, self.runs().probes);
         let share = ledger.probe_hits() as f64 / hits.probes().max(1) as f64;
         (all, all * share.min(1.0))
     }
@@ -317,9 +328,9 @@ impl Overhead {
 
     #[allow(clippy::cast_precision_loss, reason = "estimates")]
     fn sums(&self, loaded: &Loaded, ledger: &Ledger) -> Sums {
-        let runs = self.meter.total();
+        let runs = self.runs();
         Sums {
-            calls_in: self.meter.calls_known().as_secs_f64(),
+            calls_in: self.calls_in.as_secs_f64(),
             spent: Spent {
                 host: self.host_seconds(),
                 targets: target_cpu(ledger).as_secs_f64(),

@@ -315,7 +315,7 @@ impl Primitives {
     }
 }
 
-/// As the kernel lists them: in order.
+/// They are ascending by address, as in the process table.
 fn mapping_at(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
     let after = mappings.partition_point(|mapping| mapping.start <= address);
     let mapping = mappings.get(after.checked_sub(1)?)?;

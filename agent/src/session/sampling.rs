@@ -2,7 +2,9 @@
 
 mod desk;
 mod division;
+mod kernel;
 mod softirqs;
+mod starts;
 mod tls;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,9 +18,11 @@ use super::spots::Spots;
 use super::targets::Targets;
 pub(super) use desk::SampleDesk;
 use desk::Scene;
+pub(super) use kernel::Kernel;
 use tls::tls_of;
 use tlsprof_common::Pid;
 use tlsprof_discover::ProcRoot;
+use tlsprof_discover::service::ServiceName;
 use tlsprof_discover::table::ProcessTable;
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::cpu::CpuSample;
@@ -51,17 +55,20 @@ impl Samples {
     }
 
     /// Starts sampling.
-    pub(super) fn begin(&self, loaded: &mut Loaded, ledger: &SharedLedger) {
+    pub(super) fn begin(&mut self, loaded: &mut Loaded, ledger: &SharedLedger) {
         loaded.start_samples();
-        self.resume(loaded, ledger, 1);
+        self.resume(loaded, ledger, 1.0);
     }
 
-    /// Goes on. Each sample stands for so many times the time between two.
-    pub(super) fn resume(&self, loaded: &mut Loaded, ledger: &SharedLedger, times: u32) {
-        loaded.set_sample_frequency(self.rates.now(times > 1));
+    /// Goes on. Each sample stands for so many times the time between two: for more than once where connections are
+    /// followed in windows.
+    pub(super) fn resume(&mut self, loaded: &mut Loaded, ledger: &SharedLedger, times: f64) {
+        let in_windows = times > 1.0;
+        self.desk.starts.follow(!in_windows);
+        loaded.set_sample_frequency(self.rates.now(in_windows));
         let sampling = match &loaded.samples {
-            Ok(_) if times == 1 => Sampling::Every(loaded.sampling.period()),
-            Ok(_) => Sampling::InWindows(loaded.sampling.period() * times),
+            Ok(_) if in_windows => Sampling::InWindows(loaded.sampling.period().mul_f64(times)),
+            Ok(_) => Sampling::Every(loaded.sampling.period()),
             Err(reason) => Sampling::Off(reason.to_string().into()),
         };
         write(ledger).set_sampling(sampling);
@@ -101,6 +108,7 @@ impl Samples {
             table, registry, ..
         } = targets;
         let probed = |process| table.maps(process, |image| registry.is_profiled(image));
+        self.desk.starts.note(table.mark());
         let mut taken = Vec::new();
         loaded.take_samples(|key, value| match CpuSample::decode(key, value, probed) {
             Some(sample) => taken.push(sample),
@@ -121,9 +129,17 @@ impl Samples {
     ) {
         let Targets { proc, table, .. } = targets;
         let ledger = read(ledger);
+        let services = taken
+            .iter()
+            .filter_map(|sample| table.service_of(sample.process));
+        let services: BTreeSet<&str> = services.map(ServiceName::as_str).collect();
+        let tls = services
+            .into_iter()
+            .map(|service| (service, tls_of(ledger.service(service), calls_seen)));
         let scene = Scene {
             table,
-            tls: |service: &str| tls_of(ledger.service(service), calls_seen),
+            tls: tls.collect(),
+            starting_since: self.desk.starts.since().filter(|_| calls_seen),
             around: &|process, address| proc.memory_around(process, address, compiled::REACH),
         };
         for sample in taken {
@@ -170,6 +186,7 @@ impl Samples {
         let alive: BTreeSet<&str> = alive.iter().map(|one| one.name.as_str()).collect();
         self.desk.keep(|name| alive.contains(name));
         self.desk.ask_again();
+        self.desk.starts.go_on();
         let mut ledger = write(ledger);
         for (service, booking) in bookings {
             for ((activity, mode), count) in booking.counts {

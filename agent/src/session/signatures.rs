@@ -44,7 +44,7 @@ impl Signatures {
     }
 
     /// Takes note of evidence that is about to be booked, and puts what is known
-    /// into a handshake.
+    /// into a handshake. What its client asked for is dropped.
     pub(super) fn take(
         &mut self,
         evidence: &mut Evidence,
@@ -63,10 +63,13 @@ impl Signatures {
             Evidence::Handshake(handshake) => {
                 // A connection has one whose certificate is encrypted.
                 let port = handshake.connection.and_then(|id| self.ports.take(id));
-                if !is_encrypted(handshake) || !table.is_selected(handshake.process) {
-                    return;
+                if is_encrypted(handshake) && table.is_selected(handshake.process) {
+                    self.learn(port, handshake, now);
                 }
-                self.learn(port, handshake, now);
+                // Nothing else needs it, and facts may be kept for long.
+                if let Some(facts) = &mut handshake.hello {
+                    facts.forget_certificate_request();
+                }
             }
             _ => {}
         }

@@ -8,14 +8,12 @@ use anyhow::{Context as _, Result};
 
 use super::listening::{Listening, Source};
 use super::options::Options;
-use super::sampling::SampleDesk;
+use super::sampling::{Kernel, SampleDesk};
 use super::targets::Targets;
-use tlsprof_common::causes::one_line;
 use tlsprof_common::privilege;
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::host::Host;
 use tlsprof_discover::table::ProcessTable;
-use tlsprof_evidence::activity::kernel_symbols::KernelFunctions;
 use tlsprof_kernel::cost::{TrapCost, calibrate};
 use tlsprof_kernel::listeners::Listeners;
 use tlsprof_kernel::load::{Options as LoadOptions, load};
@@ -70,11 +68,13 @@ impl Start {
                 // What was followed at first was dropped with its programs.
                 survey.targets.table.scan()?;
             }
+            let mut samples = samples.map(outcome).unwrap_or_default();
+            samples.starts.note(survey.targets.table.mark());
             Ok(Self {
                 loaded,
                 trap,
                 survey,
-                samples: samples.map(outcome).unwrap_or_default(),
+                samples,
             })
         })
     }
@@ -87,9 +87,8 @@ fn outcome<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 }
 
 fn sample_desk() -> SampleDesk {
-    let functions = KernelFunctions::read().map_err(|error| one_line(&error));
     let mut desk = SampleDesk::default();
-    desk.know_kernel(functions, tlsprof_discover::interrupts::read());
+    desk.know_kernel(Kernel::read(), tlsprof_discover::interrupts::read());
     desk
 }
 

@@ -1,26 +1,30 @@
 //! Which processes and images are profiled, as they come and go.
 
+mod lost_events;
+mod missed;
+
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::inspection::{Answer, Inspection};
+use super::inspection::{Answer, Inspection, may_pass};
 use super::options::Options;
+use lost_events::LostEvents;
 use tlsprof_attach::danger::{Dangers, Inspect};
 use tlsprof_attach::error::InspectError;
 use tlsprof_attach::registry::{Image, Reason, Registry};
 use tlsprof_common::causes::one_line;
-use tlsprof_common::{Device, ImageId, Pid};
+use tlsprof_common::{ImageId, Pid};
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::host::Host;
 use tlsprof_discover::image::{Mapping, OpenError};
 use tlsprof_discover::selection::Selection;
 use tlsprof_discover::table::{ImageChange, ProcessTable, ServiceView};
 use tlsprof_kernel::loaded::Loaded;
-use tlsprof_kernel::mappings::{Mapped, Watch};
+use tlsprof_kernel::mappings::Watch;
 use tlsprof_ledger::Ledger;
 use tlsprof_outlet::terminal::units::counted;
 
@@ -48,6 +52,9 @@ pub(super) struct Targets {
     /// The user named what to profile, so that all of it is worth showing.
     named: bool,
     mappings_lost: u64,
+    lost_events: LostEvents,
+    /// Processes that were found to have ended, with the time of that.
+    ended: BTreeMap<Pid, u64>,
 }
 
 impl Targets {
@@ -72,6 +79,8 @@ impl Targets {
             library: options.library,
             named: options.selection != Selection::All,
             mappings_lost: 0,
+            lost_events: LostEvents::default(),
+            ended: BTreeMap::new(),
         };
         targets.take_changes();
         targets.examine();
@@ -81,47 +90,6 @@ impl Targets {
             targets.examine();
         }
         targets
-    }
-
-    /// Takes note of what processes have mapped since the last turn.
-    pub(super) fn take_mappings(&mut self) {
-        let Self { watch, table, .. } = self;
-        let lost = watch.drain(|mapped| {
-            let pid = mapped.pid;
-            table.mapped(pid, mapping(mapped));
-        });
-        self.mappings_lost += lost;
-        if lost > 0 {
-            self.look_everywhere();
-        }
-    }
-
-    /// Records of mappings that were lost.
-    pub(super) const fn mappings_lost(&self) -> u64 {
-        self.mappings_lost
-    }
-
-    /// Keeps the watch on mappings going while CPUs go off line and come back; to be
-    /// called about once a second.
-    pub(super) fn follow_cpus(&mut self) {
-        match self.watch.follow_cpus() {
-            Ok(false) => {}
-            Ok(true) => {
-                tracing::info!("a CPU came on line");
-                self.look_everywhere();
-            }
-            Err(error) => {
-                let error = one_line(&error);
-                tracing::debug!(error, "mappings on a CPU are not seen");
-            }
-        }
-    }
-
-    /// What was not seen may have been a TLS library.
-    fn look_everywhere(&mut self) {
-        if let Err(error) = self.table.scan() {
-            tracing::warn!(error = one_line(&error), "processes could not be read");
-        }
     }
 
     /// Attaches to all images of now with a TLS library, once it is known of all processes
@@ -148,9 +116,10 @@ impl Targets {
         Ok(())
     }
 
-    /// How long a turn may wait for evidence: not long while images are being examined.
+    /// How long a turn may wait for evidence: not long while images are being examined, but for
+    /// one that takes long, as on a file system that does not answer.
     pub(super) fn patience(&self, timeout: Duration) -> Duration {
-        if self.is_examining() {
+        if self.inspection.is_urgent(Instant::now()) {
             timeout.min(POLL)
         } else {
             timeout
@@ -187,7 +156,7 @@ impl Targets {
             self.registry
                 .leave_out(|| Reason::Kernel(Arc::clone(reason)));
         }
-        self.avoid_harm();
+        self.avoid_harm(loaded);
         self.inspection.start();
         let on_hold = self.on_hold();
         self.registry.attach_found(loaded, &on_hold);
@@ -197,6 +166,9 @@ impl Targets {
     fn take_changes(&mut self) {
         for image in self.table.take_gone() {
             self.dangers.forget(image);
+        }
+        for image in self.inspection.take_failed(Instant::now()) {
+            self.table.report_again(image);
         }
         for change in self.table.take_changes() {
             match change {
@@ -235,10 +207,17 @@ impl Targets {
                 }
             }
             Ok(_) => {}
-            Err(InspectError::Open(OpenError::Gone { .. })) => self.table.report_again(image),
+            Err(InspectError::Open(OpenError::Gone { pid, .. }))
+                if self.table.has_let_go(pid, image) =>
+            {
+                self.table.report_again(image);
+            }
             Err(error) => {
                 // What is no sound image will not become one; the rest may be opened
                 // through another process, or later.
+                if may_pass(&error) {
+                    self.inspection.failed(image);
+                }
                 if matches!(error, InspectError::Elf(_)) && is_used {
                     self.dangers.note(image, false);
                 }
@@ -250,7 +229,7 @@ impl Targets {
 
     /// Judges the processes for which something is new: those that map an image found just
     /// now, those that map others than before, and those whose images were being examined.
-    fn avoid_harm(&mut self) {
+    fn avoid_harm(&mut self, loaded: &mut Loaded) {
         let remapped = self.table.take_remapped();
         if !std::mem::take(&mut self.news) && remapped.is_empty() {
             return;
@@ -265,8 +244,13 @@ impl Targets {
         let probed = self.registry.probed();
         let suspected = suspects.iter().copied();
         let dangers = self.dangers.among(suspected, &self.table, &probed, &host);
-        for (image, danger) in dangers {
-            self.registry.refuse(image, danger);
+        let refused = dangers
+            .into_iter()
+            .filter_map(|(image, danger)| self.registry.refuse(image, danger).then_some(image));
+        let refused: BTreeSet<ImageId> = refused.collect();
+        if !refused.is_empty() {
+            let users: BTreeSet<Pid> = self.table.users_of(&refused).collect();
+            loaded.forget_calls(|process| users.contains(&process));
         }
         let is_pending = |image| self.inspection.is_pending(image);
         suspects.retain(|process| self.table.maps(*process, is_pending));
@@ -309,6 +293,11 @@ impl Targets {
     ) -> impl Iterator<Item = &'a Image> {
         let images = service.images.iter();
         images.filter_map(|(_, mapping)| self.registry.get(mapping.image()))
+    }
+
+    /// Whether TLS libraries are probed at all: the user wants it, and the kernel allows it.
+    pub(super) const fn may_probe(&self, loaded: &Loaded) -> bool {
+        self.library && loaded.library.is_ok()
     }
 
     /// Selected services with a TLS library.
@@ -358,20 +347,5 @@ impl Inspect for Examiner<'_> {
 
     fn name(&self, process: Pid) -> String {
         self.proc.name(process)
-    }
-}
-
-fn mapping(mapped: Mapped) -> Mapping {
-    Mapping {
-        start: mapped.start,
-        end: mapped.end,
-        file_offset: mapped.file_offset,
-        device: Device {
-            major: mapped.device.0,
-            minor: mapped.device.1,
-        },
-        inode: mapped.inode,
-        path: mapped.path,
-        deleted: false,
     }
 }

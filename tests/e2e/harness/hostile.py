@@ -88,6 +88,11 @@ def lying_lengths() -> list[bytes]:
     return lies
 
 
+def plaintext_after_hello(count: int) -> list[bytes]:
+    """A good ClientHello, and then something other than TLS."""
+    return [record(hello()) + b"GET / HTTP/1.1\r\n\r\n"] * count
+
+
 def huge_hello(size: int = HUGE_HELLO) -> bytes:
     """A good ClientHello of `size` bytes, filled up by one extension, in several records."""
     good = hello()

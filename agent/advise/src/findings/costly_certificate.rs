@@ -3,8 +3,9 @@
 use crate::costs::{self, in_steps};
 use crate::finding::{Advice, Kind, Target};
 use crate::subject::{Subject, clients, whole};
+use crate::sum::Sum;
 use crate::{
-    CostSource, Evidence, Finding, Observed, Operation, Prediction, Range, Server, Severity, Work,
+    CostSource, Evidence, Finding, Observed, Operation, Prediction, Server, Severity, Work,
 };
 use tlsprof_common::units::{count, time};
 use tlsprof_common::{Outcome, Role};
@@ -101,36 +102,27 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
 }
 
 fn predict(subject: &Subject<'_>, kinds: &[Signed]) -> Option<Prediction> {
-    let mut sum = (Range::default(), CostSource::ThisService);
+    let mut sum = Sum::default();
     let mut bound = 0.0;
-    let mut known = true;
     for kind in kinds {
         let (from, to) = (Operation::Signing(kind.key), Operation::Signing(ECDSA));
         let step = in_steps(subject.account, from);
         bound += step.map_or(kind.each, |step| step.likely) * kind.affected();
-        match subject.costs.saved(subject.name, from, to) {
-            Some((each, source)) => {
-                sum = (sum.0.plus(each.times(kind.affected())), sum.1.max(source));
-            }
-            None => known = false,
-        }
+        let each = subject.costs.saved(subject.name, from, to);
+        sum.add(each, kind.affected());
     }
-    if known {
-        let (cpu, source) = sum;
-        let method = format!(
+    let method = |source: CostSource| {
+        format!(
             "Estimate: (current cost - cost with ECDSA P-256) x full handshakes whose clients \
              accept it; ECDSA was measured in {}.",
             source.words()
-        );
-        return subject
-            .worth(cpu.likely)
-            .then(|| Prediction::Saving(subject.saving(cpu, source, method)));
-    }
-    subject.worth(bound).then(|| {
-        Prediction::Unknown(format!(
+        )
+    };
+    sum.predict(subject, bound, method, || {
+        format!(
             "no ECDSA signature was measured on this host, and {}",
             subject.costs.no_calibration(subject.name)
-        ))
+        )
     })
 }
 

@@ -30,6 +30,9 @@ const AT_LEAST: u64 = 10;
 /// From this share on, many clients are turned away.
 const MANY: f64 = 0.1;
 
+/// Share of the failures from which a cause is the cause: most that fail otherwise say no alert in clear.
+const MOST: f64 = 0.5;
+
 /// Causes that are told.
 const CAUSES: usize = 3;
 
@@ -51,13 +54,19 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
         percent(share)
     )];
     let causes = by_alert(subject);
-    statements.extend(causes.iter().take(CAUSES).map(|(_, text)| text.clone()));
+    let sentences = causes
+        .iter()
+        .take(CAUSES)
+        .map(|cause| cause.sentence.clone());
+    statements.extend(sentences);
     if let Some(text) = by_reason(subject) {
         statements.push(text);
     }
     let title = match causes.first() {
-        Some((cause, _)) => format!("Handshakes fail: {cause}"),
-        None => "Handshakes fail".to_owned(),
+        Some(first) if first.clients as f64 >= MOST * failed.count as f64 => {
+            format!("Handshakes fail: {}", first.in_short)
+        }
+        _ => "Handshakes fail".to_owned(),
     };
     let evidence = Evidence {
         basis: subject.basis(Observed::Handshakes, server.count),
@@ -77,9 +86,16 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
     Some(subject.finding(kind, severity, title, evidence, Prediction::Nothing))
 }
 
-/// Alerts that ended handshakes, most frequent first: in a few words, and as a sentence
-/// with what these clients offered.
-fn by_alert(subject: &Subject<'_>) -> Vec<(String, String)> {
+/// An alert that ended handshakes.
+struct Cause {
+    clients: u64,
+    in_short: String,
+    /// With what these clients offered.
+    sentence: String,
+}
+
+/// Most frequent first.
+fn by_alert(subject: &Subject<'_>) -> Vec<Cause> {
     let Some(role) = subject.role(Role::Server) else {
         return Vec::new();
     };
@@ -89,7 +105,7 @@ fn by_alert(subject: &Subject<'_>) -> Vec<(String, String)> {
     let told = alerts.into_iter().map(|((sent, alert), away)| {
         let who = if *sent { "the server" } else { "clients" };
         let alert_in_words = alert.replace('_', " ");
-        let cause = meaning(*sent, alert).map_or_else(
+        let in_short = meaning(*sent, alert).map_or_else(
             || format!("{who} sent the alert {alert_in_words}"),
             str::to_owned,
         );
@@ -99,7 +115,11 @@ fn by_alert(subject: &Subject<'_>) -> Vec<(String, String)> {
             times(away.hellos),
             offers(alert, away)
         );
-        (cause, sentence)
+        Cause {
+            clients: away.hellos,
+            in_short,
+            sentence,
+        }
     });
     told.collect()
 }

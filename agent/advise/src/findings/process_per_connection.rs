@@ -2,11 +2,11 @@
 
 use crate::finding::{Advice, Kind, Target};
 use crate::subject::Subject;
-use crate::upkeep::{of_processes, processes_per_connection, sampled};
+use crate::upkeep::{in_processes, of_processes, processes_per_connection, sampled};
 use crate::{CostSource, Evidence, Finding, Observed, Prediction, Range, Server, Severity};
 use tlsprof_common::Role;
 use tlsprof_common::units::{count, time};
-use tlsprof_evidence::activity::{Activity, Mode, Upkeep};
+use tlsprof_evidence::activity::{Activity, Upkeep};
 use tlsprof_ledger::ServiceAccount;
 
 pub(crate) static KIND: Kind = Kind {
@@ -20,13 +20,13 @@ pub(crate) static KIND: Kind = Kind {
     calibration: None,
 };
 
-/// What processes cost, in samples.
+/// What processes cost, in CPU seconds.
 struct Cost {
     /// Forking, executing, linking, mapping, ending, and all that they do before their
     /// first handshake.
-    upkeep: u64,
+    upkeep: f64,
     /// The rest that is no handshake and no socket call: their task, and their own end.
-    rest: u64,
+    rest: f64,
 }
 
 impl Cost {
@@ -35,17 +35,13 @@ impl Cost {
         if activities.samples() == 0 {
             return None;
         }
-        let samples = |activity| -> u64 {
-            let modes = [Mode::User, Mode::System].iter();
-            modes
-                .map(|mode| activities.part(activity, *mode).samples)
-                .sum()
-        };
         let outside = of_processes(account);
-        let all = samples(Activity::Encryption) + samples(Activity::Application);
+        let all = [Activity::Encryption, Activity::Application]
+            .map(|activity| in_processes(account, activity));
+        let in_handshakes = activities.upkeep(Upkeep::HandshakeMemory);
         Some(Self {
-            upkeep: outside + activities.upkeep(Upkeep::HandshakeMemory),
-            rest: all.saturating_sub(outside),
+            upkeep: outside + in_handshakes.as_secs_f64(),
+            rest: (all.iter().sum::<f64>() - outside).max(0.0),
         })
     }
 

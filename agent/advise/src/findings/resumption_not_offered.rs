@@ -1,7 +1,8 @@
 //! Clients, or the service as a client, bring no session.
 
+use super::resumption_refused::off;
 use crate::finding::{Advice, Kind, Target};
-use crate::resumed::{Era, NO_COST, all_full, attempts, full, saved};
+use crate::resumed::{Era, all_full, attempts, full, predict};
 use crate::subject::Subject;
 use crate::{Evidence, Finding, Observed, Prediction, Server, Severity};
 use tlsprof_common::Role;
@@ -42,18 +43,14 @@ fn not_offered(subject: &Subject<'_>, role: Role) -> Option<Finding> {
         return None;
     }
     let full = Era::ALL.map(|era| subject.handshakes(full(role, era)).count);
-    let saving = saved(subject, role, full);
-    let bound = subject.worth(all_full(subject, role).cpu);
+    let bound = all_full(subject, role).cpu;
     let caveat = match role {
         Role::Server => "new clients have no session to offer",
         Role::Client => "a server has issued no session before the first connection",
     };
-    let prediction = match saving {
-        Some(saving) if subject.worth(saving.cpu.likely) => {
-            Prediction::AtMost(saving, caveat.to_owned())
-        }
-        None if bound => Prediction::Unknown(NO_COST.to_owned()),
-        _ => return None,
+    let prediction = match predict(subject, role, full, bound)? {
+        Prediction::Saving(saving) => Prediction::AtMost(saving, caveat.to_owned()),
+        other => other,
     };
     let (who, title) = match role {
         Role::Server => ("clients", "Clients never offer a session for resumption"),
@@ -89,41 +86,27 @@ fn remedy(target: Target) -> Advice {
 }
 
 const fn for_clients(server: Server) -> Advice {
-    match server {
-        Server::Nginx => (
+    let change = match server {
+        Server::Nginx | Server::Apache => {
             "Make sure that the server issues sessions. If it does, check the clients: load \
-             generators, scripts and pools without a session cache never resume.",
-            "ssl_session_cache shared:TLS:10m;\nssl_session_tickets on;",
-        ),
-        Server::Apache => (
-            "Make sure that the server issues sessions. If it does, check the clients: load \
-             generators, scripts and pools without a session cache never resume.",
-            "SSLSessionCache shmcb:/run/apache2/ssl_scache(2097152)\nSSLSessionTickets on",
-        ),
-        Server::HaProxy => (
+             generators, scripts and pools without a session cache never resume."
+        }
+        Server::HaProxy => {
             "Remove `no-tls-tickets` from bind lines, and make sure that the cache size is not 0. \
-             Then check the clients.",
-            "tune.ssl.cachesize 100000",
-        ),
-        Server::Envoy => (
-            "Do not disable resumption. Then check the clients.",
-            "disable_stateless_session_resumption: false",
-        ),
-        Server::Domino => (
-            "Make sure that the session cache is not 0 in notes.ini. Then check the clients.",
-            "SSL_RESUMABLE_SESSIONS=5000",
-        ),
-        Server::Stunnel => (
-            "Make sure that resumption is enabled. Then check the clients.",
-            "sessionResume = yes",
-        ),
-        Server::NodeJs | Server::Caddy | Server::Unknown => (
+             Then check the clients."
+        }
+        Server::Envoy => "Do not disable resumption. Then check the clients.",
+        Server::Domino => {
+            "Make sure that the session cache is not 0 in notes.ini. Then check the clients."
+        }
+        Server::Stunnel => "Make sure that resumption is enabled. Then check the clients.",
+        Server::NodeJs | Server::Caddy | Server::Unknown => {
             "Make sure that the server issues sessions: tickets or a session cache. If it does, \
              check the clients: load generators, scripts and pools without a session cache never \
-             resume.",
-            "",
-        ),
-    }
+             resume."
+        }
+    };
+    (change, off(server).1)
 }
 
 const fn as_client(server: Server) -> Advice {

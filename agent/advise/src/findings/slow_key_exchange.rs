@@ -7,8 +7,9 @@ use crate::finding::Kind;
 use crate::groups::{P256, SLOW_HYBRID, X25519, fast_first, in_words, with_group};
 use crate::hybrid::X25519MLKEM768;
 use crate::subject::{Subject, Tally, clients, whole};
+use crate::sum::Sum;
 use crate::{
-    CostSource, Evidence, Finding, Hybrid, Observed, Operation, Prediction, Range, Severity, Work,
+    CostSource, Evidence, Finding, Hybrid, Observed, Operation, Prediction, Severity, Work,
 };
 use tlsprof_common::Role;
 use tlsprof_common::units::{count, time};
@@ -95,19 +96,14 @@ impl Slow {
         self.spared().iter().map(|(number, _)| number).sum()
     }
 
-    fn saving(&self, subject: &Subject<'_>) -> Option<(Range, CostSource)> {
-        let mut sum = (Range::default(), CostSource::ThisService);
-        for (number, to) in self
-            .spared()
-            .into_iter()
-            .filter(|(number, _)| *number > 0.0)
-        {
-            let from = Operation::KeyExchange(self.group);
-            let to = Operation::KeyExchange(to);
-            let (each, source) = subject.costs.saved(subject.name, from, to)?;
-            sum = (sum.0.plus(each.times(number)), sum.1.max(source));
+    fn add_saving(&self, subject: &Subject<'_>, sum: &mut Sum) {
+        let from = Operation::KeyExchange(self.group);
+        for (number, to) in self.spared() {
+            if number > 0.0 {
+                let to = Operation::KeyExchange(to);
+                sum.add(subject.costs.saved(subject.name, from, to), number);
+            }
         }
-        Some(sum)
     }
 
     /// What the key exchange of the affected takes now: more cannot be saved.
@@ -177,27 +173,23 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
 
 /// The saving over all slow groups; None where it is not worth a change.
 fn predict(subject: &Subject<'_>, groups: &[Slow]) -> Option<Prediction> {
-    let savings: Option<Vec<_>> = groups.iter().map(|slow| slow.saving(subject)).collect();
-    if let Some(savings) = savings {
-        let cpu = savings
-            .iter()
-            .fold(Range::default(), |sum, one| sum.plus(one.0));
-        let source = savings.iter().map(|one| one.1).max()?;
-        let method = format!(
+    let mut sum = Sum::default();
+    for slow in groups {
+        slow.add_saving(subject, &mut sum);
+    }
+    let bound = groups.iter().map(|slow| slow.bound(subject)).sum();
+    let method = |source: CostSource| {
+        format!(
             "Estimate: (current cost - cost with the faster group) x affected handshakes; the faster \
              group was measured in {}.",
             source.words()
-        );
-        return subject
-            .worth(cpu.likely)
-            .then(|| Prediction::Saving(subject.saving(cpu, source, method)));
-    }
-    let bound: f64 = groups.iter().map(|slow| slow.bound(subject)).sum();
-    subject.worth(bound).then(|| {
-        Prediction::Unknown(format!(
+        )
+    };
+    sum.predict(subject, bound, method, || {
+        format!(
             "no handshake with the faster group was measured on this host, and {}",
             subject.costs.no_calibration(subject.name)
-        ))
+        )
     })
 }
 

@@ -20,8 +20,7 @@ pub(crate) static KIND: Kind = Kind {
 /// Less CPU time than this, in seconds, is no load to judge by.
 const LOAD: f64 = 1.0;
 
-/// TLS handshakes take less than any change to them could be worth. What encryption of
-/// data takes belongs here too, as soon as the ledger tells it.
+/// TLS handshakes take less than any change to them could be worth.
 fn find(subject: &Subject<'_>) -> Option<Finding> {
     let completed = subject.completed(Role::Server);
     let connections = subject

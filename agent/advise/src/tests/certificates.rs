@@ -13,7 +13,7 @@ use tlsprof_evidence::hello::{Facts, fixture};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
 use tlsprof_ledger::{Ledger, Sampling};
 
-const ECDSA: u16 = 0x0403;
+pub(super) const ECDSA: u16 = 0x0403;
 
 fn rsa(signatures: &[u16]) -> Handshake {
     Handshake {
@@ -31,7 +31,7 @@ fn certificate(number: u64, signatures: &[u16]) -> Ledger {
 }
 
 /// What the hello of a completed TLS 1.3 handshake says, with another offer.
-fn tls13(signatures: &[u16]) -> Option<Box<Facts>> {
+pub(super) fn tls13(signatures: &[u16]) -> Option<Box<Facts>> {
     let all = fixture::all().iter();
     let mut full = all.filter(|one| one.name == "openssl35-tls13-full");
     let mut facts = fixture::fed(full.next()?.whole()).into_facts()?;
@@ -40,7 +40,7 @@ fn tls13(signatures: &[u16]) -> Option<Box<Facts>> {
     Some(facts)
 }
 
-fn certificate13(number: u64, signatures: &[u16]) -> Ledger {
+pub(super) fn certificate13(number: u64, signatures: &[u16]) -> Ledger {
     let mut kept = certificate(0, signatures);
     let one = Handshake {
         hello: tls13(signatures),

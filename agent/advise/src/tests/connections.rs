@@ -130,19 +130,23 @@ fn half_of_all_connections_must_end_alike() {
 #[test]
 fn connections_that_may_be_without_tls_save_no_handshake() {
     let id = "connections-closed-after-n-turns";
-    let of = |others: u64| {
+    let of = |open: u64, others: u64| {
         let mut kept = connections(1000, Role::Server, Closer::Remote, 3);
+        for _ in 0..1000 + open {
+            kept.record_opening(SERVICE, &opening(Role::Server));
+        }
         for _ in 0..1000 {
             kept.record_connection(SERVICE, &closed(Role::Server, Closer::Local, 5));
         }
-        // Of the handshakes beyond these, some must be theirs.
+        // Of the handshakes beyond these, some must be theirs, unless connections that are still open had them.
         for _ in 0..others {
             kept.record(SERVICE, &handshake("x25519", "rsa_2048", [100, 700]));
         }
         find(kept, 1.0, id)
     };
-    assert_eq!(of(0), None);
-    assert!(of(1000).is_some());
+    assert_eq!(of(0, 0), None);
+    assert!(of(0, 1000).is_some());
+    assert_eq!(of(1000, 1000), None);
 }
 
 #[test]
@@ -160,23 +164,27 @@ fn keep_alive_off_at_its_thresholds_is_an_upper_bound() {
 #[test]
 fn a_server_is_not_blamed_for_what_the_load_tool_asked() {
     let kept = || connections(100, Role::Server, Closer::Local, 1);
-    let of = |client_closes| {
+    let of = |client_closes, is_target| {
         let setting = Setting {
             client_closes,
             ..SETTING
         };
-        let found = found_in(kept(), 1.0, Calibration::new(), (NGINX, setting));
+        let about = About { is_target, ..NGINX };
+        let found = found_in(kept(), 1.0, Calibration::new(), (about, setting));
         found
             .into_iter()
             .find(|one| one.kind.label == "keep-alive-off")
             .unwrap()
     };
-    let finding = of(Some("`ab` asks for the close"));
+    let asked = Some("`ab` asks for the close");
+    let finding = of(asked, true);
     assert_eq!(finding.severity, Severity::Info);
     assert_eq!(finding.title, "Connections carry one request each");
     let first = &finding.evidence.statements[0];
     assert_eq!(first, "The client requested this: `ab` asks for the close.");
-    assert_ne!(of(None).severity, Severity::Info);
+    assert_ne!(of(None, true).severity, Severity::Info);
+    // The load was for another service.
+    assert_ne!(of(asked, false).severity, Severity::Info);
 }
 
 #[test]

@@ -13,10 +13,10 @@ use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_evidence::primitive::{Evidence, Primitive};
 use tlsprof_ledger::{Ledger, Sampling};
 
-const P256: u16 = 23;
-const P384: u16 = 24;
+pub(super) const P256: u16 = 23;
+pub(super) const P384: u16 = 24;
 
-fn p384(groups: &[u16]) -> Handshake {
+pub(super) fn p384(groups: &[u16]) -> Handshake {
     Handshake {
         hello: hello(groups, &[RSA_PSS]),
         ..handshake("secp384r1", "rsa_2048", [1100, 900])
@@ -143,7 +143,7 @@ fn verification_at_its_thresholds() {
     check("certificate-verification", 2.0, of);
 }
 
-fn refused(number: u64) -> Ledger {
+pub(super) fn refused(number: u64) -> Ledger {
     let facts = of_fixture("openssl30-tls13-psk-refused");
     ledger(number, |ledger| {
         let one = Handshake {

@@ -99,6 +99,26 @@ fn handshake_failures_tell_what_clients_offered() {
     assert!(text.contains("no shared cipher (20 times)"), "{text}");
 }
 
+/// 20 of the server's alerts, and failures of TLS 1.3 that only the library knows.
+#[test]
+fn handshake_failures_name_a_cause_in_the_title_only_if_most_fail_for_it() {
+    for (others, expected) in [(20, true), (21, false)] {
+        let mut kept = failing(200, 20);
+        for _ in 0..others {
+            let one = Handshake {
+                outcome: Outcome::Failed,
+                hello: None,
+                ..handshake("none", "none", [0, 0])
+            };
+            kept.record(SERVICE, &one);
+        }
+        let finding = find(kept, 1.0, "handshake-failures").unwrap();
+        assert_eq!(finding.title.contains("no cipher suite"), expected);
+        let text = finding.evidence.statements.join(" ");
+        assert!(text.contains("handshake failure 20 times"), "{text}");
+    }
+}
+
 #[test]
 fn tls_is_not_the_bottleneck_at_its_thresholds() {
     // 100 handshakes of 1 ms.

@@ -160,6 +160,18 @@ fn processes_cost_their_upkeep_at_least() {
     assert_eq!(find(forking(ENOUGH, 49), 10.0, id), None, "not worth it");
 }
 
+/// Two times 10 s: half of the first are upkeep, and none of the second, which has five times the samples.
+#[test]
+fn upkeep_is_by_time_where_the_rate_of_samples_changes() {
+    let mut kept = forking(ENOUGH, 500);
+    let ten_seconds = Duration::from_secs(10);
+    kept.add_cpu(SERVICE, ten_seconds, Duration::ZERO);
+    kept.set_sampling(Sampling::Every(PERIOD / 5));
+    kept.add_samples(SERVICE, Activity::Application, Mode::User, 5000);
+    let finding = find(kept, 10.0, "process-per-connection").unwrap();
+    assert!((likely_seconds(&finding) - 5.0).abs() < 1e-6);
+}
+
 #[test]
 fn page_faults_in_handshakes_are_upkeep_of_processes() {
     let mut kept = forking(ENOUGH, 100);

@@ -1,14 +1,18 @@
 //! CPU time of services since the profile began.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use crate::process::CpuTime;
 use crate::service::ServiceName;
 use tlsprof_common::LifetimeCpu;
 
-/// Services with an account of their own; what the rest used is under `other`.
-const MAX_ACCOUNTS: usize = 1024;
+/// Half of the services with an account of their own. Services whose CPU time is taken need none, so that these
+/// are the ones that nobody asks for.
+const MAX_RECENT: usize = 1024;
+
+/// What the services beyond the bound used is under this name.
+const OTHER: &str = "other";
 
 /// CPU time of one process.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,10 +72,15 @@ impl ProcessCpu {
     }
 }
 
-/// What processes that have ended, or have gone over to another service, used.
+/// What processes that have ended, or have gone over to another service, used, until it is taken.
+///
+/// Where there are too many services, one that nothing was added to for long goes first: evidence that makes it
+/// worth booking may come a little after the end of a process.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
-    by_service: HashMap<ServiceName, CpuTime>,
+    recent: HashMap<ServiceName, CpuTime>,
+    /// Nothing was added to them since `recent` was full the last time.
+    older: HashMap<ServiceName, CpuTime>,
 }
 
 impl Accounts {
@@ -80,26 +89,44 @@ impl Accounts {
         if used == CpuTime::default() {
             return;
         }
-        if let Some(account) = self.by_service.get_mut(service) {
+        if let Some(account) = self.recent.get_mut(service) {
             *account += used;
-        } else if self.by_service.len() < MAX_ACCOUNTS {
-            self.by_service.insert(service.clone(), used);
-        } else {
-            *self
-                .by_service
-                .entry(ServiceName::new("other"))
-                .or_default() += used;
+            return;
+        }
+        let before = self.older.remove(service).unwrap_or_default();
+        if self.recent.len() >= MAX_RECENT {
+            self.make_room();
+        }
+        let account = self.recent.entry(service.clone()).or_default();
+        *account += before + used;
+    }
+
+    fn make_room(&mut self) {
+        let recent = std::mem::take(&mut self.recent);
+        let mut beyond = CpuTime::default();
+        for used in std::mem::replace(&mut self.older, recent).into_values() {
+            beyond += used;
+        }
+        if beyond != CpuTime::default() {
+            self.recent.insert(ServiceName::new(OTHER), beyond);
         }
     }
 
-    /// What is in the account of a service.
-    pub(super) fn of(&self, service: &str) -> CpuTime {
-        self.by_service.get(service).copied().unwrap_or_default()
+    /// Takes the accounts of those services for which `wanted` holds.
+    pub(super) fn take(&mut self, wanted: impl Fn(&str) -> bool) -> BTreeMap<ServiceName, CpuTime> {
+        let mut taken = BTreeMap::new();
+        for accounts in [&mut self.recent, &mut self.older] {
+            for (service, used) in accounts.extract_if(|service, _| wanted(service.as_str())) {
+                *taken.entry(service).or_default() += used;
+            }
+        }
+        taken
     }
 
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
-        self.by_service.clear();
+        self.recent.clear();
+        self.older.clear();
     }
 }
 
@@ -158,14 +185,38 @@ mod tests {
         assert_eq!(process.settle(), cpu(20, 0));
     }
 
+    fn service(number: usize) -> ServiceName {
+        ServiceName::new(&format!("service{number}"))
+    }
+
     #[test]
-    fn accounts_beyond_the_bound_go_to_other() {
+    fn accounts_are_bounded_and_nothing_is_lost() {
+        const NAMES: usize = 10_000;
         let mut accounts = Accounts::default();
-        for number in 0..MAX_ACCOUNTS + 5 {
-            accounts.add(&ServiceName::new(&format!("service{number}")), cpu(1, 0));
+        for number in 0..NAMES {
+            accounts.add(&service(number), cpu(1, 1));
+            assert!(accounts.recent.len() + accounts.older.len() <= 2 * MAX_RECENT);
         }
-        assert_eq!(accounts.of("other"), cpu(5, 0));
-        assert_eq!(accounts.of("service1028"), cpu(0, 0));
-        assert_eq!(accounts.of("service0"), cpu(1, 0));
+        let taken = accounts.take(|_| true);
+        assert!(taken.contains_key(&service(NAMES - MAX_RECENT)));
+        let beyond = taken.get(&ServiceName::new(OTHER)).copied();
+        assert!(beyond.is_some_and(|beyond| beyond.user > Duration::from_secs(7)));
+        let sum = taken.into_values().reduce(|sum, one| sum + one);
+        assert_eq!(sum, Some(cpu(10_000, 10_000)));
+        assert_eq!(accounts.take(|_| true), BTreeMap::new());
+    }
+
+    #[test]
+    fn an_account_that_grows_stays() {
+        let mut accounts = Accounts::default();
+        let growing = ServiceName::new("growing");
+        for number in 0..10 * MAX_RECENT {
+            accounts.add(&service(number), cpu(1, 0));
+            if number % (MAX_RECENT / 2) == 0 {
+                accounts.add(&growing, cpu(0, 1));
+            }
+        }
+        let taken = accounts.take(|name| name == "growing");
+        assert_eq!(taken, BTreeMap::from([(growing, cpu(0, 20))]));
     }
 }

@@ -6,6 +6,7 @@
 
 mod code;
 mod cpu;
+mod mappings;
 mod port;
 mod properties;
 mod select;

@@ -6,6 +6,7 @@ use super::accounts::ProcessCpu;
 use super::code::KnownCode;
 use super::usage::ImageSet;
 use super::{Entry, MAX_DEAD, MAX_PROCESSES, ProcessSource, ProcessTable};
+use crate::Error;
 use crate::image::Mapping;
 use crate::process::{CpuTime, Process};
 use tlsprof_common::causes::one_line;
@@ -169,11 +170,10 @@ impl<S: ProcessSource> ProcessTable<S> {
         false
     }
 
-    /// Reads a process; None if it is gone or may not be read.
-    pub(super) fn read(&self, pid: Pid) -> Option<Process> {
-        self.source.process(pid).unwrap_or_else(|error| {
-            debug!(pid, error = one_line(&error), "process left out");
-            None
+    /// Reads a process; None if it is gone.
+    pub(super) fn read(&self, pid: Pid) -> Result<Option<Process>, Error> {
+        self.source.process(pid).inspect_err(|error| {
+            debug!(pid, error = one_line(error), "process left out");
         })
     }
 

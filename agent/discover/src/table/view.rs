@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::code::{KnownCode, is_loader, is_tls_library};
 use super::{Entry, ProcessSource, ProcessTable};
 use crate::image::Mapping;
-use crate::process::CpuTime;
 use crate::selection::Wanted;
 use crate::service::ServiceName;
 use tlsprof_common::{ImageId, Pid};
@@ -53,6 +52,18 @@ impl<S: ProcessSource> ProcessTable<S> {
         self.wanted == Wanted::All
     }
 
+    /// A mark for [`has_begun_since`](Self::has_begun_since).
+    pub const fn mark(&self) -> u64 {
+        self.lives
+    }
+
+    /// Whether a process, which lives or has ended lately, was forked after the mark was made, or executed its
+    /// program after it.
+    pub fn has_begun_since(&self, pid: Pid, mark: u64) -> bool {
+        let entry = self.entries.get(&pid);
+        entry.is_some_and(|entry| entry.life > mark)
+    }
+
     /// Live processes, selected or not, ascending.
     pub fn live(&self) -> impl Iterator<Item = Pid> {
         self.entries
@@ -85,20 +96,10 @@ impl<S: ProcessSource> ProcessTable<S> {
             .map(|(&pid, _)| pid)
     }
 
-    /// The images that a process maps, selected or not; none when it has ended.
+    /// The images that a process maps, selected or not, ascending by address; none when it has
+    /// ended.
     pub fn images_of(&self, pid: Pid) -> &[Mapping] {
         self.entries.get(&pid).map_or(&[], |entry| &entry.images)
-    }
-
-    /// CPU time that the selected processes of a service, ended ones included,
-    /// have used since the profile began, as of the last
-    /// [`read_cpu`](Self::read_cpu). Zero for an unknown service.
-    pub fn cpu_since_start(&self, service: &str) -> CpuTime {
-        self.live_selected()
-            .filter(|(_, entry)| entry.service.as_str() == service)
-            .fold(self.accounts.of(service), |sum, (_, entry)| {
-                sum + entry.cpu.unsettled()
-            })
     }
 
     /// Whether a process, selected or not, maps an image for which `wanted` holds.

@@ -1,7 +1,7 @@
 //! Where the kernel's functions are, from /proc/kallsyms.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 
 use foldhash::fast::RandomState;
@@ -10,6 +10,7 @@ use super::kernel_functions::{ESSENTIAL, Lookup, Meaning, base_name};
 use super::rules::KernelWork;
 
 const KALLSYMS: &str = "/proc/kallsyms";
+const MODULES: &str = "/proc/modules";
 
 /// Ten times what a large distribution kernel with its modules has.
 const LONGEST: u64 = 128 << 20;
@@ -41,13 +42,36 @@ pub enum Error {
 /// that mean the same. Their names are not kept, so that it takes 60 KB where they
 /// would take 5 MB; [`names`] finds them again.
 ///
-/// As of the time when it was read: modules and BPF programs come and go, but only
-/// functions of the list matter.
+/// As of the time when it was read: it holds as long as [`Modules`] are the same. BPF
+/// programs come and go, but only functions of the list matter.
 #[derive(Clone, Debug)]
 pub struct KernelFunctions {
     /// Where each range begins, ascending; it ends where the next one begins.
     ranges: Vec<(u64, Option<Meaning>)>,
     missing: Vec<&'static str>,
+}
+
+/// The kernel's modules and where each is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Modules(Vec<String>);
+
+impl Modules {
+    /// Those of the running kernel; None if it does not list them.
+    pub fn read() -> Option<Self> {
+        fs::read_to_string(MODULES)
+            .ok()
+            .map(|text| Self::parse(&text))
+    }
+
+    /// From the text of /proc/modules: `tls 151552 3 - Live 0xffffffffc0400000`. How often a module is in use
+    /// is left out: each connection with kernel TLS changes it.
+    pub fn parse(modules: &str) -> Self {
+        let place = |line: &str| {
+            let mut words = line.split(' ');
+            Some(format!("{} {}", words.next()?, words.nth(4)?))
+        };
+        Self(modules.lines().filter_map(place).collect())
+    }
 }
 
 /// A function of the kernel, of a module or of a BPF program.

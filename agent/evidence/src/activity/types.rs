@@ -41,7 +41,7 @@ labelled! {
 /// they are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Upkeep {
-    /// Anything that a process does before its first handshake.
+    /// What a process does in its first seconds, before its first handshake.
     Start,
     /// Page faults in handshakes; these are in [`Activity::Handshake`].
     HandshakeMemory,

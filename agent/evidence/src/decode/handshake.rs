@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::fields::{role, text};
 use crate::Handshake;
+use crate::hello::{ecdsa_key, rsa_key};
 use tlsprof_common::contract::{
     TLSPROF_OUTCOME_COMPLETED, TLSPROF_OUTCOME_FAILED, TLSPROF_SOURCE_SOCKET,
     tlsprof_handshake_event,
@@ -160,23 +161,17 @@ fn kem_group(bytes: u32) -> &'static str {
     }
 }
 
-/// The kind of key from the length of its signature, in bytes: RSA signatures
-/// are as long as the modulus; ECDSA ones (DER) are two integers of the curve's
-/// size and 6 to 9 bytes, less leading zeros.
+/// The kind of key from the length of its signature alone, in bytes. Where two kinds
+/// have signatures of that length, the one that always has it.
 pub(super) fn signature(bytes: u32) -> &'static str {
     match bytes {
         0 => "none",
-        128 => "rsa_1024",
-        256 => "rsa_2048",
-        384 => "rsa_3072",
-        512 => "rsa_4096",
-        1024 => "rsa_8192",
         64 => "ed25519",
         114 => "ed448",
-        60..=72 => "ecdsa_p256",
-        92..=104 => "ecdsa_p384",
-        126..=139 => "ecdsa_p521",
-        _ => "other",
+        _ => {
+            let length = bytes as usize;
+            rsa_key(length).or(ecdsa_key(length)).unwrap_or("other")
+        }
     }
 }
 

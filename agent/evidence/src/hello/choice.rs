@@ -71,22 +71,37 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// The kind of key that made it. An RSA signature is as long as the
-    /// modulus. An ECDSA one (DER) is two integers of the curve's size and 6
-    /// to 9 bytes, less leading zeros.
-    pub const fn key(self) -> &'static str {
-        match (self.rsa, self.length) {
-            (true, 128) => "rsa_1024",
-            (true, 256) => "rsa_2048",
-            (true, 384) => "rsa_3072",
-            (true, 512) => "rsa_4096",
-            (true, 1024) => "rsa_8192",
-            (false, 64) if matches!(self.scheme, Some(SignatureScheme(0x0807))) => "ed25519",
-            (false, 114) if matches!(self.scheme, Some(SignatureScheme(0x0808))) => "ed448",
-            (false, 60..=72) => "ecdsa_p256",
-            (false, 92..=104) => "ecdsa_p384",
-            (false, 126..=139) => "ecdsa_p521",
-            _ => "other",
-        }
+    /// The kind of key that made it.
+    pub fn key(self) -> &'static str {
+        let key = match (self.rsa, self.scheme, self.length) {
+            (true, ..) => rsa_key(self.length),
+            (_, Some(SignatureScheme(0x0807)), 64) => Some("ed25519"),
+            (_, Some(SignatureScheme(0x0808)), 114) => Some("ed448"),
+            _ => ecdsa_key(self.length),
+        };
+        key.unwrap_or("other")
     }
+}
+
+/// The key of an RSA signature of so many bytes: it is as long as the modulus.
+pub(crate) const fn rsa_key(length: usize) -> Option<&'static str> {
+    Some(match length {
+        128 => "rsa_1024",
+        256 => "rsa_2048",
+        384 => "rsa_3072",
+        512 => "rsa_4096",
+        1024 => "rsa_8192",
+        _ => return None,
+    })
+}
+
+/// The key of an ECDSA signature of so many bytes: it is (DER) two integers of the
+/// curve's size and 6 to 9 bytes, less leading zeros.
+pub(crate) const fn ecdsa_key(length: usize) -> Option<&'static str> {
+    Some(match length {
+        60..=72 => "ecdsa_p256",
+        92..=104 => "ecdsa_p384",
+        126..=139 => "ecdsa_p521",
+        _ => return None,
+    })
 }

@@ -236,10 +236,11 @@ impl Facts {
         }
     }
 
-    /// Whether an alert in clear ended the connection.
-    pub(crate) fn has_fatal_alert(&self) -> bool {
-        let fatal = |(_, level, _): &(_, AlertLevel, _)| *level == AlertLevel::Fatal;
-        self.alerts.iter().any(fatal)
+    /// The alert in clear that ended the connection, with who sent it.
+    pub fn fatal_alert(&self) -> Option<(Direction, Alert)> {
+        let mut alerts = self.alerts.iter();
+        let fatal = alerts.find(|(_, level, _)| *level == AlertLevel::Fatal);
+        fatal.map(|(direction, _, alert)| (*direction, *alert))
     }
 
     /// The kind of key with which `role` signed: `rsa_2048`, `none`, or
@@ -256,6 +257,7 @@ impl Facts {
             (None, _) => "none",
         }
     }
+
     /// Tells apart what clients ask for by which a server chooses among its
     /// certificates; None if the ClientHello was not seen.
     pub fn certificate_request(&self) -> Option<u64> {
@@ -263,11 +265,15 @@ impl Facts {
         Some(keyed_hash(&(self.seen.certificate_request, &offer.ciphers)))
     }
 
+    /// Drops what the client asked for: the name of the host is in its hash.
+    pub const fn forget_certificate_request(&mut self) {
+        self.seen.certificate_request = 0;
+    }
+
     /// Warnings are kept while there is room, one fatal alert always: it is the
     /// last.
     pub(super) fn note_alert(&mut self, direction: Direction, level: AlertLevel, alert: Alert) {
-        let fatal = |(_, level, _): &(_, AlertLevel, _)| *level == AlertLevel::Fatal;
-        let first_fatal = level == AlertLevel::Fatal && !self.alerts.iter().any(fatal);
+        let first_fatal = level == AlertLevel::Fatal && self.fatal_alert().is_none();
         if self.alerts.len() < ALERTS || first_fatal {
             self.alerts.push((direction, level, alert));
         }
@@ -293,7 +299,7 @@ impl Facts {
             .choice
             .as_ref()
             .is_some_and(|choice| choice.version.is_13());
-        encrypted || self.has_fatal_alert()
+        encrypted || self.fatal_alert().is_some()
     }
 }
 

@@ -129,7 +129,7 @@ impl Fixture {
 /// State, version, suite, group, means of resumption, attempt, signatures of
 /// server and client, and what else was seen, in one line.
 pub fn summary(exchange: &Exchange) -> String {
-    let mut line = match exchange.progress().state {
+    let mut line = match exchange.state() {
         State::NeedMore => "more".to_owned(),
         State::Complete => "complete".to_owned(),
         State::NotTls => "not_tls".to_owned(),

@@ -31,6 +31,7 @@ mod tests;
 
 pub use chain::Chain;
 pub use choice::{Choice, KeyExchange, Signature};
+pub(crate) use choice::{ecdsa_key, rsa_key};
 pub use codes::{Alert, AlertLevel, CipherSuite, Group, SignatureScheme, Version};
 pub use facts::{Attempt, Facts, Offered};
 pub use late::Late;
@@ -55,17 +56,6 @@ pub enum State {
     GaveUp(GaveUp),
 }
 
-/// What an [`Exchange`] makes of the bytes so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// How far it is.
-    pub state: State,
-    /// At most so many further bytes from the client are of use; 0: stop.
-    pub from_client: usize,
-    /// At most so many further bytes from the server are of use; 0: stop.
-    pub from_server: usize,
-}
-
 /// One direction of a connection.
 #[derive(Debug, Default)]
 struct Side {
@@ -75,15 +65,6 @@ struct Side {
     taken: usize,
     /// The rest is encrypted or of no use.
     done: bool,
-}
-
-impl Side {
-    fn useful(&self) -> usize {
-        if self.done {
-            return 0;
-        }
-        TLS_LIMIT.saturating_sub(self.taken)
-    }
 }
 
 /// The first bytes of one TCP connection, both ways.
@@ -124,33 +105,27 @@ impl Exchange {
         }
     }
 
-    /// Takes in the next bytes of one direction. Chunks of one direction come
-    /// in order; of two directions, a question comes before its answer. An
-    /// empty chunk changes nothing.
-    pub fn received(&mut self, direction: Direction, bytes: &[u8]) -> Progress {
+    /// Takes in the next bytes of one direction, and says how far it is. Chunks of
+    /// one direction come in order; of two directions, a question comes before its
+    /// answer. An empty chunk changes nothing.
+    pub fn received(&mut self, direction: Direction, bytes: &[u8]) -> State {
         if self.state == State::NeedMore && !bytes.is_empty() {
             let state = self.advance(direction, bytes);
             self.enter(state);
         }
-        self.progress()
+        self.state
     }
 
     /// Bytes of one direction were lost: what follows cannot be understood.
-    pub(crate) fn missed(&mut self, direction: Direction) -> Progress {
+    pub(crate) fn missed(&mut self, direction: Direction) {
         if self.state == State::NeedMore && !self.side(direction).done {
             self.enter(State::GaveUp(GaveUp::Gap));
         }
-        self.progress()
     }
 
     /// How far it is, without new bytes.
-    pub fn progress(&self) -> Progress {
-        let open = self.state == State::NeedMore;
-        Progress {
-            state: self.state,
-            from_client: if open { self.client.useful() } else { 0 },
-            from_server: if open { self.server.useful() } else { 0 },
-        }
+    pub const fn state(&self) -> State {
+        self.state
     }
 
     /// What is known so far, whatever the state: None before the first hello or

@@ -1,10 +1,12 @@
 //! What all parts share.
 
+use tlsprof_common::contract::TLSPROF_COPIED_BYTES;
 use tlsprof_common::labelled;
 
-/// Bytes of TLS that are read in one direction before giving up. A server's
-/// clear flight is mostly its certificate chain; 20 KiB hold five large ones.
-pub const TLS_LIMIT: usize = 20 * 1024;
+/// Bytes of TLS that are read in one direction before giving up: the kernel side copies
+/// no record that begins beyond. A server's clear flight is mostly its certificate chain,
+/// and they hold five large ones.
+pub const TLS_LIMIT: usize = TLSPROF_COPIED_BYTES as usize;
 
 /// Alerts that are kept for one connection. A peer can send warnings forever.
 pub(super) const ALERTS: usize = 4;

@@ -7,20 +7,15 @@ use tlsprof_common::Resumption;
 impl Facts {
     /// Fills in what another source could not see. Where that source said
     /// something else of version, cipher, group or resumption, the wire wins.
-    /// True if it did.
-    pub fn apply_to(&self, handshake: &mut Handshake) -> bool {
-        let group = self.key_exchange().label();
-        let differences = [
-            settle(&mut handshake.version, self.version()),
-            settle(&mut handshake.cipher, self.cipher()),
-            settle(&mut handshake.group, group),
-            settle_resumption(&mut handshake.resumption, self.resumption()),
-        ];
+    pub fn apply_to(&self, handshake: &mut Handshake) {
+        settle(&mut handshake.version, self.version());
+        settle(&mut handshake.cipher, self.cipher());
+        settle(&mut handshake.group, self.key_exchange().label());
+        settle_resumption(&mut handshake.resumption, self.resumption());
         if handshake.signature == "unknown" {
             handshake.signature = self.signature(handshake.role);
         }
         handshake.client_authenticates |= self.client_signature.is_some();
-        differences.contains(&true)
     }
 
     /// Whether what another source saw of a handshake cannot be of these hellos: it

@@ -5,7 +5,7 @@ use super::dialogue::Dialogue;
 use super::state::{Settled, Unpaired};
 use crate::hello::Facts;
 use crate::{Comparison, Evidence, Handshake};
-use tlsprof_common::{ConnectionId, Outcome, Resumption, Source};
+use tlsprof_common::{ConnectionId, Loss, Outcome, Resumption, Source};
 
 impl Joiner {
     /// Books the handshake of a connection, with what its hellos say.
@@ -29,11 +29,17 @@ impl Joiner {
                 unpaired,
             };
             // A second handshake does not take away what the first one showed.
-            if facts.is_some() || self.settled.get(id).is_none() {
-                self.settled.insert(id, settled);
-            } else if let Some(known) = self.settled.get_mut(id) {
-                known.named |= settled.named;
-                known.unpaired = settled.unpaired;
+            match self.settled.get_mut(id) {
+                Some(known) if facts.is_some() => *known = settled,
+                Some(known) => {
+                    known.named |= settled.named;
+                    known.unpaired = settled.unpaired;
+                }
+                None => {
+                    if self.settled.insert(id, settled).is_some() {
+                        self.lose(Loss::HelloTableFull);
+                    }
+                }
             }
         }
         self.book(handshake, facts);
@@ -45,7 +51,7 @@ impl Joiner {
             self.sessions.judge(&mut facts, role, process, self.now);
             facts.apply_to(&mut handshake);
             let socket = handshake.source == Source::Socket;
-            if socket && facts.has_fatal_alert() {
+            if socket && facts.fatal_alert().is_some() {
                 handshake.outcome = Outcome::Failed;
             }
             handshake.hello = Some(facts);

@@ -61,7 +61,7 @@ impl Dialogue {
         let length = u32::try_from(chunk.bytes.len()).unwrap_or(u32::MAX);
         *next = (*next).max(chunk.offset.saturating_add(length));
         self.fed += new.len();
-        let state = exchange.received(chunk.direction, new).state;
+        let state = exchange.received(chunk.direction, new);
         if state != State::NeedMore {
             self.facts = self.exchange.take().and_then(|it| it.into_facts());
         }

@@ -79,14 +79,11 @@ use bounded::{Bounded, NumberMap};
 use dialogue::Dialogue;
 use process::{Number, Process};
 use sessions::Sessions;
-use state::{Held, Settled};
+use state::{AFTER_EXIT, Held, Settled};
 use tlsprof_common::{ConnectionId, Loss, Pid, ProcessEvent};
 
 /// How long a handshake waits for its twin.
 pub(crate) const HOLD: Duration = Duration::from_secs(1);
-/// How long a process that has ended is remembered: its last handshakes come
-/// after it.
-const AFTER_EXIT: Duration = Duration::from_secs(3);
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,13 +189,9 @@ impl Joiner {
     }
 
     fn process_event(&mut self, event: &ProcessEvent) {
-        match event {
-            ProcessEvent::Fork { child, .. } => self.sessions.process_began(*child),
-            ProcessEvent::Exec { .. } => {}
-            ProcessEvent::Exit { process, .. } => {
-                self.sessions.process_ended(*process);
-                self.exited.push_back((self.now, *process));
-            }
+        if let ProcessEvent::Exit { process, .. } = event {
+            self.sessions.process_ended(*process, self.now);
+            self.exited.push_back((self.now, *process));
         }
     }
 
@@ -236,6 +229,8 @@ impl Joiner {
             && since + AFTER_EXIT <= self.now
         {
             self.exited.pop_front();
+            // It may have issued its first session in a handshake that was held until now.
+            self.sessions.process_ended(process, since);
             let gone = |process: &Process| !process.is_waiting();
             if self.processes.get(process).is_some_and(gone) {
                 self.processes.remove(process);

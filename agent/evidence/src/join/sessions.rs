@@ -1,11 +1,12 @@
 //! Sessions that servers issued, to distinguish a refused one from one that a
 //! client made up, and where it came from is known.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::time::Duration;
 
 use super::bounded::Bounded;
+use super::state::AFTER_EXIT;
 use crate::hello::{Attempt, Facts, Giver, Origin, Token};
 use tlsprof_common::{Pid, Role};
 
@@ -13,9 +14,8 @@ use tlsprof_common::{Pid, Role};
 const REMEMBERED: usize = 65_536;
 /// Keys of tickets that are remembered.
 const KEYS: usize = 4096;
-/// Processes that are remembered for each key, and of those that have ended.
+/// Processes that are remembered for each key.
 const HOLDERS: usize = 256;
-const ENDED: usize = 4096;
 
 /// By whom, and when.
 #[derive(Clone, Copy, Debug)]
@@ -24,15 +24,40 @@ struct Issue {
     at: Duration,
 }
 
+/// Processes that issued or accepted something, and when they ended. The ends of all others
+/// of the host would push them out.
+#[derive(Debug)]
+struct Givers(Bounded<Pid, Option<Duration>>);
+
+impl Givers {
+    fn note(&mut self, process: Pid) {
+        if self.0.get(process).is_none() {
+            self.0.insert(process, None);
+        }
+    }
+
+    fn ended(&mut self, process: Pid, at: Duration) {
+        if let Some(end) = self.0.get_mut(process) {
+            *end = Some(at);
+        }
+    }
+
+    /// Whether the process that had that number then has ended: the number may have come again since.
+    fn has_ended(&self, process: Pid, then: Duration) -> bool {
+        let end = self.0.get(process).copied().flatten();
+        end.is_some_and(|end| then <= end + AFTER_EXIT)
+    }
+}
+
 /// Hashes of session ids, tickets and names of their keys, with a key that is random for
 /// each run and never leaves it: nothing else of them is kept.
 #[derive(Debug)]
 pub(super) struct Sessions {
     key: RandomState,
     issued: Bounded<u64, Issue>,
-    /// Processes that gave or accepted a ticket with that key.
-    holders: Bounded<u64, BTreeSet<Pid>>,
-    ended: Bounded<Pid, ()>,
+    /// Processes that gave or accepted a ticket with that key, and when they did last.
+    holders: Bounded<u64, BTreeMap<Pid, Duration>>,
+    givers: Givers,
 }
 
 impl Sessions {
@@ -41,7 +66,7 @@ impl Sessions {
             key: RandomState::new(),
             issued: Bounded::new(REMEMBERED),
             holders: Bounded::new(KEYS),
-            ended: Bounded::new(ENDED),
+            givers: Givers(Bounded::new(REMEMBERED)),
         }
     }
 
@@ -56,7 +81,7 @@ impl Sessions {
         {
             let origin = self.origin(token, process, now);
             if facts.attempt() == Attempt::Accepted {
-                self.hold(token, process);
+                self.hold(token, process, now);
             }
             facts.origin = origin;
         }
@@ -64,19 +89,15 @@ impl Sessions {
             let hash = self.hash(role, token.bytes);
             self.issued.insert(hash, Issue { process, at: now });
             if role == Role::Server {
-                self.hold(token, process);
+                self.givers.note(process);
+                self.hold(token, process, now);
             }
         }
         facts.forget_sessions(known);
     }
 
-    /// A process has ended; its number may come again.
-    pub(super) fn process_ended(&mut self, process: Pid) {
-        self.ended.insert(process, ());
-    }
-
-    pub(super) fn process_began(&mut self, process: Pid) {
-        self.ended.remove(process);
+    pub(super) fn process_ended(&mut self, process: Pid, at: Duration) {
+        self.givers.ended(process, at);
     }
 
     /// Both ends of a connection may be on this host: what a server gave, the client gave
@@ -85,19 +106,27 @@ impl Sessions {
         self.key.hash_one((role, bytes))
     }
 
-    fn hold(&mut self, token: Token<'_>, process: Pid) {
+    fn hold(&mut self, token: Token<'_>, process: Pid, now: Duration) {
         let Some(name) = token.key else {
             return;
         };
+        self.givers.note(process);
         let hash = self.hash(Role::Server, name);
         if self.holders.get(hash).is_none() {
-            self.holders.insert(hash, BTreeSet::new());
+            self.holders.insert(hash, BTreeMap::new());
         }
-        if let Some(holders) = self.holders.get_mut(hash)
-            && holders.len() < HOLDERS
-        {
-            holders.insert(process);
+        let Some(holders) = self.holders.get_mut(hash) else {
+            return;
+        };
+        if holders.len() >= HOLDERS && !holders.contains_key(&process) {
+            let mut holding = holders.iter();
+            let gone = holding.find(|(one, at)| self.givers.has_ended(**one, **at));
+            let Some((&gone, _)) = gone else {
+                return;
+            };
+            holders.remove(&gone);
         }
+        holders.insert(process, now);
     }
 
     fn origin(&self, token: Token<'_>, process: Pid, now: Duration) -> Option<Origin> {
@@ -105,22 +134,27 @@ impl Sessions {
         let age = issue.map(|issue| now.saturating_sub(issue.at));
         let holders = token.key.map(|name| self.hash(Role::Server, name));
         let holders = holders.and_then(|hash| self.holders.get(hash));
+        let has_ended = |process, at| self.givers.has_ended(process, at);
+        // The last handshakes of a process come after its end.
+        let is_same = |one, at| one == process && has_ended(one, at) == has_ended(one, now);
+        let held_at = holders.and_then(|holders| holders.get(&process));
         let of = |giver, process| Origin {
             giver,
             process,
             age,
         };
-        if holders.is_some_and(|holders| holders.contains(&process)) {
+        if held_at.is_some_and(|at| is_same(process, *at)) {
             return Some(of(Giver::Same, process));
         }
-        let alive = |holder: &&Pid| self.ended.get(**holder).is_none();
-        let holders = holders.into_iter().flatten();
-        let holder = holders.clone().find(alive).or(holders.clone().next());
-        let giver = issue.map(|issue| issue.process).or(holder.copied())?;
-        Some(match giver {
-            giver if giver == process => of(Giver::Same, giver),
-            giver if self.ended.get(giver).is_some() => of(Giver::Ended, giver),
-            giver => of(Giver::Sibling, giver),
-        })
+        let mut holding = holders.into_iter().flatten().map(|(one, at)| (*one, *at));
+        let any = holding.clone().next();
+        let holder = holding.find(|(one, at)| !has_ended(*one, *at)).or(any);
+        let (giver, at) = issue.map(|issue| (issue.process, issue.at)).or(holder)?;
+        let kind = match (is_same(giver, at), has_ended(giver, at)) {
+            (true, _) => Giver::Same,
+            (false, true) => Giver::Ended,
+            (false, false) => Giver::Sibling,
+        };
+        Some(of(kind, giver))
     }
 }

@@ -6,6 +6,10 @@ use super::process::Span;
 use crate::Handshake;
 use tlsprof_common::{Outcome, Resumption};
 
+/// How long a process that has ended is remembered: its last handshakes come
+/// after it.
+pub(super) const AFTER_EXIT: Duration = Duration::from_secs(3);
+
 /// A connection whose handshake is booked.
 #[derive(Debug)]
 pub(super) struct Settled {

@@ -81,7 +81,8 @@ pub type Primitives = BTreeMap<(Activity, Primitive, Evidence, Option<Step>), u6
 pub struct CpuAccount {
     parts: BTreeMap<Key, Part>,
     pub(super) unclassified: u64,
-    pub(super) upkeep: BTreeMap<Upkeep, u64>,
+    /// In nanoseconds that their samples stand for.
+    upkeep: BTreeMap<Upkeep, u64>,
     pub(super) cipher_alone: u64,
     primitives: PrimitiveAccount,
     unattributed: Accounted,
@@ -142,9 +143,13 @@ impl CpuAccount {
         self.unclassified
     }
 
-    /// Samples in `application` that are upkeep of processes and threads.
-    pub fn upkeep(&self, what: Upkeep) -> u64 {
-        self.upkeep.get(&what).copied().unwrap_or_default()
+    /// CPU time in `application` that is upkeep of processes and threads. By what its samples stand for: they are of
+    /// more than one rate, and their intervals are not kept apart.
+    #[allow(clippy::cast_precision_loss, reason = "a share")]
+    pub fn upkeep(&self, what: Upkeep) -> Duration {
+        let stands_for = self.upkeep.get(&what).copied().unwrap_or_default();
+        let share = stands_for as f64 / self.sampled.max(1) as f64;
+        self.attributed().mul_f64(share.min(1.0))
     }
 
     /// Samples in `encryption` that are there for their instructions, and not for the TLS
@@ -205,6 +210,11 @@ impl CpuAccount {
             self.squares = self.squares.saturating_add(squares);
             self.waiting.add_samples(key, count);
         }
+    }
+
+    pub(super) fn add_upkeep(&mut self, what: Upkeep, count: u64, period: Duration) {
+        let kept = self.upkeep.entry(what).or_default();
+        *kept = kept.saturating_add(nanos(period).saturating_mul(count));
     }
 
     /// Books CPU time; `total` is all that the kernel accounted, this included.

@@ -100,8 +100,9 @@ impl PrimitiveAccount {
         self.cpu.get(&activity).is_some_and(|nanos| *nanos > 0)
     }
 
-    /// Divides what waits among the samples that wait.
+    /// Divides what waits among the samples that wait. Windows before these are out of date.
     pub(super) fn divide(&mut self) {
+        self.last.clear();
         for activity in Self::ACTIVITIES {
             let samples = self.waiting_samples(activity);
             self.divide_activity(activity, &samples);

@@ -66,8 +66,10 @@ impl Waiting {
         now.saturating_sub(self.since) > time
     }
 
-    /// The CPU time and the samples among which it is to be divided.
+    /// The CPU time and the samples among which it is to be divided. Windows before these
+    /// are out of date.
     pub(crate) fn take(&mut self) -> (Accounted, BTreeMap<Key, u64>) {
+        self.last = LastWindows::default();
         (mem::take(&mut self.cpu), mem::take(&mut self.samples))
     }
 

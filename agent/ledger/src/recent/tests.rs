@@ -86,7 +86,8 @@ fn visits(account: &ServiceAccount) -> u64 {
     assert_eq!(account.cpu(), Duration::from_secs(count));
     assert_eq!(account.activities.samples(), 100 * count);
     assert_eq!(account.activities.attributed(), account.cpu());
-    assert_eq!(account.activities.upkeep(Upkeep::Process), 7 * count);
+    let upkeep = account.activities.upkeep(Upkeep::Process).as_secs_f64();
+    assert!((upkeep - 0.07 * count as f64).abs() < 1e-6, "{upkeep}");
     assert_eq!(account.accept_queue.overflows, 3 * count);
     count
 }
@@ -185,7 +186,6 @@ fn assert_alike(recent: &Distribution, alone: &Distribution) {
     assert_eq!(recent.count(), alone.count());
     assert_eq!(recent.mean(), alone.mean());
     assert_eq!(recent.mean_error(), alone.mean_error());
-    assert_eq!(recent.out_of_range(), alone.out_of_range());
     let of = |one: &Distribution| [one.quantile(0.5), one.quantile(0.99), one.max()];
     for (recent, alone) in of(recent).into_iter().zip(of(alone)) {
         assert!(

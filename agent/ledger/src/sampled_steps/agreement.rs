@@ -65,7 +65,7 @@ pub(super) struct StepAgreement {
 
 impl StepAgreement {
     pub(super) fn record(&mut self, handshake: &Handshake) {
-        let (nanos, _) = bounded_nanos(handshake.cpu);
+        let nanos = bounded_nanos(handshake.cpu);
         self.since_reading.add(match &handshake.steps {
             Some(steps) => Probed {
                 steps: exact_parts(nanos, steps),

@@ -74,6 +74,8 @@ pub struct SampledStep {
 /// What handshakes negotiated, and CPU time by step for counters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepSamples {
+    /// Of any kind: abbreviated ones may do no public-key work.
+    handshakes: u64,
     /// Of all handshakes, how often.
     uses: BTreeMap<Use, u64>,
     /// The same when the last generation began, and the one before.
@@ -86,11 +88,12 @@ pub(super) struct StepSamples {
 }
 
 // Counters, and what they are made of, are those of the whole account alone.
-sums!(StepSamples: uses; empty: before, turned, taken, booked, agreement);
+sums!(StepSamples: handshakes, uses; empty: before, turned, taken, booked, agreement);
 
 impl StepSamples {
     pub(super) fn record(&mut self, handshake: &Handshake) {
         self.agreement.record(handshake);
+        self.handshakes += 1;
         for one in uses::of(handshake) {
             *self.uses.entry(one).or_default() += 1;
         }
@@ -98,11 +101,11 @@ impl StepSamples {
 
     /// Those of all samples, by what all handshakes negotiated; most CPU time first.
     pub(super) fn steps(&self, activities: &CpuAccount, verifies: bool) -> Vec<SampledStep> {
-        let computed = activities.primitives();
-        let mut uses = kinds(&self.uses);
-        if uses.is_empty() {
+        if self.handshakes == 0 {
             return Vec::new();
         }
+        let computed = activities.primitives();
+        let mut uses = kinds(&self.uses);
         uses.extend(verifies.then_some(VERIFICATION));
         let assignment = assignment(&uses, computed);
         let mut sums: BTreeMap<StepSet, Part> = BTreeMap::new();
@@ -146,6 +149,9 @@ impl StepSamples {
     /// Books what has come since the last time by what was negotiated of late.
     /// `verifies`: probes measured the verification of certificates.
     pub(super) fn follow(&mut self, activities: &CpuAccount, verifies: bool, now: Duration) {
+        if self.handshakes == 0 {
+            return;
+        }
         let computed = activities.primitives();
         if now >= self.turned + GENERATION {
             let [newest, older] = &mut self.before;
@@ -156,9 +162,6 @@ impl StepSamples {
         let mut uses = kinds(&self.uses.since(older));
         if uses.is_empty() {
             uses = kinds(&self.uses);
-        }
-        if uses.is_empty() {
-            return;
         }
         uses.extend(verifies.then_some(VERIFICATION));
         let assignment = assignment(&uses, computed);

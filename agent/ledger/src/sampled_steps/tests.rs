@@ -1,6 +1,7 @@
 //! Which steps samples count for, by what was negotiated.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod abbreviated;
 mod curves;
 
 use proptest::prelude::*;

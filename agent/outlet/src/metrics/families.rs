@@ -274,14 +274,15 @@ AGENT_STEP_PROBES_DUTY = Gauge "tlsprof_agent_step_probes_duty_ratio" []
     "Below 1 if the overhead budget was exceeded.";
 AGENT_LIBRARY_PROBES_DUTY = Gauge "tlsprof_agent_library_probes_duty_ratio" []
     "Share of time in which TLS libraries are probed."
-    "0 if the overhead budget was exceeded even with few step probes: handshakes are measured on their sockets.";
+    "0 if `profile.library` is `off`, the kernel does not allow it, or the overhead budget was exceeded even with few step probes: handshakes are measured on their sockets.";
 AGENT_SOCKET_CALLS_DUTY = Gauge "tlsprof_agent_socket_calls_duty_ratio" []
     "Share of time in which socket calls are seen."
     "Below 1 if the overhead budget was exceeded without probes: handshakes are estimated, see [sampled handshakes](accounting.md#sampled-handshakes).";
 AGENT_PROFILED_IMAGES = Gauge "tlsprof_agent_profiled_images" []
     "Executable files with probes attached.";
 AGENT_SERVICES = Gauge "tlsprof_agent_services" []
-    "Running services known to the agent.";
+    "Running services with a TLS library, handshakes, TCP connections or a listening socket."
+    "Of services selected by name: all.";
 
 "The agent's process":
 PROCESS_CPU = Counter "process_cpu_seconds" []

@@ -32,10 +32,10 @@ use prometheus_client::metrics::histogram::{Histogram, NativeHistogramConfig};
 use prometheus_client::registry::Registry;
 
 use tlsprof_advise::Finding;
-use tlsprof_common::{Connection, Opening, Outcome};
+use tlsprof_common::{Connection, Opening, Outcome, Resumption, Role};
 use tlsprof_evidence::{Evidence, Handshake};
 
-use collector::{AgentCollector, LedgerCollector};
+use collector::{AgentCollector, LedgerCollector, serves};
 use families::{
     ACCEPT_WAIT, CONNECTION_DURATION, CONNECTION_TURNS, Family, HANDSHAKE_CPU, HANDSHAKE_DURATION,
     OwnedLabels,
@@ -44,10 +44,11 @@ use findings::{FindingsCollector, Standing};
 use format::Format;
 
 pub use renewal::Renewal;
+use status::SharedStatus;
 pub use status::{AgentStatus, ProcessStatus};
 pub use tlsprof_ledger::SharedLedger;
 /// The ledger, written by the profile and read by scrapes.
-use tlsprof_ledger::bounded;
+use tlsprof_ledger::{bounded, bounded_long};
 
 /// Classic buckets of the CPU time of a handshake, in seconds: five to a decade
 /// (a bucket is at most 60% wide), from 25 µs, less than any handshake takes,
@@ -122,27 +123,32 @@ impl<const N: usize, const ALL: usize> Histograms<N, ALL> {
         }
     }
 
-    fn observe(&self, service_name: &str, others: [&'static str; N], value: f64) {
+    /// Of these labels; one without observations from now on, if there was none.
+    fn series(&self, service_name: &str, others: [&'static str; N]) -> Histogram {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let of_service = known.get(service_name);
         let series = of_service.and_then(|all| all.iter().find(|(labels, _)| *labels == others));
         if let Some((_, series)) = series {
-            series.observe(value);
-            return;
+            return series.clone();
         }
         let mut values = once(service_name.to_owned().into()).chain(others.map(Cow::Borrowed));
         let values = [(); ALL].map(|()| values.next().unwrap_or_default());
         let series = self.series.get_or_create_owned(&self.family.with(values));
-        series.observe(value);
         let of_service = known.entry(service_name.to_owned()).or_default();
-        of_service.push((others, series));
+        of_service.push((others, series.clone()));
+        series
+    }
+
+    fn observe(&self, service_name: &str, others: [&'static str; N], value: f64) {
+        self.series(service_name, others).observe(value);
     }
 }
 
 /// All metrics of the agent.
 pub struct Metrics {
     registry: Registry,
-    agent: Arc<RwLock<AgentStatus>>,
+    ledger: SharedLedger,
+    agent: SharedStatus,
     findings: Arc<RwLock<Standing>>,
     cpu: Histograms<2, 3>,
     duration: Histograms<2, 3>,
@@ -161,7 +167,7 @@ impl fmt::Debug for Metrics {
 impl Metrics {
     /// Metrics over that ledger.
     pub fn new(ledger: &SharedLedger) -> Self {
-        let agent = Arc::new(RwLock::new(AgentStatus::default()));
+        let agent = SharedStatus::default();
         let findings = Arc::new(RwLock::new(Standing::default()));
         let mut registry = Registry::default();
         registry.register_collector(Box::new(LedgerCollector(Arc::clone(ledger))));
@@ -176,6 +182,7 @@ impl Metrics {
         registry.register_collector(Box::new(AgentCollector(Arc::clone(&agent))));
         Self {
             registry,
+            ledger: Arc::clone(ledger),
             agent,
             findings,
             cpu,
@@ -190,6 +197,19 @@ impl Metrics {
     /// Where scrapes ask for CPU times of their moment.
     pub const fn renewal(&self) -> &Renewal {
         &self.renewal
+    }
+
+    /// Histograms of servers that nobody has used yet: the first clients may all come
+    /// between two scrapes, and `rate()` has no increase where a series appears.
+    fn begin_at_zero(&self) {
+        let ledger = self.ledger.read().unwrap_or_else(PoisonError::into_inner);
+        for (service_name, _) in ledger.services().filter(|(_, account)| serves(account)) {
+            let server = Role::Server.label();
+            let full = [server, Resumption::None.label()];
+            self.cpu.series(service_name, full);
+            self.turns.series(service_name, [server]);
+            self.connection_duration.series(service_name, [server]);
+        }
     }
 
     /// Adds a handshake or connection to the histograms; the ledger has it
@@ -218,7 +238,7 @@ impl Metrics {
         if let Some(turns) = whole.turns {
             self.turns.observe(service_name, role, turns.into());
         }
-        let duration = bounded(whole.duration).as_secs_f64();
+        let duration = bounded_long(whole.duration).as_secs_f64();
         self.connection_duration
             .observe(service_name, role, duration);
     }
@@ -236,7 +256,7 @@ impl Metrics {
 
     /// Replaces what the agent says of itself.
     pub fn set_agent(&self, status: AgentStatus) {
-        *self.agent.write().unwrap_or_else(PoisonError::into_inner) = status;
+        *self.agent.write().unwrap_or_else(PoisonError::into_inner) = Some(status);
     }
 
     /// Replaces the findings that stand.
@@ -253,6 +273,7 @@ impl Metrics {
     /// # Errors
     /// When a metric cannot be encoded, which none of these can cause.
     pub(crate) fn encode(&self, format: Format) -> Result<Vec<u8>, EncodeError> {
+        self.begin_at_zero();
         if format == Format::Protobuf {
             return prometheus_protobuf::encode_to_vec(&self.registry).map_err(EncodeError::from);
         }

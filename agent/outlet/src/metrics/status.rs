@@ -1,10 +1,14 @@
 //! What the agent says of itself.
 
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use crate::doctor::Capability;
 use crate::load_test::LoadTests;
 use tlsprof_common::Loss;
+
+/// None until probes are attached: scrapes are answered before.
+pub(super) type SharedStatus = Arc<RwLock<Option<AgentStatus>>>;
 
 /// What the agent says of itself.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +40,7 @@ pub struct AgentStatus {
     pub calls_duty_ratio: f64,
     /// Executable files with probes.
     pub profiled_images: u64,
-    /// Services that are running.
+    /// Services that run, with a TLS library or something else to tell of.
     pub services: u64,
     /// Load tests of this host.
     pub load_tests: LoadTests,

@@ -1,6 +1,8 @@
 //! What a scraper gets.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod beginning;
+mod connections;
 mod handshakes;
 
 use std::collections::BTreeMap;

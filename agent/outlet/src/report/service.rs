@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::document::{Block, Cell, Fact, Section, Shade, Table, Tone, anchor};
 use tlsprof_common::units::{count, counted, percent, rate, time};
-use tlsprof_report::model::{HandshakeGroup, Outcome, Role, Service, TlsLibrary, Witness};
+use tlsprof_report::model::{
+    HandshakeGroup, Outcome, Resumption, Role, Service, TlsLibrary, Witness,
+};
 
 use super::activities::{activities, unit_costs};
 use super::connections::connections;
@@ -99,13 +101,6 @@ fn outcomes(service: &Service, seconds: f64) -> String {
         those.map(|group| group.count).sum()
     };
     let completed = ended(Outcome::Completed);
-    let resumed: u64 = service
-        .handshakes
-        .iter()
-        .filter(|group| group.outcome == Outcome::Completed)
-        .filter(|group| group.resumption.is_one())
-        .map(|group| group.count)
-        .sum();
     let mut text = format!(
         "{} ({}): {} completed, {} failed, {} abandoned.",
         counted(total, "handshake", "handshakes"),
@@ -115,12 +110,35 @@ fn outcomes(service: &Service, seconds: f64) -> String {
         count(ended(Outcome::Abandoned)),
     );
     if completed > 0 {
-        match resumed as f64 / completed as f64 {
-            0.0 => text.push_str(" None was resumed."),
-            share => text.push_str(&format!(" {} were resumed.", percent(share))),
-        }
+        text.push_str(&resumed(service, completed));
     }
     text
+}
+
+/// How many of its completed handshakes were resumed, of those of which it is known.
+fn resumed(service: &Service, completed: u64) -> String {
+    let sum = |wanted: fn(Resumption) -> bool| -> u64 {
+        let groups = service.handshakes.iter();
+        let those = groups.filter(|group| group.outcome == Outcome::Completed);
+        let those = those.filter(|group| wanted(group.resumption));
+        those.map(|group| group.count).sum()
+    };
+    let (resumed, unknown) = (
+        sum(Resumption::is_one),
+        sum(|one| one == Resumption::Unknown),
+    );
+    let known = completed - unknown;
+    let share = || percent(resumed as f64 / known as f64);
+    match (known, unknown, resumed) {
+        (0, ..) => " How many were resumed is unknown.".to_owned(),
+        (_, 0, 0) => " None was resumed.".to_owned(),
+        (_, 0, _) => format!(" {} were resumed.", share()),
+        _ => format!(
+            " {} of the {} whose resumption is known were resumed.",
+            share(),
+            count(known)
+        ),
+    }
 }
 
 /// How handshakes ended for which the library gave no reason.

@@ -10,7 +10,7 @@ use crate::html::check;
 use crate::terminal::Style;
 use tlsprof_advise::Kind;
 use tlsprof_common::golden;
-use tlsprof_report::model::{Outcome, Report, Requests, Role, Step, Witness};
+use tlsprof_report::model::{Outcome, Report, Requests, Resumption, Role, Step, Witness};
 use tlsprof_report::sample;
 
 #[test]
@@ -350,4 +350,33 @@ fn who_profiles_java_is_told_how_its_code_gets_names() {
     assert!(says("/usr/lib/jvm/17/bin/java", 20));
     assert!(!says("/usr/lib/jvm/17/bin/java", 5));
     assert!(!says("/usr/sbin/nginx", 20));
+}
+
+/// As on the live page: what no source could see is in neither part of the share.
+#[test]
+fn the_share_of_resumed_handshakes_is_of_those_of_which_it_is_known() {
+    let says = |resumptions: &[(Resumption, u64)]| -> String {
+        let mut report = sample::report();
+        report.services.truncate(1);
+        let service = report.services.first_mut().unwrap();
+        let one = service.handshakes.first().unwrap().clone();
+        let groups = resumptions.iter().map(|(resumption, count)| {
+            let mut group = one.clone();
+            (group.outcome, group.resumption, group.count) =
+                (Outcome::Completed, *resumption, *count);
+            group
+        });
+        service.handshakes = groups.collect();
+        let text = text(&report, Style::plain(200), false);
+        let (_, rest) = text.split_once(" 0 abandoned. ").unwrap();
+        rest.lines().next().unwrap().to_owned()
+    };
+    let (full, resumed, unknown) = (Resumption::None, Resumption::Psk, Resumption::Unknown);
+    assert_eq!(says(&[(full, 30), (resumed, 10)]), "25.0% were resumed.");
+    assert_eq!(says(&[(full, 30)]), "None was resumed.");
+    assert_eq!(
+        says(&[(full, 30), (resumed, 10), (unknown, 60)]),
+        "25.0% of the 40 whose resumption is known were resumed."
+    );
+    assert_eq!(says(&[(unknown, 60)]), "How many were resumed is unknown.");
 }

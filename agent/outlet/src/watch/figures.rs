@@ -60,9 +60,7 @@ pub enum Figure {
     HandshakeCpu(Role),
     /// Those of which the CPU time is a lower bound.
     Offloaded(Role),
-    /// Completed handshakes of which the CPU time is known.
-    Costed(Role, Kind),
-    /// Their CPU time.
+    /// CPU time of completed handshakes.
     Cost(Role, Kind),
     /// Attempts to resume a session that the server refused.
     Refused(Role),
@@ -122,7 +120,6 @@ impl Figure {
             }
             Self::HandshakeCpu(role) => format!("handshake_cpu/{}", role.label()),
             Self::Offloaded(role) => format!("offloaded/{}", role.label()),
-            Self::Costed(role, kind) => format!("costed/{}/{}", role.label(), kind.label()),
             Self::Cost(role, kind) => format!("cost/{}/{}", role.label(), kind.label()),
             Self::Refused(role) => format!("refused/{}", role.label()),
             Self::Opened(role) => format!("opened/{}", role.label()),
@@ -256,9 +253,7 @@ impl Sums {
         self.plus_time(Figure::HandshakeCpu(role), sum.cpu);
         self.plus(Figure::Offloaded(role), sum.offloaded);
         if key.outcome == Outcome::Completed {
-            let kind = Kind::of(key.resumption);
-            self.plus(Figure::Costed(role, kind), sum.count);
-            self.plus_time(Figure::Cost(role, kind), sum.cpu);
+            self.plus_time(Figure::Cost(role, Kind::of(key.resumption)), sum.cpu);
         }
     }
 

@@ -128,14 +128,14 @@ impl Over<'_> {
 
     /// CPU time of one completed handshake of those kinds.
     fn cost_of(&self, role: Role, kinds: &[Kind]) -> Option<f64> {
-        let sum = |figure: fn(Role, Kind) -> Figure| -> f64 {
-            kinds
-                .iter()
-                .map(|kind| self.sums.value(figure(role, *kind)))
-                .sum()
+        let sum = |figures: &mut dyn Iterator<Item = Figure>| -> f64 {
+            figures.map(|figure| self.sums.value(figure)).sum()
         };
-        let costed = sum(Figure::Costed);
-        (costed > 0.0).then(|| sum(Figure::Cost) / costed)
+        let alike = Resumption::ALL.into_iter();
+        let alike = alike.filter(|resumption| kinds.contains(&Kind::of(*resumption)));
+        let completed = sum(&mut alike.map(|one| Figure::Handshakes(role, Ending::Completed(one))));
+        let costs = || sum(&mut kinds.iter().map(|kind| Figure::Cost(role, *kind)));
+        (completed > 0.0).then(|| costs() / completed)
     }
 }
 

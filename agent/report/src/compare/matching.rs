@@ -106,40 +106,57 @@ fn combined(pairs: &[Pair]) -> Vec<Pair> {
     all
 }
 
-/// Services of one group alone are taken for one if they listen on the same port.
+/// Where a service of the first group is not found by its name, another that is left out there
+/// is taken for it if both listen on one port.
 fn by_port(matching: &mut Matching, known: &[BTreeMap<&str, Known>]) {
-    let alone =
-        |one: &(String, Vec<usize>, Absence)| one.2 == Absence::OnlyThere && one.1.len() == 1;
-    let lone: Vec<(String, usize)> = matching
-        .left_out
+    let Matching { matched, left_out } = matching;
+    let lone = left_out
         .iter()
-        .filter(|one| alone(one))
-        .filter_map(|one| Some((one.0.clone(), *one.1.first()?)))
-        .collect();
-    let ports = |name: &str, at: usize| known.get(at).and_then(|of| of.get(name)).map(|k| &k.ports);
-    for (first, _) in lone.iter().filter(|(_, at)| *at == 0) {
-        let mut names: Vec<Option<String>> = vec![None; known.len()];
-        let share_port = |name: &str, at| match (ports(first, 0), ports(name, at)) {
-            (Some(a), Some(b)) => a.intersection(b).next().is_some(),
-            _ => false,
+        .filter(|(_, places, reason)| *reason == Absence::OnlyThere && places.first() == Some(&0));
+    let of_first = lone.map(|(name, ..)| Matched {
+        names: known
+            .iter()
+            .enumerate()
+            .map(|(at, _)| (at == 0).then(|| name.clone()))
+            .collect(),
+        by: MatchedBy::Port,
+    });
+    matched.extend(of_first);
+    for service in &mut *matched {
+        fill(service, left_out, known);
+    }
+    matched.retain(|one| one.names.iter().flatten().count() > 1);
+    left_out.retain(|(name, places, _)| {
+        let is_matched = |one: &Matched| one.names.first() == Some(&Some(name.clone()));
+        !places.is_empty() && !matched.iter().any(is_matched)
+    });
+}
+
+/// Takes what is left out, at the places where the service is not, if it shares a port with it.
+fn fill(
+    service: &mut Matched,
+    left_out: &mut [(String, Vec<usize>, Absence)],
+    known: &[BTreeMap<&str, Known>],
+) {
+    let of = |at: usize, name: &str| known.get(at).and_then(|of| of.get(name));
+    let first = service.names.first().and_then(Option::as_deref);
+    let Some(first) = first.and_then(|name| of(0, name)) else {
+        return;
+    };
+    let empty = service.names.iter_mut().enumerate();
+    for (at, place) in empty.filter(|(_, place)| place.is_none()) {
+        let shares = |name: &str| {
+            let serves = of(at, name).filter(|one| !one.silent && !one.client);
+            serves.is_some_and(|one| !one.ports.is_disjoint(&first.ports))
         };
-        for (name, at) in lone.iter().filter(|(_, at)| *at != 0) {
-            if let Some(place) = names.get_mut(*at).filter(|place| place.is_none())
-                && share_port(name, *at)
-            {
-                *place = Some(name.clone());
-            }
-        }
-        if names.iter().any(Option::is_some) {
-            if let Some(place) = names.first_mut() {
-                *place = Some(first.clone());
-            }
-            let used: BTreeSet<&String> = names.iter().flatten().collect();
-            matching.left_out.retain(|one| !used.contains(&one.0));
-            matching.matched.push(Matched {
-                names,
-                by: MatchedBy::Port,
-            });
+        let mut others = left_out.iter_mut();
+        let other = others.find(|(name, places, reason)| {
+            *reason == Absence::OnlyThere && places.contains(&at) && shares(name)
+        });
+        if let Some((name, places, _)) = other {
+            places.retain(|other| *other != at);
+            *place = Some(name.clone());
+            service.by = MatchedBy::Port;
         }
     }
 }
@@ -178,4 +195,83 @@ fn is_silent(service: &Service) -> bool {
 
 fn is_client(service: &Service) -> bool {
     super::reading::Reading::new(service, 0.0).role() == Role::Client
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::indexing_slicing, reason = "tests")]
+
+    use super::*;
+    use crate::compare::sample::group;
+    use crate::model::Report;
+    use crate::sample;
+
+    /// A report in which these services listen on these ports.
+    fn report(services: &[(&str, &[u16])]) -> Report {
+        let mut report = sample::report();
+        let nginx = report.services[0].clone();
+        let services = services.iter().map(|(name, ports)| Service {
+            service_name: (*name).to_owned(),
+            ports: ports.to_vec(),
+            ..nginx.clone()
+        });
+        report.services = services.collect();
+        report
+    }
+
+    /// Names in each report, and how they were matched; then what is left out, and where.
+    fn matched(reports: &[&[(&str, &[u16])]]) -> (Vec<String>, Vec<String>) {
+        let groups: Vec<LabelledRuns> = reports
+            .iter()
+            .map(|services| group("a", vec![report(services)]))
+            .collect();
+        let matching = matching(&groups, &[]);
+        let matched = matching.matched.iter().map(|one| {
+            let names = one.names.iter().map(|name| name.as_deref().unwrap_or("-"));
+            let names: Vec<&str> = names.collect();
+            format!("{} by {}", names.join(" "), one.by.label())
+        });
+        let left_out = matching.left_out.iter();
+        let left_out = left_out.map(|(name, places, _)| format!("{name} {places:?}"));
+        (matched.collect(), left_out.collect())
+    }
+
+    const HTTPS: &[u16] = &[443];
+
+    #[test]
+    fn a_service_with_another_name_in_several_reports_is_matched_by_port() {
+        let (nginx, haproxy) = (("nginx", HTTPS), ("haproxy", HTTPS));
+        let (found, left) = matched(&[&[nginx], &[haproxy], &[haproxy]]);
+        assert_eq!(found, ["nginx haproxy haproxy by port"]);
+        assert!(left.is_empty());
+        let (found, left) = matched(&[&[nginx], &[nginx], &[haproxy]]);
+        assert_eq!(found, ["nginx nginx haproxy by port"]);
+        assert!(left.is_empty());
+    }
+
+    #[test]
+    fn a_service_is_matched_by_port_only_where_it_shares_one() {
+        let other: (_, &[u16]) = ("haproxy", &[8443]);
+        let (found, left) = matched(&[&[("nginx", HTTPS)], &[("haproxy", HTTPS)], &[other]]);
+        assert_eq!(found, ["nginx haproxy - by port"]);
+        assert_eq!(left, ["haproxy [2]"]);
+        let (found, left) = matched(&[&[("nginx", HTTPS)], &[other]]);
+        assert!(found.is_empty());
+        assert_eq!(left, ["nginx [0]", "haproxy [1]"]);
+    }
+
+    #[test]
+    fn no_service_is_matched_by_port_to_two() {
+        let two: &[(&str, &[u16])] = &[("nginx", HTTPS), ("apache", HTTPS)];
+        let (found, left) = matched(&[two, &[("haproxy", HTTPS)]]);
+        assert_eq!(found, ["nginx haproxy by port"]);
+        assert_eq!(left, ["apache [0]"]);
+        let (found, left) = matched(&[two, &[("haproxy", HTTPS), ("caddy", HTTPS)]]);
+        assert_eq!(found, ["nginx haproxy by port", "apache caddy by port"]);
+        assert!(left.is_empty());
+        // One by name, which needs none.
+        let (found, left) = matched(&[two, &[("apache", HTTPS), ("haproxy", HTTPS)]]);
+        assert_eq!(found, ["apache apache by name", "nginx haproxy by port"]);
+        assert!(left.is_empty());
+    }
 }

@@ -8,6 +8,7 @@ use crate::model::{
     Activity, ActivityCpu, Connections, HandshakeCost, HandshakeGroup, Outcome, Quantiles,
     Resumption, Role, Service, Unit, UnitCost,
 };
+use crate::requests::ENOUGH_SEEN;
 use tlsprof_common::units::share_of_cpu;
 
 /// Fewer requests say nothing of their cost.
@@ -16,8 +17,6 @@ const FEW_REQUESTS: f64 = 100.0;
 const FEW_HANDSHAKES: f64 = 30.0;
 /// Fewer samples do not divide CPU time.
 const FEW_SAMPLES: f64 = 30.0;
-/// Turns are known of connections that ended: as the ledger has it.
-const ENOUGH_SEEN: f64 = 0.9;
 /// A class that holds one in so many is told by a quantile: standard normal quantiles.
 const NORMAL_90: f64 = 1.2816;
 const NORMAL_99: f64 = 2.3263;
@@ -69,13 +68,11 @@ impl<'a> Reading<'a> {
     /// Requests as a server; of a service that is only a client, as that. None where they
     /// are not known or too few.
     fn requests(self) -> Option<f64> {
-        let counted = self.unit(Unit::Turn).map(|cost| cost.count);
-        let requests = match (&self.service.requests, counted) {
-            (Some(requests), _) => float(requests.count),
-            _ if self.is_multiplexed() => return None,
-            (None, Some(count)) => count,
-            (None, None) if self.is_whole() => self.connections()?.turns(),
-            (None, None) => return None,
+        let requests = match self.service.known_requests() {
+            Some(known) => known.count,
+            // Without CPU samples.
+            None if self.is_whole() && !self.is_multiplexed() => self.connections()?.turns(),
+            None => return None,
         };
         (requests >= FEW_REQUESTS).then_some(requests)
     }

@@ -42,11 +42,11 @@ pub fn alike(sorted: &[Level], confidence: f64) -> Vec<Vec<usize>> {
     let differ = |a: &Level, b: &Level| Contrast::between(a, b, confidence).is_real();
     let mut runs: Vec<Vec<usize>> = Vec::new();
     let mut reached = 0;
-    for (first, start) in sorted.iter().enumerate() {
+    for first in 0..sorted.len() {
         let mut run = vec![first];
         for (at, other) in sorted.iter().enumerate().skip(first + 1) {
-            let members = run.iter().filter_map(|&member| sorted.get(member));
-            if differ(start, other) || members.into_iter().any(|one| differ(one, other)) {
+            let mut members = run.iter().filter_map(|&member| sorted.get(member));
+            if members.any(|one| differ(one, other)) {
                 break;
             }
             run.push(at);

@@ -59,9 +59,24 @@ impl Handshakes {
     /// A window with so many connections, at least one, has ended.
     pub(super) fn end(&mut self, connections: usize, book: &mut impl FnMut(&Evidence)) {
         self.connections += connections;
-        if !self.is_enough() {
-            return;
+        if self.is_enough() {
+            self.know(book);
         }
+    }
+
+    /// No more windows are waited for: what was seen, of any connections, has to be enough.
+    pub(super) fn settle(&mut self, book: &mut impl FnMut(&Evidence)) {
+        if self.connections > 0 {
+            self.know(book);
+        }
+    }
+
+    /// Whether connections wait for what others will show.
+    pub(super) const fn waits(&self) -> bool {
+        self.waiting > 0
+    }
+
+    fn know(&mut self, book: &mut impl FnMut(&Evidence)) {
         let seen = mem::take(&mut self.seen);
         let connections = mem::take(&mut self.connections);
         self.known = Some(Known::new(seen, connections, self.known.as_ref()));

@@ -2,6 +2,7 @@
 
 mod ranges;
 mod turns;
+mod waiting;
 
 use std::ops::Range;
 use std::time::Duration;
@@ -93,6 +94,13 @@ impl Bench {
             assert_eq!(service, "nginx");
             self.note(evidence);
         });
+        self.cohorts = cohorts;
+    }
+
+    fn pay(&mut self, seconds: u64) {
+        let mut cohorts = mem::take(&mut self.cohorts);
+        let now = self.now + Duration::from_secs(seconds);
+        cohorts.pay(now, &mut |_, evidence| self.note(evidence));
         self.cohorts = cohorts;
     }
 
@@ -328,6 +336,28 @@ fn bytes_of_a_connection_that_was_not_followed_are_those_after_a_handshake() {
     assert_eq!(other.carries, Carries::Tls);
     assert_eq!(other.application_received, 8300);
     assert_eq!(other.application_sent, 8300);
+}
+
+#[test]
+fn a_connection_that_was_not_followed_may_be_http2_where_others_may() {
+    let mut bench = Bench::new(&[Mode::Between]);
+    bench.window(0..4, 100);
+    for may_be_http2 in [Some(false), Some(true)] {
+        let mut of_window = Connection {
+            may_be_http2,
+            ..ended(Carries::Tls, 5000, 700)
+        };
+        bench.cohorts.closed("nginx", &mut of_window);
+    }
+    let others = [(); 4].map(|()| {
+        let mut other = Connection {
+            may_be_http2: None,
+            ..ended(Carries::Plain, 9000, 9000)
+        };
+        bench.cohorts.closed("nginx", &mut other);
+        other.may_be_http2
+    });
+    assert_eq!(others, [Some(false), Some(true), Some(false), Some(true)]);
 }
 
 #[test]

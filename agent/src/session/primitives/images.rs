@@ -21,6 +21,12 @@ const NESTED: usize = 64;
 /// An image that was not hit for so many bookings, one a second, is closed: its file may have been
 /// removed, and takes up space until then.
 const UNUSED: u64 = 600;
+/// Bookings until an image is tried again that could not be opened.
+const AGAIN: u64 = 5;
+/// The same where the process is gone: the next that maps the image may be there.
+const SOON: u64 = 1;
+/// Images that could not be opened and are remembered.
+const MAX_FAILED: usize = 4096;
 
 /// A byte of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,11 +53,14 @@ struct Image {
 #[derive(Debug, Default)]
 pub(super) struct Images {
     images: HashMap<ImageId, Image>,
+    /// Those that could not be opened, and when they are tried again.
+    failed: HashMap<ImageId, u64>,
     now: u64,
 }
 
 impl Images {
-    /// Notes that an image was hit, and opens it the first time. False if that fails.
+    /// Notes that an image was hit, and opens it the first time. False if that fails, or has failed lately: a stack
+    /// may hold hundreds of addresses in one image.
     pub(super) fn touch(
         &mut self,
         id: ImageId,
@@ -60,7 +69,7 @@ impl Images {
         if self.hit(id) {
             return true;
         }
-        if self.images.len() >= MAX_IMAGES {
+        if self.images.len() >= MAX_IMAGES || self.failed.contains_key(&id) {
             return false;
         }
         match open() {
@@ -70,6 +79,12 @@ impl Images {
             }
             Err(error) => {
                 tracing::debug!(error = one_line(&error), "an image cannot be opened");
+                let is_gone = matches!(error, OpenError::Gone { .. });
+                let after = if is_gone { SOON } else { AGAIN };
+                if self.failed.len() >= MAX_FAILED {
+                    self.failed.clear();
+                }
+                self.failed.insert(id, self.now + after);
                 false
             }
         }
@@ -213,10 +228,12 @@ impl Images {
         before.find(|extent| place.offset < extent.end)
     }
 
-    /// Closes images that have not been hit for long. To be called once for each booking.
+    /// Closes images that have not been hit for long, and has some tried again that could not be opened. To be called
+    /// once for each booking.
     pub(super) fn forget_unused(&mut self) {
         self.now += 1;
         let now = self.now;
         self.images.retain(|_, image| now - image.hit < UNUSED);
+        self.failed.retain(|_, again| now < *again);
     }
 }

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod calls;
+mod images;
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -5,13 +5,14 @@ mod code;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use super::kernel::Kernel;
 use super::softirqs::Softirqs;
+use super::starts::Starts;
 use code::{Codes, Surroundings};
 use tlsprof_common::{InterruptTime, Pid};
 use tlsprof_discover::table::{ProcessSource, ProcessTable};
-use tlsprof_evidence::activity::kernel_symbols::KernelFunctions;
 use tlsprof_evidence::activity::{
-    Activity, Basis, KernelWork, Mode, Observed, Place, Tls, Upkeep, UserCode, classify,
+    Activity, Basis, Mode, Observed, Place, Tls, Upkeep, UserCode, classify,
 };
 use tlsprof_evidence::cpu::CpuSample;
 
@@ -36,12 +37,17 @@ const MAX_SERVICES: usize = 1024;
 
 /// Bookings, about one a second, from one question about interrupts to the next.
 const ASK_AGAIN: u32 = 60;
+/// From one look at the kernel's modules to the next.
+const COMPARE_MODULES: u32 = 10;
 
 /// What samples are judged by, beside themselves.
-pub(super) struct Scene<'a, S, T> {
+pub(super) struct Scene<'a, S> {
     pub table: &'a ProcessTable<S>,
-    /// What is known of TLS in a service.
-    pub tls: T,
+    /// What is known of TLS in each service.
+    pub tls: BTreeMap<&'a str, Tls>,
+    /// Processes that began after this mark of the table may be at their start; None where first handshakes may be
+    /// missed.
+    pub(crate) starting_since: Option<u64>,
     /// Memory of a process around an address.
     pub(crate) around: &'a dyn Fn(Pid, u64) -> io::Result<Surroundings>,
 }
@@ -49,52 +55,51 @@ pub(super) struct Scene<'a, S, T> {
 /// Where samples are counted until it is known whether their service is worth booking.
 #[derive(Debug)]
 pub(in crate::session) struct SampleDesk {
-    functions: Result<KernelFunctions, String>,
+    kernel: Kernel,
     interrupts: InterruptTime,
     asked: u32,
     codes: Codes,
     by_service: BTreeMap<String, Booking>,
     /// Work for the network that is in no profiled thread's time.
     pub(super) elsewhere: Softirqs,
+    pub(in crate::session) starts: Starts,
 }
 
 impl Default for SampleDesk {
     fn default() -> Self {
         Self {
-            functions: Err("not read yet".to_owned()),
+            kernel: Kernel::unread(),
             interrupts: InterruptTime::Unknown,
             asked: 0,
             codes: Codes::default(),
             by_service: BTreeMap::new(),
             elsewhere: Softirqs::default(),
+            starts: Starts::default(),
         }
     }
 }
 
 impl SampleDesk {
-    pub(in crate::session) fn know_kernel(
-        &mut self,
-        functions: Result<KernelFunctions, String>,
-        interrupts: InterruptTime,
-    ) {
-        self.functions = functions;
+    pub(in crate::session) fn know_kernel(&mut self, kernel: Kernel, interrupts: InterruptTime) {
+        self.kernel = kernel;
         self.interrupts = interrupts;
     }
 
     /// Why it is not known what the kernel was at work on.
     pub(in crate::session) fn kernel_unknown(&self) -> Option<&str> {
-        self.functions.as_ref().err().map(String::as_str)
+        self.kernel.unknown()
     }
 
     /// Counts a sample; returns what it was counted as, if for a profiled service.
-    pub(super) fn take<S: ProcessSource, T: Fn(&str) -> Tls>(
+    pub(super) fn take<S: ProcessSource>(
         &mut self,
-        scene: &Scene<'_, S, T>,
+        scene: &Scene<'_, S>,
         sample: &CpuSample,
     ) -> Option<(Activity, Mode)> {
         let service = scene.table.service_of(sample.process);
         let service = service.filter(|_| scene.table.is_selected(sample.process));
-        let tls = service.map_or(Tls::Unknown, |service| (scene.tls)(service.as_str()));
+        let tls = service.and_then(|service| scene.tls.get(service.as_str()));
+        let tls = tls.copied().unwrap_or(Tls::Unknown);
         let place = self.place(scene, tls, sample);
         let verdict = classify(&Observed {
             handshake: sample.handshake,
@@ -122,8 +127,8 @@ impl SampleDesk {
         let count = booking.counts.entry((activity, mode)).or_default();
         *count = count.saturating_add(sample.count);
         // The TLS library sets itself up, before it has anything to encrypt.
-        let is_start = sample.before_handshakes
-            && matches!(activity, Activity::Application | Activity::Encryption);
+        let is_start = matches!(activity, Activity::Application | Activity::Encryption)
+            && is_before_handshakes(scene, tls, sample);
         let upkeep = verdict.upkeep.or(is_start.then_some(Upkeep::Start));
         if let Some(upkeep) = upkeep {
             let count = booking.upkeep.entry(upkeep).or_default();
@@ -139,19 +144,15 @@ impl SampleDesk {
         Some((activity, mode))
     }
 
-    fn place<S: ProcessSource, T>(
+    fn place<S: ProcessSource>(
         &mut self,
-        scene: &Scene<'_, S, T>,
+        scene: &Scene<'_, S>,
         tls: Tls,
         sample: &CpuSample,
     ) -> Place {
         let table = scene.table;
         if !sample.kernel_stack.is_empty() {
-            let work = match &self.functions {
-                Ok(functions) => functions.work(&sample.kernel_stack),
-                Err(_) => KernelWork::of([]),
-            };
-            return Place::Kernel(work);
+            return Place::Kernel(self.kernel.work(&sample.kernel_stack));
         }
         Place::User(
             if table.is_in_tls_library(sample.process, sample.instruction) {
@@ -184,13 +185,14 @@ impl SampleDesk {
         self.by_service.retain(|name, _| is_alive(name));
     }
 
-    /// Asks again where interrupts are counted, as long as that is not known.
+    /// Asks again which functions the kernel has, and as long as that is not known, where interrupts are counted.
     pub(super) fn ask_again(&mut self) {
-        if self.interrupts != InterruptTime::Unknown {
-            return;
-        }
         self.asked = self.asked.wrapping_add(1);
-        if self.asked.is_multiple_of(ASK_AGAIN) {
+        self.kernel.learn();
+        if self.asked.is_multiple_of(COMPARE_MODULES) {
+            self.kernel.compare_modules();
+        }
+        if self.interrupts == InterruptTime::Unknown && self.asked.is_multiple_of(ASK_AGAIN) {
             self.interrupts = tlsprof_discover::interrupts::read();
         }
     }
@@ -208,6 +210,18 @@ impl SampleDesk {
         });
         those.collect()
     }
+}
+
+/// Whether the first handshake of the process is yet to come: it would have been seen, and its service has some.
+fn is_before_handshakes<S: ProcessSource>(
+    scene: &Scene<'_, S>,
+    tls: Tls,
+    sample: &CpuSample,
+) -> bool {
+    let has_begun = |mark| scene.table.has_begun_since(sample.process, mark);
+    sample.before_handshakes
+        && matches!(tls, Tls::Seen { .. })
+        && scene.starting_since.is_some_and(has_begun)
 }
 
 #[cfg(test)]

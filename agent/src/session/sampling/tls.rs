@@ -2,11 +2,15 @@
 
 use tlsprof_common::Outcome;
 use tlsprof_evidence::activity::Tls;
-use tlsprof_ledger::{ConnectionAccount, HandshakeKey, ServiceAccount};
+use tlsprof_ledger::{ConnectionAccount, ServiceAccount};
 
 /// Parts of the names of cipher suites without a hash for their MAC (RFC 5116).
 const AUTHENTICATED: [&str; 3] = ["_GCM", "_CCM", CHACHA20];
 const CHACHA20: &str = "_CHACHA20_";
+
+/// One in so many completed handshakes shows that a suite is in use. Fewer are not what data is mostly protected by:
+/// a scanner tries each suite once.
+const IN_USE: u64 = 100;
 
 /// So many connections without TLS show that the service has none: one may be a check of
 /// its health, beside TLS connections from before.
@@ -18,13 +22,24 @@ pub(super) fn tls_of(account: Option<&ServiceAccount>, calls_seen: bool) -> Tls 
     let Some(account) = account else {
         return Tls::Unknown;
     };
-    let completed = |key: &&HandshakeKey| key.outcome == Outcome::Completed;
-    let mut suites = account.handshakes.keys().filter(completed).peekable();
-    if suites.peek().is_some() {
-        let ciphers = suites.map(|key| key.cipher);
+    let handshakes = account.handshakes.iter();
+    let mut completed = handshakes
+        .filter(|(key, _)| key.outcome == Outcome::Completed)
+        .map(|(key, sum)| (key.cipher, sum.count))
+        .peekable();
+    if completed.peek().is_some() {
+        let count = |is: fn(&str) -> bool| -> u64 {
+            let those = completed.clone().filter(|(cipher, _)| is(cipher));
+            those.map(|(_, count)| count).sum()
+        };
+        let known = count(is_known);
+        let in_use = |is| {
+            let those = count(is);
+            those > 0 && those.saturating_mul(IN_USE) >= known
+        };
         return Tls::Seen {
-            hashed_mac: ciphers.clone().any(has_hashed_mac),
-            chacha20: ciphers.clone().any(|cipher| cipher.contains(CHACHA20)),
+            hashed_mac: in_use(has_hashed_mac),
+            chacha20: in_use(|cipher| cipher.contains(CHACHA20)),
         };
     }
     let begun = !account.handshakes.is_empty() || account.connections_from_before > 0;
@@ -40,13 +55,19 @@ pub(super) fn tls_of(account: Option<&ServiceAccount>, calls_seen: bool) -> Tls 
     Tls::Unknown
 }
 
+/// Not "unknown", nor "other".
+fn is_known(cipher: &str) -> bool {
+    cipher.starts_with("TLS_")
+}
+
 fn has_hashed_mac(cipher: &str) -> bool {
-    cipher.starts_with("TLS_") && !AUTHENTICATED.iter().any(|part| cipher.contains(part))
+    is_known(cipher) && !AUTHENTICATED.iter().any(|part| cipher.contains(part))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tlsprof_evidence::Handshake;
     use tlsprof_evidence::sample::{connection, handshake};
     use tlsprof_ledger::{Ledger, Limits};
 
@@ -76,6 +97,28 @@ mod tests {
         assert_eq!(seen, expected(false, true));
         one.outcome = Outcome::Failed;
         assert_eq!(tls(|ledger| ledger.record("nginx", &one)), Tls::Unknown);
+    }
+
+    #[test]
+    fn a_suite_that_hardly_anybody_uses_is_not_in_use() {
+        let of = |cipher| Handshake {
+            cipher,
+            ..handshake()
+        };
+        let (gcm, cbc) = ("TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_128_CBC_SHA");
+        for (number, unknown, hashed_mac) in [(10_000, 0, false), (99, 0, true), (99, 10_000, true)]
+        {
+            let seen = tls(|ledger| {
+                (0..number).for_each(|_| ledger.record("nginx", &of(gcm)));
+                (0..unknown).for_each(|_| ledger.record("nginx", &of("unknown")));
+                ledger.record("nginx", &of(cbc));
+            });
+            let expected = Tls::Seen {
+                hashed_mac,
+                chacha20: false,
+            };
+            assert_eq!(seen, expected, "1 of {number}");
+        }
     }
 
     #[test]

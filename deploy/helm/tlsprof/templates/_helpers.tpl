@@ -40,3 +40,14 @@ httpGet:
   port: metrics
 {{- end -}}
 {{- end -}}
+
+{{/*
+An AppArmor profile in the words of the annotation, which was there before the field.
+*/}}
+{{- define "tlsprof.apparmor" -}}
+{{- if eq .type "Localhost" -}}
+localhost/{{ required "appArmorProfile.localhostProfile" .localhostProfile }}
+{{- else -}}
+{{ get (dict "RuntimeDefault" "runtime/default" "Unconfined" "unconfined") .type }}
+{{- end -}}
+{{- end -}}

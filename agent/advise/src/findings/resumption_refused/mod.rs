@@ -6,12 +6,12 @@ mod remedy;
 
 #[cfg(test)]
 pub(super) use cause::Cause;
-pub(super) use remedy::since;
+pub(super) use remedy::{off, since};
 
 use crate::finding::Kind;
-use crate::resumed::{NO_COST, all_full, attempts, saved};
+use crate::resumed::{all_full, attempts, predict};
 use crate::subject::{Subject, Tally};
-use crate::{Evidence, Finding, Observed, Prediction, Remedy, Severity};
+use crate::{Evidence, Finding, Observed, Remedy, Severity};
 use tlsprof_common::Role;
 use tlsprof_common::units::{count, percent, time};
 use tlsprof_evidence::hello::Attempt;
@@ -41,7 +41,9 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
         those.map(|(_, number)| number).sum()
     };
     let full = all_full(subject, Role::Server);
-    let prediction = predict(subject, [of("psk"), refused - of("psk")], full)?;
+    let numbers = [of("psk"), refused - of("psk")];
+    let bound = full.each() * refused as f64;
+    let prediction = predict(subject, Role::Server, numbers, bound)?;
     let accepted: u64 = attempts(role, Attempt::Accepted)
         .map(|(_, number)| number)
         .sum();
@@ -72,19 +74,6 @@ fn find(subject: &Subject<'_>) -> Option<Finding> {
         finding.remedy = Remedy::new(subject.server, since(cause, subject.server));
     }
     Some(finding)
-}
-
-/// None where it is not worth a change; `refused` with TLS 1.3 and before.
-fn predict(subject: &Subject<'_>, refused: [u64; 2], full: Tally) -> Option<Prediction> {
-    let number: u64 = refused.iter().sum();
-    match saved(subject, Role::Server, refused) {
-        Some(saving) => subject
-            .worth(saving.cpu.likely)
-            .then_some(Prediction::Saving(saving)),
-        None => subject
-            .worth(full.each() * number as f64)
-            .then(|| Prediction::Unknown(NO_COST.to_owned())),
-    }
 }
 
 fn statements(by_means: &[(&str, u64)], offered: u64, full: Tally) -> Vec<String> {

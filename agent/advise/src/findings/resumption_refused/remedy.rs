@@ -16,7 +16,7 @@ pub(crate) const fn since(cause: Cause, server: Server) -> Advice {
     }
 }
 
-const fn off(server: Server) -> Advice {
+pub(crate) const fn off(server: Server) -> Advice {
     match server {
         Server::Nginx => (
             "Enable the session cache and tickets. Without a cache, the default, nginx issues \

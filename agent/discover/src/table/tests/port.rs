@@ -66,7 +66,9 @@ fn who_listens_on_the_port_is_selected_with_its_descendants_and_cpu_time() {
     table.follow_listeners(&ports);
     assert!(table.is_selected(30) && table.is_selected(31) && !table.is_selected(20));
     table.read_cpu(|_| true);
-    assert_eq!(table.cpu_since_start("nginx"), cpu(700, 300));
+    let used = table.take_cpu(|_| true);
+    let nginx = ServiceName::new("nginx");
+    assert_eq!(used, BTreeMap::from([(nginx, cpu(700, 300))]));
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Whatever happens, in whatever order, the counted users of images are those
-//! that the live processes really map.
+//! that the live processes really map, and are in order.
 
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
+use super::mappings::mapping_at;
 use super::*;
 
 #[derive(Clone, Debug)]
@@ -14,7 +15,7 @@ enum Action {
     Fork(Pid, Pid),
     Exec(Pid),
     Exit(Pid),
-    Map(Pid, u64),
+    Map(Pid, u64, u64),
     Scan,
     Select(Pid),
 }
@@ -27,7 +28,7 @@ fn action() -> impl Strategy<Value = Action> {
         (pid(), pid()).prop_map(|(a, b)| Action::Fork(a, b)),
         pid().prop_map(Action::Exec),
         pid().prop_map(Action::Exit),
-        (pid(), 1..6_u64).prop_map(|(a, b)| Action::Map(a, b)),
+        (pid(), 1..6_u64, 0..4_u64).prop_map(|(a, b, c)| Action::Map(a, b, c)),
         Just(Action::Scan),
         pid().prop_map(Action::Select),
     ]
@@ -42,8 +43,11 @@ fn perform(fake: &Fake, table: &mut ProcessTable<Fake>, action: &Action) {
         Action::Fork(parent, child) => table.apply(&fork(parent, child)),
         Action::Exec(pid) => table.apply(&exec(pid, "/bin/y")),
         Action::Exit(pid) => table.apply(&exit(pid, 3)),
-        Action::Map(pid, image) => table.mapped(pid, mapping(image)),
-        Action::Scan => table.scan().unwrap(),
+        Action::Map(pid, image, away) => table.mapped(pid, mapping_at(image, image + away)),
+        Action::Scan => {
+            let ended = table.scan().unwrap();
+            assert!(table.live().all(|pid| !ended.contains(&pid)));
+        }
         Action::Select(pid) => {
             // A pid that is not there selects nothing and changes nothing.
             let _ = table.select(&Selection::Pid(pid), &ListeningPorts::default());
@@ -77,6 +81,10 @@ proptest! {
                 .collect();
             let counted: BTreeSet<ImageId> = table.usage.in_use().collect();
             prop_assert_eq!(&counted, &everywhere);
+            for pid in table.live() {
+                let images = table.images_of(pid);
+                prop_assert!(images.is_sorted_by(|a, b| a.end <= b.start), "{:?}", images);
+            }
         }
     }
 }

@@ -25,7 +25,9 @@ fn a_pid_selects_the_process_and_its_descendants() {
     fake.use_cpu(20, 100, 100);
     fake.use_cpu(10, 10, 0);
     table.read_cpu(|_| true);
-    assert_eq!(table.cpu_since_start("nginx"), cpu(10, 0));
+    let used = table.take_cpu(|_| true);
+    let nginx = ServiceName::new("nginx");
+    assert_eq!(used, BTreeMap::from([(nginx, cpu(10, 0))]));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::activity::kernel_functions::Meaning;
-use crate::activity::kernel_symbols::{Error, KernelFunctions, names_in};
+use crate::activity::kernel_symbols::{Error, KernelFunctions, Modules, names_in};
 use crate::activity::{Activity, KernelWork};
 
 /// Out of order, with data, a module, a BPF program, parts of functions and an alias.
@@ -54,6 +54,20 @@ fn names_come_back_whole() {
     let names = names_in(TEXT, &[inside, before]).unwrap();
     assert_eq!(names.len(), 1);
     assert_eq!(names[&inside], "tcp_conn_request.constprop.0");
+}
+
+#[test]
+fn modules_are_the_same_until_one_comes_goes_or_moves() {
+    let tls = |users: u32, address: &str| {
+        Modules::parse(&format!(
+            "tls 151552 {users} - Live {address}\nnft_ct 24576 1 nf_tables, Live 0xffffffffc0500000 (E)\n"
+        ))
+    };
+    let before = tls(0, "0xffffffffc0400000");
+    assert_eq!(tls(9, "0xffffffffc0400000"), before);
+    assert_ne!(tls(0, "0xffffffffc0600000"), before);
+    assert_ne!(Modules::parse(""), before);
+    assert_eq!(Modules::parse("tls 151552\n\n"), Modules::parse(""));
 }
 
 #[test]

@@ -20,35 +20,8 @@ fn pieces_of_any_size_give_the_same_facts() {
         for size in [1, 2, 3, 5, 9, 64, 1448] {
             let pieces = fed(fixture.pieces(size));
             assert_eq!(pieces.facts(), whole.facts(), "{} by {size}", fixture.name);
-            assert_eq!(
-                pieces.progress().state,
-                whole.progress().state,
-                "{} by {size}",
-                fixture.name
-            );
+            assert_eq!(pieces.state(), whole.state(), "{} by {size}", fixture.name);
         }
-    }
-}
-
-/// What the kernel side does: it copies no more than is said to be of use.
-#[test]
-fn bytes_beyond_what_is_useful_change_nothing() {
-    for fixture in all() {
-        let mut exchange = Exchange::new();
-        let mut useful = [usize::MAX; 2];
-        let mut copied = 0;
-        for (direction, bytes) in fixture.pieces(7) {
-            let limit = &mut useful[usize::from(direction == Direction::FromServer)];
-            let bytes = &bytes[..bytes.len().min(*limit)];
-            copied += bytes.len();
-            if !bytes.is_empty() {
-                let progress = exchange.received(direction, bytes);
-                useful = [progress.from_client, progress.from_server];
-            }
-        }
-        let all: usize = fixture.chunks.iter().map(|(_, bytes)| bytes.len()).sum();
-        assert_eq!(summary(&exchange), fixture.expected, "{}", fixture.name);
-        assert!(copied <= all);
     }
 }
 

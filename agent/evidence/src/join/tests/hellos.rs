@@ -126,6 +126,25 @@ fn a_refused_session_is_told_from_one_made_up() {
 }
 
 #[test]
+fn a_connection_that_is_forgotten_before_its_end_is_counted() {
+    let mut bench = Bench::with(Limits {
+        settled: 1,
+        ..Limits::default()
+    });
+    bench.hears(BARE, 7, FULL).ends(of(BARE, socket(7)));
+    // A second handshake on it takes no further room.
+    bench.ends(of(BARE, socket(7)));
+    assert_eq!(bench.lost(Loss::HelloTableFull), 0);
+    bench.hears(BARE, 8, FULL).ends(of(BARE, socket(8)));
+    assert_eq!(bench.lost(Loss::HelloTableFull), 1);
+    let ciphers = [7, 8].map(|id| match bench.closes(id).booked.last() {
+        Some(Evidence::Closed(connection)) => connection.cipher,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(ciphers, [closed(7).cipher, "TLS_AES_256_GCM_SHA384"]);
+}
+
+#[test]
 fn memory_is_bounded_whatever_comes() {
     let limits = Limits {
         dialogues: 100,

@@ -46,14 +46,6 @@ fn exit(process: Pid) -> ProcessEvent {
     }
 }
 
-fn fork(child: Pid) -> ProcessEvent {
-    ProcessEvent::Fork {
-        parent: 1,
-        child,
-        comm: "nginx".into(),
-    }
-}
-
 #[test]
 fn the_giver_of_a_session_id_and_its_age_are_known() {
     let mut bench = Bench::new();
@@ -66,9 +58,6 @@ fn the_giver_of_a_session_id_and_its_age_are_known() {
     assert_eq!(bench.refuses_id(B, 3).origin().unwrap().0, Giver::Sibling);
     bench.happens(exit(A)).refuses_id(B, 4);
     assert_eq!(bench.origin().unwrap().0, Giver::Ended);
-    // Its number comes again.
-    bench.happens(fork(A)).refuses_id(B, 5);
-    assert_eq!(bench.origin().unwrap().0, Giver::Sibling);
     let attempts = bench.handshakes().into_iter().skip(1);
     let attempts = attempts.map(|one| one.hello.as_ref().unwrap().attempt());
     assert!(attempts.into_iter().all(|it| it == Attempt::Refused));
@@ -85,6 +74,55 @@ fn the_key_of_a_ticket_is_known_by_who_accepts_it() {
     assert_eq!(bench.resumes(23, 5).origin(), Some((Giver::Sibling, None)));
     bench.happens(exit(B)).happens(exit(23));
     assert_eq!(bench.resumes(24, 6).origin(), Some((Giver::Ended, None)));
+}
+
+/// All processes of the host: shells, cron jobs.
+#[test]
+fn ends_of_others_do_not_hide_that_a_giver_has_ended() {
+    let mut bench = Bench::new();
+    bench.hears(A, 1, ISSUED).ends(of(A, socket(1)));
+    bench.resumes(A, 2).happens(exit(A));
+    for other in 1000..6000 {
+        bench.happens(exit(other));
+    }
+    assert_eq!(bench.refuses_id(B, 3).origin().unwrap().0, Giver::Ended);
+    assert_eq!(bench.resumes(B, 4).origin(), Some((Giver::Ended, None)));
+}
+
+#[test]
+fn a_number_that_comes_again_is_another_process() {
+    let mut bench = Bench::new();
+    bench.hears(A, 1, ISSUED).ends(of(A, socket(1)));
+    bench.resumes(A, 2).happens(exit(A));
+    // Its last handshake may come after its end.
+    assert_eq!(bench.resumes(A, 3).origin(), Some((Giver::Same, None)));
+    bench.waits(Duration::from_secs(5)).refuses_id(A, 4);
+    assert_eq!(bench.origin().unwrap().0, Giver::Ended);
+    assert_eq!(bench.resumes(A, 5).origin(), Some((Giver::Ended, None)));
+    assert_eq!(bench.resumes(A, 6).origin(), Some((Giver::Same, None)));
+    assert_eq!(bench.resumes(B, 7).origin(), Some((Giver::Sibling, None)));
+}
+
+/// A process for each connection.
+#[test]
+fn a_giver_may_end_while_its_only_handshake_waits_for_its_twin() {
+    let mut bench = Bench::new();
+    bench.hears(PROBED, 1, ISSUED).ends(socket(1));
+    bench.happens(exit(PROBED));
+    assert!(bench.handshakes().is_empty());
+    bench.waits(millis(1100)).waits(Duration::from_secs(3));
+    assert_eq!(bench.refuses_id(B, 2).origin().unwrap().0, Giver::Ended);
+}
+
+#[test]
+fn workers_that_have_ended_leave_room_for_those_that_live() {
+    let mut bench = Bench::new();
+    for worker in 1000..1300 {
+        let id = worker.into();
+        bench.resumes(worker, id).happens(exit(worker));
+    }
+    assert_eq!(bench.resumes(A, 1).origin(), Some((Giver::Ended, None)));
+    assert_eq!(bench.resumes(A, 2).origin(), Some((Giver::Same, None)));
 }
 
 #[test]

@@ -118,3 +118,49 @@ fn primitives_between_windows_are_those_of_the_last_ones() {
     assert_eq!(cpu(Primitive::P384), millis(24_000));
     assert_eq!(cpu(Primitive::Sha), millis(8_000));
 }
+
+/// The windows of a night, hours of samples all the time, and a first window again.
+#[test]
+fn windows_before_continuous_samples_are_out_of_date() {
+    let mut ledger = in_windows();
+    let looked_up = |primitive| ((Activity::Handshake, primitive, Evidence::Name, None), 10);
+    let handshakes = |ledger: &mut Ledger, primitive| {
+        ledger.add_samples(SERVICE, Activity::Handshake, Mode::User, 10);
+        second(ledger, millis(1000), millis(0));
+        ledger.note_primitives(SERVICE, &[looked_up(primitive)].into());
+    };
+    ledger.add_samples(SERVICE, Activity::Encryption, Mode::User, 10);
+    second(&mut ledger, millis(1000), millis(0));
+    ledger.advance(ledger.now() + Duration::from_secs(31));
+    handshakes(&mut ledger, Primitive::P384);
+    let night = user(&ledger, Activity::Encryption);
+
+    ledger.set_sampling(Sampling::Every(PERIOD));
+    handshakes(&mut ledger, Primitive::P256);
+
+    ledger.set_sampling(Sampling::InWindows(millis(500)));
+    // Nothing is known of the time before the first window.
+    second(&mut ledger, millis(1000), millis(0));
+    assert_eq!(account(&ledger).activities.waiting().total(), millis(1000));
+    handshakes(&mut ledger, Primitive::P256);
+    assert_eq!(user(&ledger, Activity::Encryption), night);
+    let primitives = account(&ledger).activities.primitives();
+    let p384 = primitives.part(Activity::Handshake, Primitive::P384);
+    assert_eq!(p384.cpu() + night, millis(2000));
+}
+
+#[test]
+fn time_without_windows_after_continuous_samples_is_given_up() {
+    let mut ledger = in_windows();
+    ledger.add_samples(SERVICE, Activity::Encryption, Mode::User, 10);
+    second(&mut ledger, millis(1000), millis(0));
+    ledger.set_sampling(Sampling::Every(PERIOD));
+    ledger.add_samples(SERVICE, Activity::Handshake, Mode::User, 100);
+    second(&mut ledger, millis(1000), millis(0));
+    ledger.set_sampling(Sampling::InWindows(millis(500)));
+    for _ in 0..102 {
+        second(&mut ledger, millis(1000), millis(0));
+    }
+    let unattributed = account(&ledger).activities.unattributed();
+    assert_eq!(unattributed.total(), millis(102_000));
+}

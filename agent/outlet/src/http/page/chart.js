@@ -45,8 +45,7 @@ export class Panel {
     this.body = body;
     this.plot = null;
     this.kind = "";
-    this.observer = new ResizeObserver(() => this.fit());
-    this.observer.observe(this.target);
+    new ResizeObserver(() => this.fit()).observe(this.target);
   }
 
   /** Shows series over points that end at `times`, the first of which began at `first`; all times
@@ -74,12 +73,6 @@ export class Panel {
   repaint() {
     this.drop();
     if (this.series && !this.body.hidden) this.draw();
-  }
-
-  remove() {
-    this.observer.disconnect();
-    this.drop();
-    this.element.remove();
   }
 
   drop() {

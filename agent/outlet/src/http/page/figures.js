@@ -105,9 +105,9 @@ export const FIGURES = [
     note: "Mean over completed handshakes, user and system.",
     format: time,
     series: (held, role) => [
-      each(held, "full", "handshake", [`cost/${role}/full`], [`costed/${role}/full`]),
-      each(held, "resumed", "resumed", [`cost/${role}/resumed`], [`costed/${role}/resumed`]),
-      each(held, "full or resumed", "second", [`cost/${role}/unknown`], [`costed/${role}/unknown`]),
+      each(held, "full", "handshake", [`cost/${role}/full`], completed(role, ["none"])),
+      each(held, "resumed", "resumed", [`cost/${role}/resumed`], completed(role, RESUMED)),
+      each(held, "full or resumed", "second", [`cost/${role}/unknown`], completed(role, ["unknown"])),
     ],
     empty: (window, role) => `No completed handshake as ${role} with known CPU time in ${window}.`,
   },

@@ -1,17 +1,22 @@
 #![allow(clippy::unwrap_used, reason = "a failed test should stop")]
 
+mod kernel;
+
 use super::*;
-use tlsprof_common::{Device, Pid};
+use crate::session::sampling::kernel::Source;
+use tlsprof_common::{Device, LifetimeCpu, ProcessEvent};
 use tlsprof_discover::Error;
 use tlsprof_discover::image::Mapping;
 use tlsprof_discover::ports::ListeningPorts;
 use tlsprof_discover::process::{CpuTime, Process, Stat};
 use tlsprof_discover::selection::Selection;
 use tlsprof_discover::service::{Cgroup, service_name};
+use tlsprof_evidence::activity::kernel_symbols::KernelFunctions;
 use tlsprof_evidence::callers::UserStack;
 
 const SERVER: Pid = 10;
 const OTHER: Pid = 11;
+const CHILD: Pid = 12;
 const LIBRARY: u64 = 0x7000_0000;
 
 /// The functions of a kernel: close, work for the network, and none of the list.
@@ -111,19 +116,49 @@ fn table_of_the_server() -> ProcessTable<Two> {
     table
 }
 
+/// A desk that knows a kernel.
+fn desk_of(kallsyms: &[u8]) -> SampleDesk {
+    let functions = KernelFunctions::parse(kallsyms).map_err(|error| error.to_string());
+    let mut desk = SampleDesk::default();
+    let nothing = Source {
+        modules: || None,
+        functions: || Err(String::new()),
+    };
+    desk.know_kernel(
+        Kernel::known(functions, None, nothing),
+        InterruptTime::InThread,
+    );
+    desk
+}
+
+/// The server has TLS.
+fn scene_of(table: &ProcessTable<Two>, starting_since: Option<u64>) -> Scene<'_, Two> {
+    let seen = Tls::Seen {
+        hashed_mac: false,
+        chacha20: true,
+    };
+    let service = table.service_of(SERVER).unwrap().as_str();
+    Scene {
+        table,
+        tls: BTreeMap::from([(service, seen)]),
+        starting_since,
+        around: &|_, _| Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+fn fork() -> ProcessEvent {
+    ProcessEvent::Fork {
+        parent: SERVER,
+        child: CHILD,
+        comm: "server".into(),
+    }
+}
+
 fn booked(interrupts: InterruptTime, samples: &[CpuSample]) -> (Booking, Counts) {
     let table = table_of_the_server();
-    let mut desk = SampleDesk::default();
-    let functions = KernelFunctions::parse(KALLSYMS).map_err(|error| error.to_string());
-    desk.know_kernel(functions, interrupts);
-    let scene = Scene {
-        table: &table,
-        tls: |_: &str| Tls::Seen {
-            hashed_mac: false,
-            chacha20: true,
-        },
-        around: &|_, _| Err(io::ErrorKind::NotFound.into()),
-    };
+    let mut desk = desk_of(KALLSYMS);
+    desk.interrupts = interrupts;
+    let scene = scene_of(&table, None);
     for sample in samples {
         desk.take(&scene, sample);
     }
@@ -210,39 +245,71 @@ fn a_handshake_has_what_interrupts_it_where_its_thread_pays() {
     assert_eq!(elsewhere, one(Activity::TcpOpen, Mode::Softirq));
 }
 
+/// Before its first handshake, in the TLS library.
+fn at_start(process: Pid) -> CpuSample {
+    CpuSample {
+        before_handshakes: true,
+        ..in_user_mode(process, LIBRARY)
+    }
+}
+
+/// Whether a sample counts for the start of its process.
+fn is_start(scene: &Scene<'_, Two>, sample: &CpuSample) -> bool {
+    let mut desk = desk_of(KALLSYMS);
+    desk.take(scene, sample);
+    let mut bookings = desk.by_service.into_values();
+    bookings.next().unwrap().upkeep.contains_key(&Upkeep::Start)
+}
+
 #[test]
 fn what_comes_before_the_first_handshake_is_the_start_of_a_process() {
-    let booked = |sample: &CpuSample| {
-        let mut desk = SampleDesk::default();
-        desk.know_kernel(
-            Ok(KernelFunctions::parse(KALLSYMS).unwrap()),
-            InterruptTime::InThread,
-        );
-        let table = table_of_the_server();
-        let scene = Scene {
-            table: &table,
-            tls: |_: &str| Tls::Unknown,
-            around: &|_, _| Err(io::ErrorKind::NotFound.into()),
-        };
-        desk.take(&scene, sample);
-        let mut bookings = desk.by_service.into_values();
-        bookings.next().unwrap().upkeep
-    };
+    let mut table = table_of_the_server();
+    let mark = table.mark();
+    table.apply(&fork());
+    let scene = scene_of(&table, Some(mark));
+    assert!(is_start(&scene, &at_start(CHILD)));
     for (before_handshakes, stack, start) in [
-        (true, &[UNKNOWN][..], true),
+        (true, &[UNKNOWN], true),
         (true, &[CLOSE], false),
         (false, &[UNKNOWN], false),
-        (true, &[], true),
     ] {
-        let one = match stack {
-            [] => in_user_mode(SERVER, LIBRARY),
-            stack => in_kernel(SERVER, stack),
-        };
-        let upkeep = booked(&CpuSample {
+        let sample = CpuSample {
             before_handshakes,
-            ..one
-        });
-        assert_eq!(upkeep.contains_key(&Upkeep::Start), start, "{stack:?}");
+            ..in_kernel(CHILD, stack)
+        };
+        assert_eq!(is_start(&scene, &sample), start, "{stack:?}");
+    }
+}
+
+#[test]
+fn a_process_from_before_the_profile_may_have_had_its_handshake() {
+    let mut table = table_of_the_server();
+    let mark = table.mark();
+    let is_start =
+        |table: &ProcessTable<Two>| is_start(&scene_of(table, Some(mark)), &at_start(SERVER));
+    assert!(!is_start(&table));
+    table.apply(&ProcessEvent::Exec {
+        process: SERVER,
+        path: "/usr/sbin/server".into(),
+        comm: "server".into(),
+        cpu: LifetimeCpu::default(),
+    });
+    assert!(is_start(&table), "a new program");
+}
+
+#[test]
+fn no_start_is_told_where_handshakes_may_be_missed_or_there_are_none() {
+    let mut table = table_of_the_server();
+    let mark = table.mark();
+    table.apply(&fork());
+    let sample = at_start(CHILD);
+    assert!(!is_start(&scene_of(&table, None), &sample), "in windows");
+    let after = Some(table.mark());
+    assert!(!is_start(&scene_of(&table, after), &sample), "since then");
+    for tls in [Tls::Unknown, Tls::Absent] {
+        let mut scene = scene_of(&table, Some(mark));
+        scene.tls.values_mut().for_each(|known| *known = tls);
+        assert!(!is_start(&scene, &sample), "{tls:?}");
     }
 }
 

@@ -1,0 +1,67 @@
+"""What the agent says of its programs' runs, against the kernel's own statistics of them."""
+
+import json
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Collection, Iterator
+
+import pytest
+
+from harness import metrics, servers
+from harness.load import Load, run_load
+from harness.profiler import start_agent
+from harness.waiting import wait_until
+
+pytestmark = pytest.mark.alone
+
+STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
+LOAD = Load(tls="1.3", full=1000, resume=2000)
+RUNS, SECONDS = "tlsprof_agent_bpf_runs_total", "tlsprof_agent_bpf_run_seconds_total"
+AROUND = 75e-9
+"""Seconds of a run: what the kernel's statistics have more (AROUND in agent/kernel/src/cost.rs)."""
+
+
+@contextmanager
+def statistics() -> Iterator[None]:
+    before = STATISTICS.read_text()
+    STATISTICS.write_text("1")
+    try:
+        yield
+    finally:
+        STATISTICS.write_text(before)
+
+
+def programs() -> dict[int, dict[str, Any]]:
+    listed = subprocess.run(["bpftool", "-j", "prog", "show"], check=True, capture_output=True)
+    return {one["id"]: one for one in json.loads(listed.stdout)}
+
+
+def told_by_the_kernel(others: Collection[int]) -> tuple[int, float]:
+    """Runs and seconds of all programs but those, since statistics are kept."""
+    ours = [one for number, one in programs().items() if number not in others]
+    return sum(one.get("run_cnt", 0) for one in ours), sum(one.get("run_time_ns", 0) for one in ours) / 1e9
+
+
+def test_runs_and_their_time_are_those_of_the_kernels_statistics(rsa):
+    """All runs are counted, and one in 16 is timed."""
+    others = programs()
+    with servers.selftimed("epoll", rsa) as server, start_agent([]) as agent:
+        said = lambda: [metrics.total(metrics.scrape(agent.url), name) for name in (RUNS, SECONDS)]
+
+        def after_the_next_reading():
+            """They are read every two seconds."""
+            before = said()
+            wait_until(lambda: said() != before, "a reading of the counters")
+            return said()
+
+        with statistics():
+            told_before, said_before = told_by_the_kernel(others), after_the_next_reading()
+            run_load(LOAD, server.port)
+            said_after, told_after = after_the_next_reading(), told_by_the_kernel(others)
+    counted, seconds = (after - before for after, before in zip(said_after, said_before))
+    runs, measured = (after - before for after, before in zip(told_after, told_before))
+    print(f"{counted:.0f} runs of {runs}, {seconds + AROUND * counted:.3f} s of {measured:.3f}")
+    # Up to two seconds of an idle host are in one and not in the other.
+    assert counted == pytest.approx(runs, rel=0.1)
+    assert seconds + AROUND * counted == pytest.approx(measured, rel=0.3)
