@@ -321,10 +321,14 @@ static inline void exchange_moved(struct exchange *exchange, __u8 direction)
 		exchange->flight = TLSPROF_FLIGHT_LAST;
 }
 
-/* The peer answers a hello, or goes on after its own, with something other than TLS. */
+#define ENCRYPTED (SEEN_SERVER_ENCRYPTED | SEEN_CLIENT_CHANGE_CIPHER | SEEN_SERVER_CHANGE_CIPHER)
+
+/* The peer answers a hello, or goes on after its own, with something other than TLS. Later it is more
+ * likely that a run of a program was skipped, and the end of a record missed. */
 static inline bool exchange_is_broken(const struct exchange *exchange, __u8 direction)
 {
-	return exchange->began && direction == TLSPROF_DIRECTION_IN;
+	return exchange->began && direction == TLSPROF_DIRECTION_IN &&
+	       !(exchange->seen & ENCRYPTED);
 }
 
 /*

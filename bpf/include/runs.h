@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
  * How often programs run, and for how long: the agent keeps their cost within its budget. The
- * kernel's own statistics of programs (BPF_ENABLE_STATS) take CAP_SYS_ADMIN and read the clock
- * twice in each run of every program of the host. Here all runs are counted and one in about 16
- * is timed, which then stands for those since the one that was timed before it.
+ * kernel's own statistics of programs (BPF_ENABLE_STATS) require CAP_SYS_ADMIN, and read the clock
+ * twice in each run of every program of the host. Here all runs are counted, and about one in 16
+ * is timed: it stands for all since the last one that was timed.
  */
 #ifndef TLSPROF_RUNS_H
 #define TLSPROF_RUNS_H
@@ -37,7 +37,7 @@ static __always_inline struct tlsprof_runs *run_begins(__u32 kind)
 	return all;
 }
 
-/* Another run of the kind that came in between on this CPU has taken its place. */
+/* If another run of the kind was timed on this CPU meanwhile, this one is not. */
 static __always_inline void run_ends(struct tlsprof_runs *all)
 {
 	__u64 now, took;
@@ -46,11 +46,12 @@ static __always_inline void run_ends(struct tlsprof_runs *all)
 		return;
 	now = bpf_ktime_get_ns();
 	took = now - all->began;
+	all->began = 0;
+	/* The next run is timed, and stands for this one too. */
 	if (took > LONGEST_RUN_NS)
-		took = LONGEST_RUN_NS;
+		return;
 	all->nanos += took * (all->count - all->timed);
 	all->timed = all->count;
-	all->began = 0;
 	/* Not its lowest bits: some clocks tick in steps of 16 or 41 ns. */
 	all->left = RUNS_BETWEEN_LEAST + ((now >> 6) & RUNS_BETWEEN_MORE);
 }

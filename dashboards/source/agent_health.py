@@ -42,7 +42,8 @@ def _state_and_overhead() -> list[Any]:
             Text(
                 "Share of time with step probes attached; the lowest of the selected hosts.",
                 "100%.",
-                "Raise agent.budget: the agent detaches probes to stay within it.",
+                "Raise agent.budget: the agent detaches probes to stay within it. 0% also where"
+                " profile.library is off.",
                 NO_AGENT,
             ),
             SHARE,
@@ -131,7 +132,7 @@ def _losses() -> Row:
                 Text(
                     f"Records and calls lost per second. {', '.join(figures.HARMLESS[:-1])} and"
                     f" {figures.HARMLESS[-1]} do not affect counts.",
-                    "All zero, except briefly after the agent's start.",
+                    "All zero, except briefly after the agent's start. hello_not_followed: below 1% of the connections it hardly matters.",
                     "handshake_table_full: raise limits.handshakes_in_progress. event_ring_full: the agent"
                     " gets too little CPU.",
                     NO_AGENT,

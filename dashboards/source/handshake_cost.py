@@ -80,8 +80,8 @@ def _by_step() -> list[Any]:
             Text(
                 "Share of time with step probes attached; the lowest of the selected hosts.",
                 "100%.",
-                "Raise agent.budget: the agent detaches step probes to stay within it. The handshake"
-                " share does not depend on them.",
+                "Raise agent.budget: the agent detaches step probes to stay within it. 0% also where"
+                " profile.library is off. The handshake share does not depend on them.",
                 "No agent is scraped for this selection.",
             ),
             SHARE,

@@ -37,7 +37,7 @@ def programs() -> dict[int, dict[str, Any]]:
     return {one["id"]: one for one in json.loads(listed.stdout)}
 
 
-def told_by_the_kernel(others: Collection[int]) -> tuple[int, float]:
+def kernel_totals(others: Collection[int]) -> tuple[int, float]:
     """Runs and seconds of all programs but those, since statistics are kept."""
     ours = [one for number, one in programs().items() if number not in others]
     return sum(one.get("run_cnt", 0) for one in ours), sum(one.get("run_time_ns", 0) for one in ours) / 1e9
@@ -47,21 +47,22 @@ def test_runs_and_their_time_are_those_of_the_kernels_statistics(rsa):
     """All runs are counted, and one in 16 is timed."""
     others = programs()
     with servers.selftimed("epoll", rsa) as server, start_agent([]) as agent:
-        said = lambda: [metrics.total(metrics.scrape(agent.url), name) for name in (RUNS, SECONDS)]
+        agent_totals = lambda: [metrics.total(metrics.scrape(agent.url), name) for name in (RUNS, SECONDS)]
 
         def after_the_next_reading():
             """They are read every two seconds."""
-            before = said()
-            wait_until(lambda: said() != before, "a reading of the counters")
-            return said()
+            before = agent_totals()
+            wait_until(lambda: agent_totals() != before, "a reading of the counters")
+            return agent_totals()
 
         with statistics():
-            told_before, said_before = told_by_the_kernel(others), after_the_next_reading()
+            kernel_before, agent_before = kernel_totals(others), after_the_next_reading()
             run_load(LOAD, server.port)
-            said_after, told_after = after_the_next_reading(), told_by_the_kernel(others)
-    counted, seconds = (after - before for after, before in zip(said_after, said_before))
-    runs, measured = (after - before for after, before in zip(told_after, told_before))
+            agent_after, kernel_after = after_the_next_reading(), kernel_totals(others)
+    counted, seconds = (after - before for after, before in zip(agent_after, agent_before))
+    runs, measured = (after - before for after, before in zip(kernel_after, kernel_before))
     print(f"{counted:.0f} runs of {runs}, {seconds + AROUND * counted:.3f} s of {measured:.3f}")
     # Up to two seconds of an idle host are in one and not in the other.
     assert counted == pytest.approx(runs, rel=0.1)
-    assert seconds + AROUND * counted == pytest.approx(measured, rel=0.3)
+    # The kernel's time has interruptions of a run in it: by other threads, or by other guests.
+    assert 0.5 * measured < seconds + AROUND * counted < 1.3 * measured

@@ -4,7 +4,7 @@ use super::{CostSource, Prediction, Range, Saving};
 use crate::subject::Subject;
 
 /// What is said after the method of a sum that leaves some out.
-const LOWER_BOUND: &str =
+pub(crate) const LOWER_BOUND: &str =
     " This is a lower bound: the cost of some kinds of these handshakes is unknown.";
 
 /// Savings of several kinds of handshake together. Kinds whose cost is unknown are left out.

@@ -110,10 +110,15 @@ impl Dangers {
         let mut found = BTreeMap::new();
         for process in processes {
             let images = table.images_of(process);
-            let at_stake: Vec<ImageId> = images
+            let inodes: BTreeSet<u64> = images.iter().map(|mapping| mapping.inode).collect();
+            let maps = |probed: &ImageId| {
+                inodes.contains(&probed.inode)
+                    && images.iter().any(|mapping| mapping.image().may_be(*probed))
+            };
+            let at_stake: Vec<ImageId> = probed
                 .iter()
-                .map(Mapping::image)
-                .filter(|image| probed.contains(image) && !found.contains_key(image))
+                .copied()
+                .filter(|image| !found.contains_key(image) && maps(image))
                 .collect();
             if at_stake.is_empty() {
                 continue;

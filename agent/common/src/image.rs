@@ -21,6 +21,17 @@ pub struct ImageId {
     pub inode: u64,
 }
 
+impl ImageId {
+    /// Whether the two may be one file, which has its probes through either. Since Linux 6.8 maps show a file
+    /// of an overlay with the overlay's own device and the inode number of the file beneath: each
+    /// container has a device of its own for what is one file of a layer that they share.
+    pub fn may_be(self, other: Self) -> bool {
+        let devices = [self.device, other.device];
+        self.inode == other.inode
+            && (self.device == other.device || devices.iter().any(|device| device.major == 0))
+    }
+}
+
 impl fmt::Display for ImageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

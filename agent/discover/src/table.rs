@@ -156,8 +156,13 @@ impl<S: ProcessSource> ProcessTable<S> {
             return;
         }
         let overlaps = |known: &Mapping| known.start < mapping.end && mapping.start < known.end;
-        if entry.images.iter().any(|it| is_same(it) || overlaps(it)) {
+        // Another part of an image that is known contradicts nothing.
+        let moved = |known: &Mapping| is_same(known) && known.file_offset == mapping.file_offset;
+        if entry.images.iter().any(|it| moved(it) || overlaps(it)) {
             self.doubtful.insert(pid);
+            return;
+        }
+        if entry.images.iter().any(is_same) {
             return;
         }
         if entry.images.len() >= MAX_IMAGES {
@@ -359,7 +364,11 @@ impl<S: ProcessSource> ProcessTable<S> {
                 self.assume(process, Vec::new());
             }
             (None, None) => {
-                let process = executed_and_gone(pid, Cgroup::Other, path, comm);
+                let ended = self.entries.get(&pid);
+                let cgroup = ended.map_or(Cgroup::Other, |entry| entry.cgroup.clone());
+                let parent = ended.map_or(0, |entry| entry.parent);
+                let process = executed_and_gone(pid, cgroup, path, comm);
+                let process = Process { parent, ..process };
                 let mut before = ProcessCpu::default();
                 before.reached(cpu);
                 self.admit(process, before.last());

@@ -45,6 +45,13 @@ impl RunMeter {
         (self.counters, self.read_at) = (counters, Instant::now());
     }
 
+    /// CPU seconds that programs on socket calls have cost up to now.
+    pub fn calls_seconds(&self, loaded: &Loaded) -> f64 {
+        let mut total = self.total;
+        total.add(&loaded.runs().since(&self.counters));
+        program_seconds(total.calls)
+    }
+
     /// What ran up to the last reading.
     pub const fn total(&self) -> &ProgramRuns {
         &self.total
@@ -71,8 +78,9 @@ pub fn probe_seconds(hits: &Hits, trap: TrapCost, runs: Runs) -> f64 {
 const DISPLACED: f64 = 0.7;
 
 /// Seconds of a run that are not in the time that is taken in it: the kernel's way to the program and
-/// back, and that the run is counted. It is what the kernel's own statistics show more for a run
-/// (docs/journal/2026-11-29-programs-count-their-runs.md).
+/// back, and the counting. It is what the kernel's own statistics show more for a run in a virtual machine
+/// (docs/journal/2026-11-29-programs-count-their-runs.md); where the clock is read faster it is less, and
+/// the estimate too high.
 const AROUND: f64 = 75e-9;
 
 /// Estimated CPU seconds that programs cost those in whose threads they ran.

@@ -12,7 +12,7 @@ use tlsprof_common::contract::tlsprof_exchange;
 /// Given up at once: the kernel side keeps twice as many marks (`GIVEN_UP`) and drops the
 /// oldest.
 const AT_ONCE: usize = 2048;
-/// Between two messages before TLS less time passes, unless a peer is very far or waits.
+/// Messages before TLS are closer together, unless the peer is distant or idle.
 const LONGEST_PAUSE: Duration = Duration::from_millis(300);
 
 impl Loaded {

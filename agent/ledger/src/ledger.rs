@@ -105,6 +105,18 @@ impl Ledger {
         }
     }
 
+    /// Notes that something of a service is booked. Returns the name that it is booked under.
+    pub fn note_booked<'a>(&mut self, service: &'a str) -> &'a str {
+        let name = self.booked_name(service);
+        if name != service && !self.beyond.contains(service) {
+            if self.beyond.len() >= MAX_BEYOND {
+                self.beyond.clear();
+            }
+            self.beyond.insert(service.to_owned());
+        }
+        name
+    }
+
     /// Services of which something was booked, by their own names also where it was booked under [`OTHER`].
     pub fn booked_services(&self) -> impl Iterator<Item = &str> {
         let own = self.services.keys().filter(|name| *name != OTHER);
@@ -161,13 +173,7 @@ impl Ledger {
     }
 
     pub(super) fn account_mut(&mut self, service: &str) -> &mut ServiceAccount {
-        let name = self.booked_name(service);
-        if name != service && !self.beyond.contains(service) {
-            if self.beyond.len() >= MAX_BEYOND {
-                self.beyond.clear();
-            }
-            self.beyond.insert(service.to_owned());
-        }
-        self.services.entry(name.to_owned()).or_default()
+        let name = self.note_booked(service).to_owned();
+        self.services.entry(name).or_default()
     }
 }

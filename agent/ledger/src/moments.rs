@@ -12,7 +12,7 @@ pub(crate) const MARGIN: f64 = 1.96;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
     count: u64,
-    /// Nanoseconds. 7,000 times of 30 days do not fit into 64 bits.
+    /// Nanoseconds. 64 bits hold 7,000 times of 30 days.
     sum: u128,
     /// Square nanoseconds. 5 * 10^7 times of 30 days fit, and 10^13 of an hour.
     squares: u128,

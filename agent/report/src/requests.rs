@@ -21,7 +21,8 @@ impl Service {
     pub(super) fn can_have(&self, requests: &Requests) -> bool {
         let count = requests.count as f64;
         let turns = self.turns().filter(|_| self.turns_are_requests());
-        let fits = turns.is_none_or(|turns| ALL * turns <= count && count * ENOUGH_SEEN <= turns);
+        // More may be: requests that are sent one after the other without waiting are one turn.
+        let fits = turns.is_none_or(|turns| ALL * turns <= count);
         fits || requests.counted_by == "--requests"
     }
 
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_turns_contradict_is_of_another_load() {
+    fn a_load_tool_that_counted_less_was_not_the_only_client() {
         let service = |are_requests| {
             let mut service = sample::report().services.remove(0);
             for one in &mut service.connections {
@@ -99,8 +100,7 @@ mod tests {
         };
         let (plain, multiplexed) = (service(true), service(false));
         let turns = plain.turns().unwrap();
-        // A tenth of the connections may still be open.
-        for (share, fits) in [(0.94, false), (0.96, true), (1.1, true), (1.12, false)] {
+        for (share, fits) in [(0.94, false), (0.96, true), (16.0, true)] {
             let count = (share * turns) as u64;
             let by_tool = Requests::new(count, "wrk");
             assert_eq!(plain.can_have(&by_tool), fits, "{share}");

@@ -317,7 +317,7 @@ impl Books<'_> {
             Some(named) => Cow::Borrowed(named.as_str()),
             None => Cow::Owned(comm.to_owned()),
         };
-        let service = self.ledger.booked_name(&service);
+        let service = self.ledger.note_booked(&service);
         if let Evidence::Closed(connection) = &mut evidence {
             self.cohorts.closed(service, connection);
         }

@@ -30,11 +30,6 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    /// Whether there are hooks on socket calls.
-    pub(super) fn has_hooks(self) -> bool {
-        self != Self::Out
-    }
-
     /// Whether samples are taken.
     pub(super) fn samples(self) -> bool {
         matches!(self, Self::Always | Self::Open)
@@ -50,8 +45,6 @@ pub(super) struct CallWindows {
     window_began: Duration,
     /// When the stage began.
     since: Duration,
-    /// For how long there have been hooks, up to the stage of now.
-    with_hooks: Duration,
 }
 
 impl CallWindows {
@@ -62,20 +55,11 @@ impl CallWindows {
             stage: Stage::Always,
             window_began: now,
             since: now,
-            with_hooks: Duration::ZERO,
         }
     }
 
     pub(super) const fn set_duty(&mut self, duty: Duty) {
         self.duty = duty;
-    }
-
-    /// For how long there have been hooks, in total.
-    pub(super) fn with_hooks(&self, now: Duration) -> Duration {
-        match self.stage.has_hooks() {
-            true => self.with_hooks + now.saturating_sub(self.since),
-            false => self.with_hooks,
-        }
     }
 
     /// Share of the time in which connections that open are followed.
@@ -115,7 +99,6 @@ impl CallWindows {
     /// are followed are under way, or about to begin.
     pub(super) fn turn(&mut self, now: Duration, busy: impl FnOnce() -> bool) -> Option<Stage> {
         let next = self.next(now, busy)?;
-        self.with_hooks = self.with_hooks(now);
         if next == Stage::Lead {
             self.window_began = now;
         }
@@ -165,7 +148,6 @@ mod tests {
     fn all_the_time_is_the_default() {
         let mut windows = CallWindows::new(ms(0));
         assert_eq!(windows.turn(ms(100_000), || true), None);
-        assert_eq!(windows.with_hooks(ms(1000)), ms(1000));
         assert_eq!(windows.patience(ms(100), ms(1000)), ms(100));
     }
 
@@ -181,7 +163,6 @@ mod tests {
         assert_eq!(windows.turn(ms(1520), || false), Some(Stage::Out));
         assert_eq!(windows.turn(ms(2999), || false), None);
         assert_eq!(windows.turn(ms(3000), || false), Some(Stage::Lead));
-        assert_eq!(windows.with_hooks(ms(3100)), ms(1520 + 100));
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! followed, a handshake of the service's last cohort is booked once more, in turn, and as many
 //! of them as the cohort had for each connection: a connection without TLS has none. So counts
 //! follow the connections, and mean times are those of the cohorts. Failures wait for as many
-//! windows as show some: one says little of how many there were. What waits when all connections
-//! are followed again is booked by what is seen then. Turns are given to connections that end: see
+//! windows as show some: one says little of how many there were. Connections that still wait when all
+//! are followed again are estimated from those that are followed then. Turns are given to connections that end: see
 //! [`turns`].
 
 mod fractions;
@@ -247,7 +247,7 @@ impl Cohorts {
         }
         self.window_began = now;
         for ((service, _), cohort) in &mut self.cohorts {
-            if cohort.waits() && !cohort.followed.is_empty() {
+            if cohort.waits() && cohort.has_seen() {
                 let book = &mut |evidence: &Evidence| book(service, evidence);
                 cohort.settle(book);
                 cohort.failed.settle(book);
@@ -283,6 +283,10 @@ impl Cohort {
     /// Follows a connection while all are followed.
     fn follow_for_later(&mut self, connection: ConnectionId) {
         if self.followed.len() >= MOST_BEFORE {
+            // The first ones had time for their handshakes, which those that wait are paid by.
+            if self.waits() {
+                return;
+            }
             self.forget();
         }
         self.followed.insert(connection);
@@ -311,6 +315,11 @@ impl Cohort {
             self.end(&[], book);
             self.failed.settle(book);
         }
+    }
+
+    /// Whether handshakes have ended of those that were followed.
+    const fn has_seen(&self) -> bool {
+        self.completed.count() + self.failed.count() > 0
     }
 
     const fn waits(&self) -> bool {

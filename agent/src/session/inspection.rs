@@ -204,6 +204,7 @@ impl Inspection {
 
     fn answered(&mut self, (mapping, result): Examined) -> Option<Answer> {
         let pending = self.pending.remove(&mapping.image())?;
+        self.failed.remove(&mapping.image());
         Some(Answer {
             mapping,
             selected: pending.selected,

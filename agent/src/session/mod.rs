@@ -3,6 +3,7 @@
 mod advice;
 mod booking;
 mod calls;
+mod calls_rate;
 mod cohorts;
 mod coverage;
 mod cpu;
@@ -137,9 +138,8 @@ impl Session {
         self.take_evidence(&mut |_, _| {});
         self.read_queues(true);
         self.loaded.take_samples(|_, _| {});
-        let calls_in = self.calls.with_hooks(monotonic_now());
         self.overhead
-            .begin_window(&self.loaded, calls_in, &read(&self.ledger));
+            .begin_window(&self.loaded, &read(&self.ledger));
         self.cpu.begin(&mut self.targets);
         self.books.window().begin(monotonic_now());
     }
@@ -178,9 +178,8 @@ impl Session {
         self.targets.take_mappings();
         self.targets.follow_images(&mut self.loaded);
         self.follow_calls(&mut see)?;
-        let calls_in = self.calls.with_hooks(monotonic_now());
         self.overhead
-            .turn(&mut self.loaded, &mut self.targets.registry, calls_in)?;
+            .turn(&mut self.loaded, &mut self.targets.registry)?;
         self.read_queues(false);
         self.silence.turn(&mut self.loaded);
         if self.cpu.is_due() {
@@ -330,6 +329,7 @@ impl Session {
         self.loaded.pause_samples();
         // What belongs to the stage before.
         self.take_samples(see);
+        self.overhead.go_over(stage, &self.loaded);
         let loaded = &mut self.loaded;
         let mut cut = Vec::new();
         match stage {

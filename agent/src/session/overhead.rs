@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use super::calls::Stage;
+use super::calls_rate::CallsRate;
 use super::governor::{Decision, Duty, Governor, Keep, Rung, Spent};
 use super::options::Options;
 use super::over_budget::{Notice, Notices};
@@ -18,21 +20,11 @@ use tlsprof_ledger::{Ledger, ServiceAccount};
 use tlsprof_outlet::watch::Reduced;
 use tlsprof_report::model::AgentCost;
 
-/// Sums since the beginning, in seconds.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    /// For how long there were hooks on socket calls.
-    calls_in: f64,
-    spent: Spent,
-}
-
-/// The governor, and the sums at its last judgement.
+/// The governor, and what had been spent by its last judgement.
 struct Budget {
     governor: Governor,
     judged: Instant,
-    before: Sums,
-    /// What socket calls cost in a second in which they were seen.
-    calls_rate: f64,
+    before: Spent,
     notices: Notices,
 }
 
@@ -41,29 +33,25 @@ impl Budget {
         Self {
             governor: Governor::new(share, keep),
             judged: Instant::now(),
-            before: Sums::default(),
-            calls_rate: 0.0,
+            before: Spent::default(),
             notices: Notices::default(),
         }
     }
 
-    /// Judges what was spent since the last time.
-    fn judge(&mut self, sums: Sums) -> Decision {
+    /// Judges what was spent since the last time. `calls_rate`: what socket calls cost in a second in
+    /// which they are all seen.
+    fn judge(&mut self, sums: Spent, calls_rate: f64) -> Decision {
         let length = self.judged.elapsed().as_secs_f64();
         self.judged = Instant::now();
         let before = std::mem::replace(&mut self.before, sums);
-        let calls_in = sums.calls_in - before.calls_in;
-        if calls_in > 0.0 {
-            self.calls_rate = (sums.spent.calls - before.spent.calls) / calls_in;
-        }
         let spent = Spent {
-            host: sums.spent.host - before.spent.host,
-            targets: sums.spent.targets - before.spent.targets,
-            calls: self.calls_rate * length,
-            probes: sums.spent.probes - before.spent.probes,
-            states: sums.spent.states - before.spent.states,
-            others: sums.spent.others - before.spent.others,
-            openings: sums.spent.openings - before.spent.openings,
+            host: sums.host - before.host,
+            targets: sums.targets - before.targets,
+            calls: calls_rate * length,
+            probes: sums.probes - before.probes,
+            states: sums.states - before.states,
+            others: sums.others - before.others,
+            openings: sums.openings - before.openings,
         };
         tracing::debug!(?spent, length, "the cost of profiling");
         let cost_ratio = self.governor.share(&spent);
@@ -137,9 +125,8 @@ pub(super) struct Overhead {
     budget: Option<Budget>,
     /// None before the window of the profile.
     meter: Option<RunMeter>,
-    /// For how long there had been hooks on socket calls when the meter was read last.
-    calls_in: Duration,
-    /// It was read since the last judgement.
+    calls_rate: CallsRate,
+    /// The meter was read since the last judgement.
     measured: bool,
     host_before: Option<HostTime>,
     trap: TrapCost,
@@ -163,7 +150,7 @@ impl Overhead {
             key_derivation: options.key_derivation,
             budget: options.budget.map(|share| Budget::new(share, keep)),
             meter: None,
-            calls_in: Duration::ZERO,
+            calls_rate: CallsRate::default(),
             measured: false,
             host_before: HostTime::read(),
             trap,
@@ -174,10 +161,10 @@ impl Overhead {
 
     /// The window of the profile begins: what attaching has cost is not its. The first judgement
     /// compares what profiling and the services use from now on.
-    pub(super) fn begin_window(&mut self, loaded: &Loaded, calls_in: Duration, ledger: &Ledger) {
+    pub(super) fn begin_window(&mut self, loaded: &Loaded, ledger: &Ledger) {
         self.hits_before = loaded.hits();
         self.meter = Some(RunMeter::new(loaded));
-        self.calls_in = calls_in;
+        self.calls_rate.begin(Instant::now(), 0.0);
         let sums = self.sums(loaded, ledger);
         if let Some(budget) = &mut self.budget {
             budget.judged = Instant::now();
@@ -214,25 +201,25 @@ impl Overhead {
         self.step_probes.begin(loaded, registry)
     }
 
-    /// Attaches or releases the step probes where it is time for it. `calls_in`: for how long
-    /// there have been hooks on socket calls, in total.
+    /// Attaches or releases the step probes where it is time for it.
     ///
     /// # Errors
     ///
     /// As for [`begin`](Self::begin).
-    pub(super) fn turn(
-        &mut self,
-        loaded: &mut Loaded,
-        registry: &mut Registry,
-        calls_in: Duration,
-    ) -> Result<()> {
+    pub(super) fn turn(&mut self, loaded: &mut Loaded, registry: &mut Registry) -> Result<()> {
         self.step_probes.turn(loaded, registry)?;
-        if let Some(meter) = &mut self.meter
-            && meter.turn(loaded)
-        {
-            (self.calls_in, self.measured) = (calls_in, true);
+        if let Some(meter) = &mut self.meter {
+            self.measured |= meter.turn(loaded);
         }
         Ok(())
+    }
+
+    /// The next stage of socket calls begins.
+    pub(super) fn go_over(&mut self, stage: Stage, loaded: &Loaded) {
+        if let Some(meter) = &self.meter {
+            let spent = meter.calls_seconds(loaded);
+            self.calls_rate.go_over(stage, Instant::now(), spent);
+        }
     }
 
     /// Share of the time in which the public-key steps are probed.
@@ -303,7 +290,9 @@ impl Overhead {
         }
         let sums = self.sums(loaded, ledger);
         let probed = self.probes_libraries();
-        let Decision::Change(rung) = self.budget.as_mut()?.judge(sums) else {
+        let calls_spent = self.meter.as_ref()?.calls_seconds(loaded);
+        let calls_rate = self.calls_rate.read(Instant::now(), calls_spent);
+        let Decision::Change(rung) = self.budget.as_mut()?.judge(sums, calls_rate) else {
             return None;
         };
         if self.steps {
@@ -327,22 +316,19 @@ impl Overhead {
     }
 
     #[allow(clippy::cast_precision_loss, reason = "estimates")]
-    fn sums(&self, loaded: &Loaded, ledger: &Ledger) -> Sums {
+    fn sums(&self, loaded: &Loaded, ledger: &Ledger) -> Spent {
         let runs = self.runs();
-        Sums {
-            calls_in: self.calls_in.as_secs_f64(),
-            spent: Spent {
-                host: self.host_seconds(),
-                targets: target_cpu(ledger).as_secs_f64(),
-                calls: program_seconds(runs.calls),
-                probes: self.probe_seconds(loaded, ledger).0,
-                states: program_seconds(runs.states),
-                others: program_seconds(runs.others),
-                openings: ledger
-                    .services()
-                    .map(|(_, account)| account.connection_count() as f64)
-                    .sum(),
-            },
+        Spent {
+            host: self.host_seconds(),
+            targets: target_cpu(ledger).as_secs_f64(),
+            calls: program_seconds(runs.calls),
+            probes: self.probe_seconds(loaded, ledger).0,
+            states: program_seconds(runs.states),
+            others: program_seconds(runs.others),
+            openings: ledger
+                .services()
+                .map(|(_, account)| account.connection_count() as f64)
+                .sum(),
         }
     }
 }

@@ -7,7 +7,7 @@ use tlsprof_evidence::Evidence;
 use tlsprof_evidence::hello::Giver;
 
 /// Who gave the session that a client brought may be of another service. One that the table
-/// does not know has ended: it forgets no process that lives.
+/// does not know has ended: it forgets no process that lives, unless it is full.
 pub(super) fn mark_foreign_issuers<S: ProcessSource>(
     table: &ProcessTable<S>,
     evidence: &mut Evidence,

@@ -4,6 +4,7 @@ use super::resumption_refused::off;
 use crate::finding::{Advice, Kind, Target};
 use crate::resumed::{Era, all_full, attempts, full, predict};
 use crate::subject::Subject;
+use crate::sum::LOWER_BOUND;
 use crate::{Evidence, Finding, Observed, Prediction, Server, Severity};
 use tlsprof_common::Role;
 use tlsprof_common::units::{count, percent};
@@ -19,6 +20,9 @@ pub(crate) static KIND: Kind = Kind {
     remedy,
     calibration: None,
 };
+
+/// What is said in place of it where the saving is an upper bound otherwise.
+const LEFT_OUT: &str = " Kinds of handshakes whose cost is unknown are left out.";
 
 /// Share of hellos without a session from which nobody seems to ask for resumption.
 const NOBODY_OFFERS: f64 = 0.9;
@@ -49,7 +53,11 @@ fn not_offered(subject: &Subject<'_>, role: Role) -> Option<Finding> {
         Role::Client => "a server has issued no session before the first connection",
     };
     let prediction = match predict(subject, role, full, bound)? {
-        Prediction::Saving(saving) => Prediction::AtMost(saving, caveat.to_owned()),
+        Prediction::Saving(mut saving) => {
+            // The bound is on those that are known.
+            saving.method = saving.method.replace(LOWER_BOUND, LEFT_OUT);
+            Prediction::AtMost(saving, caveat.to_owned())
+        }
         other => other,
     };
     let (who, title) = match role {

@@ -144,6 +144,34 @@ fn an_unselected_process_with_coroutines_endangers_what_it_shares() {
     );
 }
 
+/// The devices of two overlays and of the disk beneath.
+#[test]
+fn a_process_endangers_a_library_of_a_layer_that_containers_share() {
+    let on = |(major, minor)| Mapping {
+        device: Device { major, minor },
+        ..mapping(LIBSSL)
+    };
+    let probed_on = [(0, 40), (0, 41), (8, 1), (8, 2)];
+    let endangered = |bystanders: (u32, u32)| -> Vec<bool> {
+        let probed: BTreeSet<ImageId> = probed_on.iter().map(|one| on(*one).image()).collect();
+        let host = Host::with(&[(CHOSEN, &[LIBC]), (BYSTANDER, &[COROUTINES])]);
+        let mut table = host.table();
+        table.mapped(
+            BYSTANDER,
+            Mapping {
+                start: 0x5000,
+                end: 0x6000,
+                ..on(bystanders)
+            },
+        );
+        let found = Dangers::new(NEW).among(table.live(), &table, &probed, &host);
+        let is_found = |one: &(u32, u32)| found.contains_key(&on(*one).image());
+        probed_on.iter().map(is_found).collect()
+    };
+    assert_eq!(endangered((0, 40)), [true; 4]);
+    assert_eq!(endangered((8, 1)), [true, true, true, false]);
+}
+
 #[test]
 fn coroutines_without_the_library_are_no_danger_and_cost_nothing() {
     let host = Host::with(&[

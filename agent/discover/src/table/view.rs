@@ -87,12 +87,17 @@ impl<S: ProcessSource> ProcessTable<S> {
             .collect()
     }
 
-    /// Live processes, selected or not, that map one of these images.
+    /// Live processes, selected or not, that map one of these images, or one that [may be](ImageId::may_be)
+    /// the same file.
     pub fn users_of<'a>(&'a self, images: &'a BTreeSet<ImageId>) -> impl Iterator<Item = Pid> + 'a {
-        let wanted = |mapping: &Mapping| images.contains(&mapping.image());
+        let inodes: BTreeSet<u64> = images.iter().map(|image| image.inode).collect();
+        let wanted = move |mapping: &Mapping| {
+            inodes.contains(&mapping.inode)
+                && images.iter().any(|image| image.may_be(mapping.image()))
+        };
         self.entries
             .iter()
-            .filter(move |(_, entry)| entry.images.iter().any(wanted))
+            .filter(move |(_, entry)| entry.images.iter().any(&wanted))
             .map(|(&pid, _)| pid)
     }
 

@@ -251,7 +251,7 @@ AGENT_CPU = Counter "tlsprof_agent_cpu_seconds" []
 AGENT_RESIDENT_MEMORY = Gauge "tlsprof_agent_resident_memory_bytes" []
     "Resident memory of the agent's process.";
 AGENT_BPF_RUN = Counter "tlsprof_agent_bpf_run_seconds" []
-    "Time that targets spent in the agent's BPF programs.";
+    "Time in the agent's BPF programs, samples of idle CPUs included.";
 AGENT_BPF_RUNS = Counter "tlsprof_agent_bpf_runs" []
     "Runs of the agent's BPF programs.";
 AGENT_PROBE_HITS = Counter "tlsprof_agent_probe_hits" []
@@ -271,7 +271,7 @@ AGENT_CAPABILITY = Gauge "tlsprof_agent_capability" ["capability" "state"]
     "States: `available`, `degraded`, `unavailable`; `tlsprof doctor` shows the reason.";
 AGENT_STEP_PROBES_DUTY = Gauge "tlsprof_agent_step_probes_duty_ratio" []
     "Share of time in which the probes of public-key steps are attached."
-    "Below 1 if the overhead budget was exceeded.";
+    "0 if TLS libraries are not probed; otherwise below 1 if the overhead budget was exceeded.";
 AGENT_LIBRARY_PROBES_DUTY = Gauge "tlsprof_agent_library_probes_duty_ratio" []
     "Share of time in which TLS libraries are probed."
     "0 if `profile.library` is `off`, the kernel does not allow it, or the overhead budget was exceeded even with few step probes: handshakes are measured on their sockets.";

@@ -49,6 +49,8 @@ fn services_beyond_the_limit_have_one_cohort() {
     let (ledger, _, cohorts) = entered(openings.collect(), limits);
     assert_eq!(ledger.services().count(), 11);
     assert_eq!(cohorts, 11);
+    // So that their CPU time is booked as well.
+    assert!(ledger.booked_services().any(|one| one == "job-9999"));
 }
 
 #[test]

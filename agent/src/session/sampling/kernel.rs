@@ -92,6 +92,7 @@ impl Kernel {
             Ok(Ok(functions)) => self.functions = Ok(functions),
             Ok(Err(error)) => {
                 tracing::warn!(error, "functions of new kernel modules are not known");
+                self.modules = None;
             }
             Err(_) => tracing::warn!("reading the functions of new kernel modules panicked"),
         }

@@ -31,8 +31,8 @@ impl Targets {
     }
 
     /// Looks at all processes where some may have been missed; to be called about once a second.
-    /// `drained`: no record waits in the event ring. What waits is older than what a look finds,
-    /// and would undo it.
+    /// `drained`: the event ring was emptied in this turn. What waits there is older than what a look
+    /// finds, and would undo it.
     pub(in crate::session) fn find_missed(&mut self, loaded: &Loaded, drained: bool) {
         self.follow_cpus();
         let lost = loaded.losses().get(Loss::EventRingFull as usize).copied();

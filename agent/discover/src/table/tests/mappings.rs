@@ -123,3 +123,15 @@ fn a_scan_finds_the_processes_whose_end_was_lost() {
     table.apply(&exit(11, 0));
     assert!(table.scan().unwrap().is_empty(), "once only");
 }
+
+#[test]
+fn a_process_whose_end_is_noticed_before_its_exec_is_read_keeps_its_unit() {
+    let (fake, mut table) = nginx();
+    fake.0.borrow_mut().get_mut(&10).unwrap().0.cgroup = Cgroup::Unit("web".into());
+    table.scan().unwrap();
+    table.apply(&fork(10, 15));
+    // As for a mapping that contradicts what its parent had.
+    table.refresh(15);
+    table.apply(&exec(15, "/usr/bin/curl"));
+    assert_eq!(service(&table, 15), Some("web"));
+}

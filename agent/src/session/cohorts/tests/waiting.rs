@@ -40,6 +40,17 @@ fn what_waits_is_booked_by_what_is_seen_later() {
 }
 
 #[test]
+fn what_waits_is_booked_by_those_that_had_time_for_a_handshake() {
+    let mut bench = waiting(0..10);
+    bench.open(10..1011, true);
+    bench.pay(32);
+    assert!(bench.booked.is_empty(), "their handshakes are under way");
+    bench.shake(10..1010, 100);
+    bench.pay(64);
+    assert_eq!(bench.booked, [100; 10]);
+}
+
+#[test]
 fn what_waits_is_kept_until_something_is_seen() {
     let mut bench = waiting(0..10);
     bench.pay(32);
