@@ -18,8 +18,6 @@ pytestmark = pytest.mark.alone
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 LOAD = Load(tls="1.3", full=1000, resume=2000)
 RUNS, SECONDS = "tlsprof_agent_bpf_runs_total", "tlsprof_agent_bpf_run_seconds_total"
-AROUND = 75e-9
-"""Seconds of a run: what the kernel's statistics have more (AROUND in agent/kernel/src/cost.rs)."""
 
 
 @contextmanager
@@ -61,8 +59,9 @@ def test_runs_and_their_time_are_those_of_the_kernels_statistics(rsa):
             agent_after, kernel_after = after_the_next_reading(), kernel_totals(others)
     counted, seconds = (after - before for after, before in zip(agent_after, agent_before))
     runs, measured = (after - before for after, before in zip(kernel_after, kernel_before))
-    print(f"{counted:.0f} runs of {runs}, {seconds + AROUND * counted:.3f} s of {measured:.3f}")
+    print(f"{counted:.0f} runs of {runs}, {seconds:.3f} s of {measured:.3f}")
     # Up to two seconds of an idle host are in one and not in the other.
     assert counted == pytest.approx(runs, rel=0.1)
-    # The kernel's time has interruptions of a run in it: by other threads, or by other guests.
-    assert 0.5 * measured < seconds + AROUND * counted < 1.3 * measured
+    # The kernel's time also has what is around a run, 0.07 us, and interruptions: by other threads, or by other
+    # guests. It was 0.81 to 0.86 of that.
+    assert 0.5 * measured < seconds < 1.1 * measured
