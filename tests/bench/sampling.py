@@ -9,9 +9,7 @@ only add to it. The agent's cost is measured beside 500 server processes, idle a
 """
 
 import argparse
-import json
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +20,7 @@ from typing import Callable, Iterator
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
+from harness import bpf  # noqa: E402
 from harness.certificates import make_certificate  # noqa: E402
 from harness.processes import Process, children, run  # noqa: E402
 from harness.profiler import Profiling, start_agent  # noqa: E402
@@ -33,7 +32,6 @@ USUAL = 97
 AMPLIFIED = 997
 PIECES = 12
 BEGINNING_SECONDS = 8.0
-STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 
 WORKER = """
 import hashlib, sys, time
@@ -66,24 +64,6 @@ http {{
     }}
 }}
 """
-
-
-@contextmanager
-def statistics_of_programs() -> Iterator[None]:
-    """The kernel measures each run of a BPF program meanwhile."""
-    before = STATISTICS.read_text()
-    STATISTICS.write_text("1")
-    try:
-        yield
-    finally:
-        STATISTICS.write_text(before)
-
-
-def samples_program() -> tuple[int, int]:
-    """Nanoseconds and runs of all programs that sample the CPUs, so far."""
-    listed = subprocess.run(["bpftool", "-j", "prog", "show"], check=True, capture_output=True)
-    those = [one for one in json.loads(listed.stdout) if one["type"] == "perf_event"]
-    return sum(one.get("run_time_ns", 0) for one in those), sum(one.get("run_cnt", 0) for one in those)
 
 
 def least_piece(folder: Path, worker: Process, frequency: int) -> float:
@@ -162,11 +142,12 @@ def print_costs_of_the_agent(server: Server, seconds: int) -> None:
 
 
 def print_cost_of_a_sample(server: Server, seconds: int) -> None:
-    with start_agent(), statistics_of_programs():
-        ns, runs = samples_program()
+    of_samples = lambda: bpf.runs(lambda one: one["type"] == "perf_event")
+    with start_agent(), bpf.statistics():
+        runs, spent = of_samples()
         load(server, seconds, [])
-        ns_after, runs_after = samples_program()
-    each = (ns_after - ns) / max(1, runs_after - runs)
+        runs_after, spent_after = of_samples()
+    each = 1e9 * (spent_after - spent) / max(1, runs_after - runs)
     print(f"| a sample, in the BPF program | {each:.0f} ns, {each * USUAL / 1e9:.3%} of a CPU |")
 
 

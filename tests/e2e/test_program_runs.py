@@ -1,50 +1,23 @@
 """What the agent says of its programs' runs, against the kernel's own statistics of them."""
 
-import json
-import subprocess
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Collection, Iterator
-
 import pytest
 
-from harness import metrics, servers
+from harness import bpf, metrics, servers
 from harness.load import Load, run_load
 from harness.profiler import start_agent
 from harness.waiting import wait_until
 
 pytestmark = pytest.mark.alone
 
-STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 LOAD = Load(tls="1.3", full=1000, resume=2000)
 RUNS, SECONDS = "tlsprof_agent_bpf_runs_total", "tlsprof_agent_bpf_run_seconds_total"
 
 
-@contextmanager
-def statistics() -> Iterator[None]:
-    before = STATISTICS.read_text()
-    STATISTICS.write_text("1")
-    try:
-        yield
-    finally:
-        STATISTICS.write_text(before)
-
-
-def programs() -> dict[int, dict[str, Any]]:
-    listed = subprocess.run(["bpftool", "-j", "prog", "show"], check=True, capture_output=True)
-    return {one["id"]: one for one in json.loads(listed.stdout)}
-
-
-def kernel_totals(others: Collection[int]) -> tuple[int, float]:
-    """Runs and seconds of all programs but those, since statistics are kept."""
-    ours = [one for number, one in programs().items() if number not in others]
-    return sum(one.get("run_cnt", 0) for one in ours), sum(one.get("run_time_ns", 0) for one in ours) / 1e9
-
-
 def test_runs_and_their_time_are_those_of_the_kernels_statistics(rsa):
     """All runs are counted, and one in 16 is timed."""
-    others = programs()
     with servers.selftimed("epoll", rsa) as server, start_agent([]) as agent:
+        programs = bpf.owned_by(agent.process.pid, "prog")
+        kernel_totals = lambda: bpf.runs(lambda one: one["id"] in programs)
         agent_totals = lambda: [metrics.total(metrics.scrape(agent.url), name) for name in (RUNS, SECONDS)]
 
         def after_the_next_reading():
@@ -53,10 +26,10 @@ def test_runs_and_their_time_are_those_of_the_kernels_statistics(rsa):
             wait_until(lambda: agent_totals() != before, "a reading of the counters")
             return agent_totals()
 
-        with statistics():
-            kernel_before, agent_before = kernel_totals(others), after_the_next_reading()
+        with bpf.statistics():
+            kernel_before, agent_before = kernel_totals(), after_the_next_reading()
             run_load(LOAD, server.port)
-            agent_after, kernel_after = after_the_next_reading(), kernel_totals(others)
+            agent_after, kernel_after = after_the_next_reading(), kernel_totals()
     counted, seconds = (after - before for after, before in zip(agent_after, agent_before))
     runs, measured = (after - before for after, before in zip(kernel_after, kernel_before))
     print(f"{counted:.0f} runs of {runs}, {seconds:.3f} s of {measured:.3f}")

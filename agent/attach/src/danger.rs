@@ -107,14 +107,16 @@ impl Dangers {
         probed: &BTreeSet<ImageId>,
         host: &impl Inspect,
     ) -> BTreeMap<ImageId, Danger> {
+        let inodes: BTreeSet<u64> = probed.iter().map(|image| image.inode).collect();
         let mut found = BTreeMap::new();
         for process in processes {
             let images = table.images_of(process);
-            let inodes: BTreeSet<u64> = images.iter().map(|mapping| mapping.inode).collect();
-            let maps = |probed: &ImageId| {
-                inodes.contains(&probed.inode)
-                    && images.iter().any(|mapping| mapping.image().may_be(*probed))
-            };
+            let alike: Vec<ImageId> = images
+                .iter()
+                .map(Mapping::image)
+                .filter(|image| inodes.contains(&image.inode))
+                .collect();
+            let maps = |probed: &ImageId| alike.iter().any(|image| image.may_be(*probed));
             let at_stake: Vec<ImageId> = probed
                 .iter()
                 .copied()

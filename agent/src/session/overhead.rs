@@ -290,8 +290,7 @@ impl Overhead {
         }
         let sums = self.sums(loaded, ledger);
         let probed = self.probes_libraries();
-        let calls_spent = self.meter.as_ref()?.calls_seconds(loaded);
-        let calls_rate = self.calls_rate.read(Instant::now(), calls_spent);
+        let calls_rate = self.calls_rate.read(Instant::now(), sums.calls);
         let Decision::Change(rung) = self.budget.as_mut()?.judge(sums, calls_rate) else {
             return None;
         };
@@ -321,7 +320,7 @@ impl Overhead {
         Spent {
             host: self.host_seconds(),
             targets: target_cpu(ledger).as_secs_f64(),
-            calls: program_seconds(runs.calls),
+            calls: (self.meter.as_ref()).map_or(0.0, |meter| meter.calls_seconds(loaded)),
             probes: self.probe_seconds(loaded, ledger).0,
             states: program_seconds(runs.states),
             others: program_seconds(runs.others),

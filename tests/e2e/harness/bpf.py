@@ -2,17 +2,37 @@
 
 import json
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator
+from typing import Callable, Iterator
 
 from .processes import LONG_SECONDS
 from .tracefs import mounted
 from .waiting import wait_until
 
+STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
+
 
 def _objects(kind: str) -> list[dict]:
     output = subprocess.run(["bpftool", "-j", kind, "list"], check=True, capture_output=True, timeout=LONG_SECONDS)
     return json.loads(output.stdout or b"[]")
+
+
+@contextmanager
+def statistics() -> Iterator[None]:
+    """The kernel measures each run of a BPF program meanwhile."""
+    before = STATISTICS.read_text()
+    STATISTICS.write_text("1")
+    try:
+        yield
+    finally:
+        STATISTICS.write_text(before)
+
+
+def runs(wanted: Callable[[dict], bool]) -> tuple[int, float]:
+    """Runs of those programs, and seconds in them, as far as statistics were kept."""
+    those = [one for one in _objects("prog") if wanted(one)]
+    return sum(one.get("run_cnt", 0) for one in those), sum(one.get("run_time_ns", 0) for one in those) / 1e9
 
 
 def descriptors(pid: int) -> Iterator[tuple[int, dict[str, str]]]:

@@ -40,7 +40,7 @@ pub struct AgentStatus {
     pub calls_duty_ratio: f64,
     /// Executable files with probes.
     pub profiled_images: u64,
-    /// Services that run, with a TLS library or something else to tell of.
+    /// Running services with a TLS library, handshakes, connections or a listening socket.
     pub services: u64,
     /// Load tests of this host.
     pub load_tests: LoadTests,
