@@ -56,53 +56,28 @@ pub(super) fn actor(evidence: &Evidence) -> Option<(Pid, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tlsprof_discover::Error;
-    use tlsprof_discover::image::Mapping;
-    use tlsprof_discover::process::{CpuTime, Process, Stat};
-    use tlsprof_discover::service::{Cgroup, service_name};
+    use tlsprof_common::{LifetimeCpu, ProcessEvent};
     use tlsprof_evidence::hello::{Facts, Origin};
     use tlsprof_evidence::{Handshake, sample};
 
-    /// Processes of two services: even and odd numbers.
-    #[derive(Debug)]
-    struct Host;
-
-    impl ProcessSource for Host {
-        fn pids(&self) -> Result<Vec<Pid>, Error> {
-            Ok(vec![10, 11, 12])
-        }
-
-        fn stat(&self, _pid: Pid) -> Result<Option<Stat>, Error> {
-            Ok(None)
-        }
-
-        fn process(&self, pid: Pid) -> Result<Option<Process>, Error> {
-            let executable = if pid.is_multiple_of(2) {
-                "/bin/even"
-            } else {
-                "/bin/odd"
-            };
-            Ok(Some(Process {
-                pid,
-                parent: 1,
-                start_time: 1,
-                name: String::new(),
-                executable: executable.into(),
-                cgroup: Cgroup::Other,
-                service: service_name(&Cgroup::Other, executable.as_ref(), ""),
-                cpu: CpuTime::default(),
-            }))
-        }
-
-        fn images(&self, _pid: Pid) -> Result<Option<Vec<Mapping>>, Error> {
-            Ok(None)
-        }
-    }
+    /// Processes that cannot be read: no kernel has such numbers. The table knows three of them.
+    const SERVER: Pid = u32::MAX;
+    const SIBLING: Pid = SERVER - 1;
+    const STRANGER: Pid = SERVER - 2;
+    const FORGOTTEN: Pid = SERVER - 3;
 
     /// Whose session it was that a client brought to a process, by the table.
     fn giver(issuer: Pid, process: Pid) -> Option<Giver> {
-        let mut table = ProcessTable::new(Host);
-        table.scan().ok()?;
+        let mut table = ProcessTable::new(ProcRoot::default());
+        let programs = [(SERVER, "nginx"), (SIBLING, "nginx"), (STRANGER, "curl")];
+        for (process, comm) in programs {
+            table.apply(&ProcessEvent::Exec {
+                process,
+                path: format!("/usr/bin/{comm}"),
+                comm: comm.to_owned(),
+                cpu: LifetimeCpu::default(),
+            });
+        }
         let origin = Origin {
             giver: Giver::Sibling,
             process: issuer,
@@ -124,8 +99,8 @@ mod tests {
 
     #[test]
     fn an_issuer_that_the_table_has_forgotten_is_no_stranger() {
-        assert_eq!(giver(10, 12), Some(Giver::Sibling));
-        assert_eq!(giver(11, 12), Some(Giver::Stranger));
-        assert_eq!(giver(4, 12), Some(Giver::Ended));
+        assert_eq!(giver(SIBLING, SERVER), Some(Giver::Sibling));
+        assert_eq!(giver(STRANGER, SERVER), Some(Giver::Stranger));
+        assert_eq!(giver(FORGOTTEN, SERVER), Some(Giver::Ended));
     }
 }

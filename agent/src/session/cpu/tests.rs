@@ -2,47 +2,25 @@
 
 use super::*;
 use tlsprof_common::{LifetimeCpu, ProcessEvent};
-use tlsprof_discover::Error;
-use tlsprof_discover::image::Mapping;
-use tlsprof_discover::process::{Process, Stat};
+use tlsprof_discover::ProcRoot;
 use tlsprof_evidence::activity::{Activity, Mode};
 use tlsprof_ledger::{Limits, OTHER};
 
-/// All processes are gone before they can be read.
-#[derive(Debug)]
-struct Gone;
-
-impl ProcessSource for Gone {
-    fn pids(&self) -> Result<Vec<Pid>, Error> {
-        Ok(Vec::new())
-    }
-
-    fn stat(&self, _pid: Pid) -> Result<Option<Stat>, Error> {
-        Ok(None)
-    }
-
-    fn process(&self, _pid: Pid) -> Result<Option<Process>, Error> {
-        Ok(None)
-    }
-
-    fn images(&self, _pid: Pid) -> Result<Option<Vec<Mapping>>, Error> {
-        Ok(None)
-    }
-}
-
+/// No kernel has that number: the process is gone before it can be read.
+const GONE: Pid = u32::MAX;
 const EACH: Duration = Duration::from_millis(10);
 
 /// A process of a service begins, computes for [`EACH`], and ends.
-fn run(table: &mut ProcessTable<Gone>, service: &str) {
+fn run(table: &mut ProcessTable<ProcRoot>, service: &str) {
     table.apply(&ProcessEvent::Exec {
-        process: 7,
+        process: GONE,
         path: format!("/usr/bin/{service}"),
         comm: service.to_owned(),
         cpu: LifetimeCpu::default(),
     });
     let total = EACH;
     table.apply(&ProcessEvent::Exit {
-        process: 7,
+        process: GONE,
         cpu: LifetimeCpu {
             total,
             ..LifetimeCpu::default()
@@ -56,7 +34,7 @@ fn note(ledger: &mut Ledger, service: &str) {
 }
 
 /// A booking, none of whose services has a live process.
-fn book(table: &mut ProcessTable<Gone>, all: bool, ledger: &mut Ledger) {
+fn book(table: &mut ProcessTable<ProcRoot>, all: bool, ledger: &mut Ledger) {
     let mut services = BTreeSet::new();
     for (service, new) in take_used(table, all, &mut services, ledger) {
         assert!(services.contains(service.as_str()));
@@ -71,7 +49,10 @@ fn cpu(ledger: &Ledger, service: &str) -> Option<Duration> {
 
 #[test]
 fn a_process_for_each_connection_is_booked_whole_beside_many_others() {
-    let (mut table, mut ledger) = (ProcessTable::new(Gone), Ledger::new(Limits::default()));
+    let (mut table, mut ledger) = (
+        ProcessTable::new(ProcRoot::default()),
+        Ledger::new(Limits::default()),
+    );
     for number in 0..1024 {
         run(&mut table, &format!("job{number}"));
     }
@@ -88,7 +69,10 @@ fn a_process_for_each_connection_is_booked_whole_beside_many_others() {
 
 #[test]
 fn all_that_the_user_named_is_booked() {
-    let (mut table, mut ledger) = (ProcessTable::new(Gone), Ledger::new(Limits::default()));
+    let (mut table, mut ledger) = (
+        ProcessTable::new(ProcRoot::default()),
+        Ledger::new(Limits::default()),
+    );
     for number in 0..5000 {
         run(&mut table, &format!("job{number}"));
     }
@@ -99,7 +83,7 @@ fn all_that_the_user_named_is_booked() {
 #[test]
 fn a_service_beyond_the_limit_has_its_time_where_its_evidence_is() {
     let (mut table, mut ledger) = (
-        ProcessTable::new(Gone),
+        ProcessTable::new(ProcRoot::default()),
         Ledger::new(Limits {
             services: 1,
             label_sets: 10,
