@@ -1,6 +1,6 @@
-"""The share of a server's CPU time in TLS handshakes: the same by steps, by histogram, by samples and by
-an estimate without tlsprof, whether or not step probes are attached, from the first seconds on; and the
-same in metrics, report and live page."""
+"""The share of a server's CPU time in TLS handshakes: the same by steps, by histogram and by samples, whether or
+not step probes are attached, from the first seconds on; and the same in metrics, report and live page. What handshakes took is
+what the kernel charged the server for connections that do nothing else."""
 
 import shutil
 import signal
@@ -8,7 +8,6 @@ from collections import deque
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from time import monotonic, sleep
 
 import pytest
@@ -22,7 +21,7 @@ from harness.outlets import in_live_page, live_state
 from harness.processes import Process, run
 from harness.profiler import Agent, Profiling, Service, start_agent
 from harness.servers import Server
-from harness.steal import assert_agree, undisturbed, watch_steal
+from harness.steal import assert_agree, watch_steal
 from harness.waiting import wait_until
 from harness.web_servers import nginx, reload_nginx
 
@@ -51,10 +50,8 @@ location = /large { return 200 "%s"; }
 may not read files in the folders of tests."""
 
 AGREE = 0.10
-INDEPENDENT = 0.10
-"""The estimate is of another minute. It was 0.744 to 0.765 in eight."""
-ROUNDS = 40
-"""In turns: a machine that others use too changes its speed by a third from second to second."""
+BARE = 600
+"""Connections that carry a handshake and next to nothing else."""
 FREQUENCY = 397
 """Samples a second: some 3,000 over the load, so that the share by samples has a standard error of 1%."""
 
@@ -94,15 +91,31 @@ class Moment:
 
 
 @dataclass(frozen=True)
+class Bare:
+    """CPU seconds of the handshakes of `BARE` connections, in the same time."""
+
+    before: dict[str, Moment]
+    after: dict[str, Moment]
+    charged: float
+    """By the kernel: what all of it cost, less what these connections cost without TLS. It holds making and freeing
+    the TLS object, too."""
+    stolen: float
+
+    def spent(self, variant: str) -> float:
+        return self.after[variant].total(HISTOGRAM) - self.before[variant].total(HISTOGRAM)
+
+
+@dataclass(frozen=True)
 class Scene:
     """A load that agents of all variants, and a report, have watched from its first connection on."""
 
     by_variant: dict[str, list[Moment]]
     connections: int
+    """Of the load."""
     after_reload: dict[str, Moment]
     report: Service
     live: float
-    independent: float
+    bare: "Bare"
     stolen: float
     """The share of the CPU time that the hypervisor took during the load."""
 
@@ -116,25 +129,24 @@ def load(port: int, connections: int, *more: str, scheme: str = "https", path: s
     return [*command, f"{scheme}://127.0.0.1:{port}/{path}"]
 
 
-def independent_share(server: Server, plain: int) -> float:
-    """What a new connection costs more than a request on an open one, less what that is without TLS, as
-    a share of what a connection of the load costs. It holds making and freeing the TLS object, too."""
+def bare(server: Server, plain: int, agents: dict[str, Agent], before: dict[str, Moment]) -> Bare:
+    """`plain` is the port without TLS; there is no handshake that `before` does not know."""
 
-    def each(requests: int, *options: str, port: int = server.port, **where: str) -> float:
-        before = cpu_seconds(server.pid)
-        done = run(load(port, requests, *options, **where))
+    def charged(*options: str, port: int = server.port, scheme: str = "https") -> float:
+        begun = cpu_seconds(server.pid)
+        done = run(load(port, BARE, *options, scheme=scheme, path=""))
         assert done.child.returncode == 0 and "Non-2xx" not in done.stdout, done.describe()
-        return (cpu_seconds(server.pid) - before) / requests
+        return cpu_seconds(server.pid) - begun
 
-    # What runs in stolen time has cold caches, which answers of 256 KiB feel least.
-    turns = [undisturbed(lambda: (each(20, path=""), each(20))) for _ in range(ROUNDS)]
-    kept = each(300, "-k", path="")
-    plain_new, plain_kept = (each(300, *more, port=plain, scheme="http", path="") for more in ([], ["-k"]))
-    # Those of a slow second would weigh more in a mean.
-    whole = median(whole for _, whole in turns)
-    share = median(new / whole for new, whole in turns)
-    print(f"{share:.3f} of a connection, of {1e3 * whole:.2f} ms; without TLS {1e3 * plain_new:.2f}, on open ones {1e3 * kept:.2f} and {1e3 * plain_kept:.2f}")
-    return share - (kept + plain_new - plain_kept) / whole
+    steal = watch_steal()
+    whole = charged()
+    stolen = steal()
+    known = {name: round(one.total(HANDSHAKES, outcome="completed")) for name, one in before.items()}
+    after = {name: settled(agent, known[name] + BARE) for name, agent in agents.items()}
+    kept = charged("-k")
+    plain_new, plain_kept = (charged(*more, port=plain, scheme="http") for more in ([], ["-k"]))
+    print(f"{whole:.3f} s, on open connections {kept:.3f}; without TLS {plain_new:.3f} and {plain_kept:.3f}")
+    return Bare(before, after, whole - kept - (plain_new - plain_kept), stolen)
 
 
 def throttle(agent: Agent, config: Path) -> None:
@@ -197,7 +209,6 @@ def scene(certificates, tmp_path_factory) -> Scene:
         # may switch stacks, such as QEMU.
         options = dict(env=copy_openssl(program, folder), workers=1, protocols="TLSv1.3", extra=extra)
         server = stack.enter_context(nginx(folder, own, program=program, **options))
-        independent = independent_share(server, plain)
         agents = {}
         for name, text in VARIANTS.items():
             config = folder / f"{name}.toml"
@@ -209,11 +220,14 @@ def scene(certificates, tmp_path_factory) -> Scene:
             stolen = steal()
             profiling.finish()
         live = in_live_page(live_state(agents["exact"], SERVICE)).share
+        without_load = bare(server, plain, agents, {name: seen[-1] for name, seen in by_variant.items()})
         install(certificates["ecdsa"], own)
         reload_nginx(server)
         run(load(server.port, AFTER_RELOAD, path=""))
-        after = {name: settled(agent, connections + AFTER_RELOAD) for name, agent in agents.items()}
-    return Scene(by_variant, connections, after, profiling.report.service(SERVICE), live, independent, stolen)
+        # Open connections had a handshake, too.
+        handshakes = connections + BARE + CLIENTS + AFTER_RELOAD
+        after = {name: settled(agent, handshakes) for name, agent in agents.items()}
+    return Scene(by_variant, connections, after, profiling.report.service(SERVICE), live, without_load, stolen)
 
 
 def install(certificate: Certificate, where: Certificate) -> None:
@@ -228,7 +242,12 @@ def test_all_ways_to_know_the_share_agree(scene, variant):
     for name in (STEPS, BY_OUTCOME):
         assert shares[name] == pytest.approx(shares[HISTOGRAM], rel=AGREE), (name, shares)
     assert_agree(shares[HISTOGRAM], shares["activity"], AGREE, scene.stolen, shares)
-    assert_agree(shares[HISTOGRAM], scene.independent, INDEPENDENT, scene.stolen)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_handshakes_took_what_the_kernel_charged_for_them(scene, variant):
+    bare = scene.bare
+    assert_agree(bare.spent(variant), bare.charged, AGREE, bare.stolen)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -257,14 +276,16 @@ def test_the_variants_are_what_they_say(scene):
 
 
 def test_the_signature_is_learned_and_not_carried_to_new_workers(scene):
-    before = {name: seen[-1].signatures() for name, seen in scene.by_variant.items()}
-    after = {name: seen.signatures() for name, seen in scene.after_reload.items()}
-    assert before["off"]["unknown"] >= scene.connections
-    for name in ("throttled", "exact"):
-        assert before[name]["rsa_2048"] >= 0.95 * scene.connections, before
-    for name in VARIANTS:
-        assert after[name].get("rsa_2048", 0) == before[name].get("rsa_2048", 0), (before, after)
-        assert sum(after[name].values()) >= scene.connections + AFTER_RELOAD
+    before, after = (
+        {name: seen.signatures() for name, seen in moments.items()} for moments in (scene.bare.after, scene.after_reload)
+    )
+    assert before["off"]["unknown"] >= scene.connections + BARE
+    on_open_connections = {"off": 0, "throttled": CLIENTS, "exact": CLIENTS}
+    for name, before_reload in on_open_connections.items():
+        if before_reload:
+            assert before[name]["rsa_2048"] >= 0.95 * (scene.connections + BARE), before
+        assert after[name].get("rsa_2048", 0) == before[name].get("rsa_2048", 0) + before_reload, (before, after)
+        assert sum(after[name].values()) >= scene.connections + BARE + CLIENTS + AFTER_RELOAD
 
 
 def test_report_and_live_page_say_the_same_share(scene):
