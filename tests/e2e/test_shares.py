@@ -115,7 +115,7 @@ class Scene:
     after_reload: dict[str, Moment]
     report: Service
     live: float
-    bare: "Bare"
+    bare: Bare
     stolen: float
     """The share of the CPU time that the hypervisor took during the load."""
 
