@@ -92,17 +92,13 @@ class Moment:
 
 @dataclass(frozen=True)
 class Bare:
-    """CPU seconds of the handshakes of `BARE` connections, in the same time."""
+    """CPU seconds of the handshakes of `BARE` connections after the load, in the same time."""
 
-    before: dict[str, Moment]
     after: dict[str, Moment]
     charged: float
     """By the kernel: what all of it cost, less what these connections cost without TLS. It holds making and freeing
     the TLS object, too."""
     stolen: float
-
-    def spent(self, variant: str) -> float:
-        return self.after[variant].total(HISTOGRAM) - self.before[variant].total(HISTOGRAM)
 
 
 @dataclass(frozen=True)
@@ -129,8 +125,8 @@ def load(port: int, connections: int, *more: str, scheme: str = "https", path: s
     return [*command, f"{scheme}://127.0.0.1:{port}/{path}"]
 
 
-def bare(server: Server, plain: int, agents: dict[str, Agent], before: dict[str, Moment]) -> Bare:
-    """`plain` is the port without TLS; there is no handshake that `before` does not know."""
+def bare(server: Server, plain: int, agents: dict[str, Agent], known: int) -> Bare:
+    """`plain` is the port without TLS; `known` handshakes are in what the agents have said so far."""
 
     def charged(*options: str, port: int = server.port, scheme: str = "https") -> float:
         begun = cpu_seconds(server.pid)
@@ -141,12 +137,11 @@ def bare(server: Server, plain: int, agents: dict[str, Agent], before: dict[str,
     steal = watch_steal()
     whole = charged()
     stolen = steal()
-    known = {name: round(one.total(HANDSHAKES, outcome="completed")) for name, one in before.items()}
-    after = {name: settled(agent, known[name] + BARE) for name, agent in agents.items()}
+    after = {name: settled(agent, known + BARE) for name, agent in agents.items()}
     kept = charged("-k")
     plain_new, plain_kept = (charged(*more, port=plain, scheme="http") for more in ([], ["-k"]))
     print(f"{whole:.3f} s, on open connections {kept:.3f}; without TLS {plain_new:.3f} and {plain_kept:.3f}")
-    return Bare(before, after, whole - kept - (plain_new - plain_kept), stolen)
+    return Bare(after, whole - kept - (plain_new - plain_kept), stolen)
 
 
 def throttle(agent: Agent, config: Path) -> None:
@@ -220,7 +215,7 @@ def scene(certificates, tmp_path_factory) -> Scene:
             stolen = steal()
             profiling.finish()
         live = in_live_page(live_state(agents["exact"], SERVICE)).share
-        without_load = bare(server, plain, agents, {name: seen[-1] for name, seen in by_variant.items()})
+        without_load = bare(server, plain, agents, connections)
         install(certificates["ecdsa"], own)
         reload_nginx(server)
         run(load(server.port, AFTER_RELOAD, path=""))
@@ -247,7 +242,8 @@ def test_all_ways_to_know_the_share_agree(scene, variant):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_handshakes_took_what_the_kernel_charged_for_them(scene, variant):
     bare = scene.bare
-    assert_agree(bare.spent(variant), bare.charged, AGREE, bare.stolen)
+    spent = bare.after[variant].total(HISTOGRAM) - scene.by_variant[variant][-1].total(HISTOGRAM)
+    assert_agree(spent, bare.charged, AGREE, bare.stolen)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
