@@ -58,7 +58,7 @@ static __always_inline void handle_open(struct sock *sk)
 		return;
 	connection_open(connection, bpf_ktime_get_ns(), &value);
 	connection->port = sk->__sk_common.skc_num;
-	if (connection->pid)
+	if (connection->pid && !connection->untold)
 		send_opened(connection);
 }
 
@@ -75,6 +75,7 @@ static __always_inline void send_closed(struct sock *sk, struct connection *conn
 	event.header.kind = TLSPROF_EVENT_CONNECTION_CLOSED;
 	event.header.time = now;
 	event.seen_open = connection->opened != 0;
+	event.untold = connection->untold && connection->pid;
 	event.followed = connection_is_followed(connection, &value);
 	event.duration = connection->opened ? now - connection->opened : 0;
 	event.bytes_received = payload_received(tcp->bytes_received, sk->__sk_common.skc_flags);

@@ -3,22 +3,12 @@
  * Scheduler switches of threads that are at work on a handshake: subtracts off-CPU
  * time from the handshake's CPU clock and records what the thread waited for.
  *
- * The tracepoint fires on every switch of the host, so its usual path is one look at
- * the thread that leaves, one per-CPU read and one count for the thread that comes.
+ * The tracepoint fires on every switch of the host, so its usual path is one per-CPU read
+ * and one count for the thread that comes. The agent takes the program out while nothing is
+ * timed: neither socket calls are seen nor libraries probed.
  */
 #include "include/calls.h"
-#include "include/processes.h"
 #include "include/wait.h"
-
-static __always_inline long task_state(struct task_struct *task)
-{
-	struct task_struct___before_5_14 *old = (void *)task;
-
-	/* Read at every switch. The verifier knows the task's type, so no helper is needed. */
-	if (bpf_core_field_exists(task->__state))
-		return task->__state;
-	return old->state;
-}
 
 /* What a thread saved when it entered the kernel; NULL where the kernel has no way to
  * ask (before 5.15, kernel commit dd6e10fbd9fb). */
@@ -58,17 +48,6 @@ static __always_inline __u8 reason_of(struct task_struct *task, long state)
 	if (regs && asks_file(state, in_iowait, nr))
 		read_file(task, SYSCALL_PARM1(regs), &file);
 	return wait_reason(state, in_iowait, nr, &file);
-}
-
-/* Threads that left the CPU while something of them was timed, counted by their ids: where
- * it is 0, an arriving thread is not looked up. One count for all would have every thread of
- * the host looked up as long as one is in a handshake that blocks. */
-#define PARKED_COUNTS 4096 /* a power of two */
-__u32 threads_parked[PARKED_COUNTS] = {};
-
-static __always_inline __u32 *parked_like(__u32 tid)
-{
-	return &threads_parked[tid & (PARKED_COUNTS - 1)];
 }
 
 static __always_inline void park(__u32 tid, struct clock *clock, __u64 now, __u8 reason)
@@ -130,17 +109,16 @@ static __always_inline void park_phase(struct timed *timed, __u64 now, __u8 reas
 /* Waits for a lock inside a handshake are shorter. */
 #define LONG_LOCK_NS 10000000
 
-/* Whether a thread that waited for a lock comes back to the same job: what it did before
- * is added already. */
+/* Whether a thread that left the CPU comes back to the same job. What it did before it waited
+ * for a lock is added already. A handshake may have come to its end meanwhile, or was given up. */
 static __always_inline bool goes_on(const struct phase *phase, __u64 now)
 {
 	__u64 connection = phase->connection;
-	struct exchange *exchange;
+	struct exchange *exchange = bpf_map_lookup_elem(&exchanges, &connection);
 
-	if (now - phase->clock.off_since > LONG_LOCK_NS)
-		return false;
-	exchange = bpf_map_lookup_elem(&exchanges, &connection);
-	return exchange && exchange_owes_answer(exchange);
+	if (!exchange || phase->clock.off_reason != TLSPROF_WAIT_LOCK)
+		return exchange;
+	return now - phase->clock.off_since <= LONG_LOCK_NS && exchange_owes_answer(exchange);
 }
 
 /* It is back on a CPU. */
@@ -154,7 +132,7 @@ static __always_inline void unpark_phase(struct timed *timed, __u32 tid, __u64 n
 	*phase = *parked;
 	bpf_map_delete_elem(&parked_phases, &tid);
 	unpark(tid, &phase->clock, now);
-	if (phase->clock.off_reason != TLSPROF_WAIT_LOCK || goes_on(phase, now))
+	if (goes_on(phase, now))
 		timed->phase = tid;
 }
 
@@ -209,8 +187,6 @@ static __always_inline void handle_switch(bool preempt, struct task_struct *prev
 	__u32 *parked = parked_like(next->pid);
 	__u64 now;
 
-	if (task_state(prev) == TASK_DEAD)
-		handle_thread_end(prev);
 	if (!timed)
 		return;
 	if (!timed->call && !timed->phase && !*parked) {

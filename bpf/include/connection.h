@@ -58,6 +58,9 @@ struct connection {
 	__u32 local_ports;      /* ephemeral ports to choose from, of a client */
 	__u64 remote;           /* its remote endpoint, see remote.h */
 	__u32 calls_generation; /* of tlsprof_control, when it was opened */
+	/* Its opening is told when a call on it is seen, or with its end: while calls are not seen, an
+	 * event less for most connections. */
+	__u8 untold;
 };
 
 /* Whether there is one in a socket's storage, which is cleared at its end and not taken away. */
@@ -298,8 +301,10 @@ static inline void connection_open(struct connection *connection, __u64 now,
 	connection->state = BPF_TCP_ESTABLISHED;
 	connection->opened = now;
 	connection->calls_generation = control->calls_generation;
-	if (control->calls_generation & 1)
+	if (control->calls_generation & 1) {
 		connection->watch = WATCH_OVER;
+		connection->untold = 1;
+	}
 	if (!connection->role)
 		connection->role = TLSPROF_ROLE_SERVER;
 }

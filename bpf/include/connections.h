@@ -91,6 +91,13 @@ static __always_inline void send_opened(struct connection *connection)
 	send_event(&event, sizeof(event));
 }
 
+/* Told late. */
+static __always_inline void tell_opened(struct connection *connection)
+{
+	connection->untold = 0;
+	send_opened(connection);
+}
+
 static __always_inline bool is_kernel_thread(void)
 {
 	struct task_struct *task;
@@ -111,7 +118,7 @@ static __noinline void claim(struct connection *connection)
 		return;
 	connection->pid = bpf_get_current_pid_tgid() >> 32;
 	bpf_get_current_comm(connection->comm, sizeof(connection->comm));
-	if (connection->opened)
+	if (connection->opened && !connection->untold)
 		send_opened(connection);
 }
 

@@ -27,6 +27,7 @@ enum tlsprof_limits {
 	TLSPROF_WORD_BITS = 52,         /* of a word that is kept; above them, where it was */
 	TLSPROF_EXCHANGE_PRIVATE = 368, /* state of the programs, see exchange.h */
 	TLSPROF_CALL_PRIVATE = 244,     /* likewise, see call.h */
+	TLSPROF_TIMED_PRIVATE = 144,    /* likewise, see maps.h */
 };
 
 /* What a record in the `events` ring buffer is. */
@@ -259,6 +260,11 @@ struct tlsprof_call {
 	__u8 private[TLSPROF_CALL_PRIVATE];
 };
 
+/* The thread on a CPU: value of the `timed_threads` per-CPU array. */
+struct tlsprof_timed {
+	__u8 private[TLSPROF_TIMED_PRIVATE];
+};
+
 /* A handshake that is followed on its socket: value of the `exchanges` hash. The agent gives
  * up those on whose connections nothing moves any more. */
 struct tlsprof_exchange {
@@ -307,7 +313,9 @@ struct tlsprof_connection_event {
 	__u32 segment; /* payload of a full segment on the way to the peer, in bytes */
 	/* 1: socket calls were seen when it was opened; CLOSED: from then on to its end. */
 	__u8 followed;
-	__u8 reserved[3];
+	/* CLOSED: 1: stands for OPENED as well, of while socket calls were not seen. */
+	__u8 untold;
+	__u8 reserved[2];
 	__u16 port;     /* local port, 0 if its opening was not seen */
 	__u8 role;      /* enum tlsprof_role, 0 if its opening was not seen */
 	__u8 closed_by; /* enum tlsprof_closer */

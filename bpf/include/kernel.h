@@ -249,6 +249,16 @@ struct bpf_iter__task_file {
 /* include/net/tcp_states.h */
 #define TCP_LISTEN 10
 
+static __always_inline long task_state(struct task_struct *task)
+{
+	struct task_struct___before_5_14 *old = (void *)task;
+
+	/* Read at every switch. The verifier knows the task's type, so no helper is needed. */
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	return old->state;
+}
+
 /*
  * Bounds a length visibly for the verifier: up to 6.1 at least, it loses a comparison if the
  * compiler keeps two copies of the compared value.

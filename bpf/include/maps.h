@@ -79,6 +79,8 @@ struct timed {
 	struct phase at_work;
 };
 
+_Static_assert(sizeof(struct timed) == sizeof(struct tlsprof_timed), "TLSPROF_TIMED_PRIVATE");
+
 /* After a handshake `since` is kept up for so many socket calls and switches. */
 #define KEEP_UP 128
 

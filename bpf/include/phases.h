@@ -33,6 +33,24 @@ struct {
 	__type(value, struct phase);
 } parked_phases SEC(".maps");
 
+/* Threads that left the CPU while something of them was timed, counted by their ids: where
+ * it is 0, an arriving thread is not looked up. One count for all would have every thread of
+ * the host looked up as long as one is in a handshake that blocks. */
+#define PARKED_COUNTS 4096 /* a power of two */
+__u32 threads_parked[PARKED_COUNTS] = {};
+
+static __always_inline __u32 *parked_like(__u32 tid)
+{
+	return &threads_parked[tid & (PARKED_COUNTS - 1)];
+}
+
+/* A thread ends that may have come back to a CPU unseen: see sched_switch(). */
+static __always_inline void forget_parked(__u32 tid)
+{
+	if (*parked_like(tid) && !bpf_map_delete_elem(&parked_phases, &tid))
+		__sync_fetch_and_add(parked_like(tid), -1);
+}
+
 /* Connections whose TLS handshake is under way, or may begin. Not in the socket:
  * a phase ends where its socket is not at hand. */
 struct {

@@ -97,6 +97,8 @@ static __always_inline struct connection *moved_on(const struct socket_call *cal
 	if (!connection->pid)
 		connection->watch =
 			WATCH_OVER; /* the kernel's own: it has no buffers of a process */
+	else if (connection->untold)
+		tell_opened(connection);
 	return connection;
 }
 
@@ -147,8 +149,8 @@ static __noinline void handle_rare_call(struct socket_call *call, struct timed *
 static __always_inline bool is_settled(const struct connection *connection,
 				       const struct socket_call *call, const struct timed *timed)
 {
-	return connection && call->length && connection->pid && !is_watched(connection->watch) &&
-	       !timed->call;
+	return connection && call->length && connection->pid && !connection->untold &&
+	       !is_watched(connection->watch) && !timed->call;
 }
 
 /* The current thread comes from a socket call, of whatever family. Runs at every one

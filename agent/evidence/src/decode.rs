@@ -66,36 +66,54 @@ fn upgrade(upgrade: u8) -> Option<Upgrade> {
     }
 }
 
-fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
-    let owner = (event.header.pid != 0).then(|| Owner {
+/// The opening that the record of an end tells as well, with its time.
+pub fn untold_opening(record: &Record<'_>) -> Option<(Evidence, u64)> {
+    match record {
+        Record::Connection(event) if event.untold != 0 => {
+            let at = event.header.time.saturating_sub(event.duration);
+            Some((opening(event, false)?, at))
+        }
+        _ => None,
+    }
+}
+
+/// `followed`: socket calls were seen when it was opened. None without an owner.
+fn opening(event: &tlsprof_connection_event, followed: bool) -> Option<Evidence> {
+    Some(Evidence::Opened(tlsprof_common::Opening {
+        id: event.connection,
+        owner: owner(event)?,
+        role: role(event.role),
+        port: event.port,
+        remote: remote(event),
+        accept_wait: (event.accept_wait != 0).then(|| Duration::from_nanos(event.accept_wait)),
+        followed,
+    }))
+}
+
+fn owner(event: &tlsprof_connection_event) -> Option<Owner> {
+    (event.header.pid != 0).then(|| Owner {
         process: event.header.pid,
         comm: text(&event.comm),
-    });
-    let role = role(event.role);
-    let remote = (event.remote != 0).then_some(Remote {
+    })
+}
+
+fn remote(event: &tlsprof_connection_event) -> Option<Remote> {
+    (event.remote != 0).then_some(Remote {
         endpoint: event.remote,
         local_ports: event.local_ports,
-    });
+    })
+}
+
+fn connection(event: &tlsprof_connection_event) -> Option<Evidence> {
     if event.header.kind == TLSPROF_EVENT_CONNECTION_OPENED {
-        return owner.map(|owner| {
-            Evidence::Opened(tlsprof_common::Opening {
-                id: event.connection,
-                owner,
-                role,
-                port: event.port,
-                remote,
-                accept_wait: (event.accept_wait != 0)
-                    .then(|| Duration::from_nanos(event.accept_wait)),
-                followed: event.followed != 0,
-            })
-        });
+        return opening(event, event.followed != 0);
     }
     Some(Evidence::Closed(Box::new(Connection {
         id: event.connection,
-        owner,
-        remote,
+        owner: owner(event),
+        remote: remote(event),
         whole: (event.seen_open != 0).then(|| Whole {
-            role,
+            role: role(event.role),
             port: event.port,
             duration: Duration::from_nanos(event.duration),
             turns: (event.followed != 0).then_some(event.turns),

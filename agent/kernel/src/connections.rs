@@ -56,7 +56,7 @@ struct Followed {
     _states: Vec<Link>,
 }
 
-/// The hooks on socket calls.
+/// The hooks on socket calls, after the one that stops clocks which they start.
 #[derive(Debug)]
 pub(super) struct Calls {
     tier: Tier,
@@ -91,17 +91,23 @@ impl Connections {
     /// Takes the hooks on socket calls out.
     pub(super) fn release_calls(&mut self) {
         if let Some(calls) = self.calls_mut() {
-            calls.links.clear();
+            // What begins something comes out before what stops its clock.
+            while calls.links.pop().is_some() {}
         }
     }
 
-    /// Puts the hooks on socket calls back where they are out.
+    /// Whether the hooks on socket calls were taken out.
+    pub(super) fn calls_are_out(&mut self) -> bool {
+        self.calls_mut().is_some_and(|calls| calls.links.is_empty())
+    }
+
+    /// Puts the hooks on socket calls back.
     ///
     /// # Errors
     ///
     /// When the kernel refuses now what it let in before.
     pub(super) fn attach_calls(&mut self, bpf: &mut Ebpf) -> Result<(), Unavailable> {
-        if let Some(calls) = self.calls_mut().filter(|calls| calls.links.is_empty()) {
+        if let Some(calls) = self.calls_mut() {
             calls.links = hook::attach_all(bpf, &calls.hooks)?;
         }
         Ok(())
@@ -117,6 +123,8 @@ impl Connections {
     }
 }
 
+/// Stops the clock of a thread that leaves its CPU.
+pub(super) const SWITCH: &str = "sched_switch";
 pub(super) const STATE: &str = "tcp_state";
 /// Handles what the kernel leaves out of the former.
 pub(super) const STATE_LEFT_OUT: &str = "tcp_state_left_out";
@@ -181,7 +189,8 @@ pub(super) fn attach_tier(
     types: &KernelTypes,
     tier: Tier,
 ) -> Result<(Calls, Vec<Link>), Unavailable> {
-    let hooks = tier.hooks(types)?;
+    let switch = Hook::tracepoint(SWITCH, SWITCH);
+    let hooks = [vec![switch], tier.hooks(types)?].concat();
     hook::load_all(bpf, types, &[hooks.as_slice(), &STATES].concat())?;
     let links = hook::attach_all(bpf, &hooks)?;
     let calls = Calls { tier, hooks, links };

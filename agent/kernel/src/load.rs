@@ -19,13 +19,16 @@ use super::samples::Sampling;
 use super::socket_calls::Tier;
 use super::types::KernelTypes;
 
-/// Tracepoint programs with their tracepoints.
-const TRACEPOINTS: &[(&str, &str)] = &[
-    ("sched_switch", "sched_switch"),
+/// Programs that follow processes, with their tracepoints.
+const PROCESSES: &[(&str, &str)] = &[
+    ("thread_left", "sched_switch"),
     ("process_fork", "sched_process_fork"),
     ("process_exec", "sched_process_exec"),
     ("thread_exit", "sched_process_exit"),
 ];
+
+/// What stops the clocks of threads, where there are no hooks on socket calls to come with.
+const SWITCHES: &[(&str, &str)] = &[(connections::SWITCH, connections::SWITCH)];
 
 /// How to load.
 #[derive(Clone, Debug)]
@@ -63,13 +66,15 @@ pub fn load(options: &Options, followed: impl Fn(Option<Listeners>)) -> Result<L
     };
     let (mut bpf, connections) = connections::attach(&types, options.connections, |storage| {
         let mut bpf = open(types.btf(), mode, storage, tables)?;
-        // Before anything that times a thread: the scheduler stops its clock.
-        load_tracepoints(&mut bpf, types.btf())?;
+        load_tracepoints(&mut bpf, PROCESSES, types.btf())?;
         let listeners =
             Listeners::load(&mut bpf, types.btf()).and_then(|()| Listeners::new(&mut bpf));
         followed(told(listeners));
         Ok(bpf)
     })?;
+    if connections.calls().is_err() {
+        load_tracepoints(&mut bpf, SWITCHES, types.btf())?;
+    }
     drop(types);
     heap::give_back();
     let uprobes = load_uprobes(&mut bpf)?;
@@ -85,6 +90,7 @@ pub fn load(options: &Options, followed: impl Fn(Option<Listeners>)) -> Result<L
         losses: PerCpuArray::try_from(take("losses")?).map_err(maps)?,
         hits: PerCpuArray::try_from(take("hits")?).map_err(maps)?,
         runs: PerCpuArray::try_from(take("runs")?).map_err(maps)?,
+        timed: PerCpuArray::try_from(take("timed_threads")?).map_err(maps)?,
         skipped: AtomicU64::new(0),
         bpf,
         mode,
@@ -109,8 +115,8 @@ pub fn try_tier(tier: Tier, btf: Option<&Path>) -> Result<(), Unavailable> {
     connections::attach_tier(&mut bpf, &types, tier).map(drop)
 }
 
-fn load_tracepoints(bpf: &mut Ebpf, btf: &Btf) -> Result<(), LoadError> {
-    for (name, tracepoint) in TRACEPOINTS {
+fn load_tracepoints(bpf: &mut Ebpf, programs: &[(&str, &str)], btf: &Btf) -> Result<(), LoadError> {
+    for (name, tracepoint) in programs {
         let program: &mut BtfTracePoint = program(bpf, name)?;
         program.load(tracepoint, btf).map_err(refused(name))?;
         program.attach().map_err(refused(name))?;

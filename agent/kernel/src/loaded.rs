@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use aya::Ebpf;
-use aya::maps::{Array, HashMap, MapData, MapError, PerCpuArray, RingBuf};
+use aya::maps::{Array, HashMap, MapData, MapError, PerCpuArray, PerCpuValues, RingBuf};
+use aya::util::nr_cpus;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -22,9 +23,9 @@ use super::samples::{Samples, Sampling};
 use tlsprof_common::Pid;
 use tlsprof_common::causes::one_line;
 use tlsprof_common::contract::{
-    TLSPROF_EVENT_HANDSHAKE, TLSPROF_LOSS_COUNT, TLSPROF_OUTCOME_ABANDONED, tlsprof_call,
-    tlsprof_connection_object, tlsprof_control, tlsprof_exchange, tlsprof_handshake,
-    tlsprof_handshake_event, tlsprof_runs, tlsprof_sample, tlsprof_sample_key,
+    TLSPROF_EVENT_HANDSHAKE, TLSPROF_LOSS_COUNT, TLSPROF_OUTCOME_ABANDONED, TLSPROF_TIMED_PRIVATE,
+    tlsprof_call, tlsprof_connection_object, tlsprof_control, tlsprof_exchange, tlsprof_handshake,
+    tlsprof_handshake_event, tlsprof_runs, tlsprof_sample, tlsprof_sample_key, tlsprof_timed,
 };
 
 /// What is loaded, before anything is attached to a target.
@@ -55,6 +56,7 @@ pub struct Loaded {
     pub(super) losses: PerCpuArray<MapData, u64>,
     pub(super) hits: PerCpuArray<MapData, u64>,
     pub(super) runs: PerCpuArray<MapData, Pod<tlsprof_runs>>,
+    pub(super) timed: PerCpuArray<MapData, Pod<tlsprof_timed>>,
 }
 
 impl Loaded {
@@ -116,7 +118,10 @@ impl Loaded {
     ///
     /// When the kernel refuses the hooks, which it let in before, or the map cannot be written.
     pub fn follow_calls(&mut self) -> anyhow::Result<()> {
-        self.connections.attach_calls(&mut self.bpf)?;
+        if self.connections.calls_are_out() {
+            self.forget_threads()?;
+            self.connections.attach_calls(&mut self.bpf)?;
+        }
         Ok(self.set_calls_followed(true)?)
     }
 
@@ -127,6 +132,16 @@ impl Loaded {
     /// When the map cannot be written.
     pub fn follow_no_more(&mut self) -> Result<(), MapError> {
         self.set_calls_followed(false)
+    }
+
+    /// What threads were at work on when the hooks came out.
+    fn forget_threads(&mut self) -> anyhow::Result<()> {
+        let nothing = Pod(tlsprof_timed {
+            private: [0; TLSPROF_TIMED_PRIVATE as usize],
+        });
+        let cpus = nr_cpus().map_err(|(_, error)| error)?;
+        let all = PerCpuValues::try_from(vec![nothing; cpus.get() as usize])?;
+        Ok(self.timed.set(0, all, 0)?)
     }
 
     /// Tells the programs what is in `said`.

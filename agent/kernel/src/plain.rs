@@ -5,6 +5,7 @@ use tlsprof_common::contract::{
     tlsprof_call, tlsprof_connection_event, tlsprof_connection_object, tlsprof_control,
     tlsprof_event_header, tlsprof_exchange, tlsprof_handshake, tlsprof_handshake_event,
     tlsprof_listener, tlsprof_process_event, tlsprof_runs, tlsprof_sample, tlsprof_sample_key,
+    tlsprof_timed,
 };
 
 /// A structure of the contract: plain integers and arrays of them.
@@ -36,6 +37,7 @@ plain!(
     tlsprof_runs,
     tlsprof_sample,
     tlsprof_sample_key,
+    tlsprof_timed,
 );
 
 /// A structure of the contract as a key or a value of a map.

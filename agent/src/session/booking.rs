@@ -16,7 +16,7 @@ use tlsprof_common::{ConnectionId, Loss, Pid, ProcessEvent, Source};
 use tlsprof_discover::ProcRoot;
 use tlsprof_discover::table::ProcessTable;
 use tlsprof_evidence::Evidence;
-use tlsprof_evidence::decode::decode;
+use tlsprof_evidence::decode::{decode, untold_opening};
 use tlsprof_evidence::join::Joiner;
 use tlsprof_kernel::loaded::Loaded;
 use tlsprof_kernel::record::{self, Record};
@@ -108,6 +108,9 @@ impl Bookkeeper {
         let calls_seen = loaded.connections.calls().is_ok();
         let all_taken = loaded.drain(|bytes| {
             let record = record::decode(bytes);
+            if let Some((opened, at)) = record.as_ref().and_then(untold_opening) {
+                desk.take(opened, Duration::from_nanos(at), see);
+            }
             let decoded = record
                 .as_ref()
                 .map(|record| (decode(record), record.time()));

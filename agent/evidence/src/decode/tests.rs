@@ -72,6 +72,20 @@ fn of_a_connection_from_before_nothing_is_guessed() {
 }
 
 #[test]
+fn an_end_may_tell_its_opening() {
+    let mut event = connection_event(TLSPROF_EVENT_CONNECTION_CLOSED, 7);
+    (event.header.time, event.port) = (6000, 443);
+    assert!(untold_opening(&Record::Connection(event)).is_none());
+    event.untold = 1;
+    let told = untold_opening(&Record::Connection(event));
+    let Some((Evidence::Opened(opening), at)) = told else {
+        unreachable!("an opening");
+    };
+    assert_eq!((at, opening.owner.process, opening.port), (1000, 7, 443));
+    assert!(!opening.followed);
+}
+
+#[test]
 fn an_opening_has_an_owner() {
     let event = |pid| connection_event(TLSPROF_EVENT_CONNECTION_OPENED, pid);
     assert!(matches!(connection(&event(7)), Some(Evidence::Opened(_))));
