@@ -6,11 +6,11 @@ from contextlib import ExitStack
 
 import pytest
 
-from harness import estimate, metrics, other_stacks, outlets, plain_nginx, servers
+from harness import bpf, estimate, groups, metrics, other_stacks, outlets, plain_nginx, servers, web_servers
 from harness.load import Load, run_load
 from harness.lowest_rung import CALLS, estimates, is_lowest, load_until
 from harness.outlets import live_state
-from harness.paths import SELFTIMED
+from harness.paths import LOADGEN, SELFTIMED
 from harness.plain_nginx import REQUEST, request, unique
 from harness.processes import private_copy
 from harness.profiler import start_agent
@@ -97,6 +97,8 @@ def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tig
             seen += run_load(ALIKE, server.port)
             listed += live_services(tight)  # of points of five seconds
         wait_until(lambda: said.ours(OPENED) == seen.completed, "every connection")
+        at_client = lambda: said.total(OPENED, service_name=LOADGEN.name, role="client")
+        wait_until(lambda: at_client() == seen.completed, "every connection of the client")
         counted = said.ours(HANDSHAKES, outcome="completed")
         full = said.ours(HANDSHAKES, outcome="completed", resumption="none")
         estimated = said.ours("tlsprof_handshakes_estimated_total")
@@ -107,12 +109,12 @@ def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tig
             "tlsprof_cpu_seconds_total", service_name=SELFTIMED.name, activity=name
         )
         in_handshakes, unattributed = activity("handshake"), activity("unattributed")
-        samples = metrics.scrape(tight.url)
+        scraped = metrics.scrape(tight.url)
         (margins,) = estimates(tight, SELFTIMED.name, "estimated_handshakes")
         measured = server.finish()
     assert measured.completed == seen.completed
     print(f"{in_handshakes:.2f} s by samples, {cpu_seconds:.2f} by clocks, {measured.cpu_seconds:.2f} by the server of {used:.2f}")
-    by_activity, counts = (outlets.by_samples(samples, one, SELFTIMED.name) for one in (outlets.ACTIVITIES, outlets.SAMPLES))
+    by_activity, counts = (outlets.by_samples(scraped, one, SELFTIMED.name) for one in (outlets.ACTIVITIES, outlets.SAMPLES))
     print(by_activity, counts)
     # Samples are taken in the windows, and what is between is like them.
     assert in_handshakes == pytest.approx(measured.cpu_seconds, rel=0.2) and unattributed == 0
@@ -126,6 +128,56 @@ def test_on_the_lowest_rung_connections_are_exact_and_handshakes_follow_them(tig
     assert abs(cpu_seconds - measured.cpu_seconds) <= uncertain
     # Each connection had one. A window beside load has 40 connections or more: two that it cut stand for a twentieth.
     assert abs(counted - seen.completed) <= 0.05 * seen.completed
+
+
+def test_between_windows_the_ends_of_processes_are_still_seen(tight, rsa):
+    """A process for each connection, and no clocks that have to be stopped."""
+    said = Figures(tight)
+    with groups.control_group() as group, servers.selftimed("fork", rsa) as server:
+        if not group:
+            pytest.skip("no control group can be made here: nobody sums up children that nobody waits for")
+        (group / "cgroup.procs").write_text(f"{server.pid}\n")
+        seen = load_until(server.port, ALIKE, lambda: is_lowest(tight))
+        wait_between_windows(tight)
+        for _ in range(5):
+            seen += run_load(ALIKE, server.port)
+        wait_until(lambda: said.ours(OPENED) == seen.completed, "every connection")
+        used = lambda: said.total("tlsprof_service_cpu_seconds_total", service_name=SELFTIMED.name)
+        accounted = groups.cpu_seconds(group)
+        near = lambda: used() == pytest.approx(accounted, rel=0.01, abs=2 * TICKS)
+        wait_until(near, f"{accounted} s of CPU time of all processes")
+        print(f"{used():.2f} s, by the kernel {accounted:.2f} s")
+
+
+def wait_between_windows(agent):
+    """Until in a second no program stopped clocks, while those that see threads end ran."""
+    ours = bpf.owned_by(agent.process.pid, "prog")
+    runs = lambda name: bpf.runs(lambda program: program["id"] in ours and program.get("name") == name)[0]
+
+    def are_clocks_out():
+        before = {name: runs(name) for name in ("sched_switch", "thread_left")}
+        time.sleep(1)
+        return runs("sched_switch") == before["sched_switch"] and runs("thread_left") > before["thread_left"]
+
+    with bpf.statistics():
+        wait_until(are_clocks_out, "a second between two windows")
+
+
+@pytest.mark.long
+def test_an_open_connection_counts_with_its_first_call_in_a_window(tight, rsa, tmp_path):
+    said = Figures(tight)
+    program = private_copy("nginx", tmp_path, "open")
+    options = dict(workers=1, extra="keepalive_requests 1000000;", program=program)
+    with servers.selftimed("epoll", rsa) as other, web_servers.nginx(tmp_path, rsa, **options) as server:
+        load_until(other.port, LOAD, lambda: is_lowest(tight))
+        wait_between_windows(tight)
+        client = estimate.Client(server.port, "/")
+
+        def is_counted():
+            client.request()
+            return said.total(OPENED, service_name=program.name, role="server") == 1
+
+        wait_until(is_counted, "the connection, while it is open", TWO_WINDOWS)
 
 
 @pytest.mark.long
