@@ -58,7 +58,7 @@ static __always_inline void handle_open(struct sock *sk)
 		return;
 	connection_open(connection, bpf_ktime_get_ns(), &value);
 	connection->port = sk->__sk_common.skc_num;
-	if (connection->pid && !connection->untold)
+	if (connection->pid)
 		send_opened(connection);
 }
 

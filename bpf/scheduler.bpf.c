@@ -100,10 +100,10 @@ static __always_inline void park_phase(struct timed *timed, __u64 now, __u8 reas
 		clock_begin(&phase->clock, now);
 	}
 	clock_off_cpu(&phase->clock, now, reason);
-	if (bpf_map_update_elem(&parked_phases, &tid, phase, BPF_ANY))
-		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
-	else
+	if (!bpf_map_update_elem(&parked_phases, &tid, phase, BPF_NOEXIST))
 		__sync_fetch_and_add(parked_like(tid), 1);
+	else if (bpf_map_update_elem(&parked_phases, &tid, phase, BPF_EXIST)) /* came back unseen */
+		count_loss(TLSPROF_LOSS_THREAD_TABLE_FULL);
 }
 
 /* Waits for a lock inside a handshake are shorter. */
@@ -208,6 +208,6 @@ static __always_inline void handle_switch(bool preempt, struct task_struct *prev
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	RUN(TLSPROF_RUN_OTHER, handle_switch(preempt, prev, next));
+	RUN(TLSPROF_RUN_SWITCH, handle_switch(preempt, prev, next));
 	return 0;
 }

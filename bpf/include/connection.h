@@ -58,8 +58,8 @@ struct connection {
 	__u32 local_ports;      /* ephemeral ports to choose from, of a client */
 	__u64 remote;           /* its remote endpoint, see remote.h */
 	__u32 calls_generation; /* of tlsprof_control, when it was opened */
-	/* Its opening is told when a call on it is seen, or with its end: while calls are not seen, an
-	 * event less for most connections. */
+	/* It opened without an owner while calls were not seen: that is told when a call on it is
+	 * seen, or with its end, which saves most of them an event. */
 	__u8 untold;
 };
 
@@ -299,12 +299,13 @@ static inline void connection_open(struct connection *connection, __u64 now,
 				   const struct tlsprof_control *control)
 {
 	connection->state = BPF_TCP_ESTABLISHED;
-	connection->opened = now;
 	connection->calls_generation = control->calls_generation;
 	if (control->calls_generation & 1) {
 		connection->watch = WATCH_OVER;
-		connection->untold = 1;
+		connection->untold = !connection->pid;
 	}
+	/* Last: a thread that already reads may ask what is known. */
+	connection->opened = now;
 	if (!connection->role)
 		connection->role = TLSPROF_ROLE_SERVER;
 }

@@ -88,14 +88,9 @@ static __always_inline void send_opened(struct connection *connection)
 	connection_describe(connection, &event);
 	event.header.kind = TLSPROF_EVENT_CONNECTION_OPENED;
 	event.header.time = connection->opened;
-	send_event(&event, sizeof(event));
-}
-
-/* Told late. */
-static __always_inline void tell_opened(struct connection *connection)
-{
+	/* From now on its end, which may come in a softirq, does not tell it too. */
 	connection->untold = 0;
-	send_opened(connection);
+	send_event(&event, sizeof(event));
 }
 
 static __always_inline bool is_kernel_thread(void)

@@ -313,7 +313,7 @@ struct tlsprof_connection_event {
 	__u32 segment; /* payload of a full segment on the way to the peer, in bytes */
 	/* 1: socket calls were seen when it was opened; CLOSED: from then on to its end. */
 	__u8 followed;
-	/* CLOSED: 1: stands for OPENED as well, of while socket calls were not seen. */
+	/* CLOSED: 1: tells the opening too, for which there is no OPENED. */
 	__u8 untold;
 	__u8 reserved[2];
 	__u16 port;     /* local port, 0 if its opening was not seen */

@@ -98,7 +98,7 @@ static __always_inline struct connection *moved_on(const struct socket_call *cal
 		connection->watch =
 			WATCH_OVER; /* the kernel's own: it has no buffers of a process */
 	else if (connection->untold)
-		tell_opened(connection);
+		send_opened(connection);
 	return connection;
 }
 

@@ -35,7 +35,7 @@ PARTS = {
     "accepted_": "accepts",
     "sched_switch": "scheduler",
     "process_": "processes",
-    "thread_exit": "processes",
+    "thread_": "processes",
     "step_": "steps",
 }
 """What a program is part of, by the beginning of its name; all others are in the library."""
@@ -99,6 +99,13 @@ def _names() -> dict[int, str]:
 
 def _part(name: str) -> str:
     return next((part for begin, part in PARTS.items() if name.startswith(begin)), "library")
+
+
+def linked_parts(pid: int) -> set[str]:
+    """What of the agent's programs is attached by itself now, probes not included."""
+    names = _names()
+    links = (fields for _, fields in bpf.descriptors(pid) if fields.get("link_type") in TRACEPOINT_LINKS)
+    return {_part(names.get(int(fields["prog_id"]), "")) for fields in links}
 
 
 def _hook(pid: int, number: int, fields: dict[str, str], names: dict[int, str]) -> Optional[Hook]:

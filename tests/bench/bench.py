@@ -13,8 +13,9 @@ The programs are those of a running agent, whose links this takes over (agents_h
 `agent` (what the default agent leaves once it has settled under that load), `report` (everything, but key
 derivation, which is probed 1 s in 20), `no-steps`, `sockets` (no probes in libraries either), `between` (what is
 left between windows of socket calls), or parts of these, as in `states+calls`. `settled` says for how much of
-the time the settled agent probes steps and libraries and sees socket calls: that part of what `sockets` costs
-is to be added where it is between windows.
+the time the settled agent probes steps and libraries and sees socket calls. Where that is in windows, the agent is one
+that nothing brings up from its lowest rung, and `agent` is `between`: what its windows cost is on both sides
+of the comparison, and that part of what `sockets` costs is to be added.
 
 --empty takes programs that do nothing instead, without an agent: no profiler with these hooks costs
 less. --peer takes ssllatency.bt, or the funclatency of libbpf-tools on one function. Wants root, x86-64, python3-ptrace, bpftool, clang,
@@ -36,9 +37,9 @@ from typing import Callable, ContextManager, Iterator, Optional
 BENCH = Path(__file__).resolve().parent
 sys.path.insert(0, str(BENCH.parent / "e2e"))
 
-from agents_hooks import PARTS, SAMPLES, take_hooks  # noqa: E402
+from agents_hooks import PARTS, SAMPLES, linked_parts, take_hooks  # noqa: E402
 from bpf_calls import attach_to_kernel, pinned_program  # noqa: E402
-from harness import metrics  # noqa: E402
+from harness import lowest_rung, metrics  # noqa: E402
 from harness.processes import Process  # noqa: E402
 from harness.profiler import Agent, start_agent  # noqa: E402
 from harness.waiting import wait_until  # noqa: E402
@@ -54,14 +55,14 @@ SETTLING_SECONDS = 12.0
 CONFIG = '[agent]\nbudget = 1.0\n[profile]\nkey_derivation_interval = "10h"\n'
 KEY_DERIVATION_SECONDS = 1.5
 """Its first window is at the start."""
-LIBRARY, STEPS = "library", "steps"
+LIBRARY, STEPS, CALLS = "library", "steps", "calls"
 ALL = {*PARTS.values(), LIBRARY, SAMPLES}
-AGENT = "agent"
+AGENT, BETWEEN = "agent", "between"
 SETS = {
     "report": ALL,
     "no-steps": ALL - {STEPS},
     "sockets": ALL - {STEPS, LIBRARY},
-    "between": {"states", "scheduler", "processes", "accepts"},
+    BETWEEN: {"states", "processes", "accepts"},
 }
 DUTIES = ("step_probes", "library_probes", "socket_calls")
 
@@ -76,14 +77,33 @@ Attach = Callable[[], ContextManager]
 
 
 @contextmanager
+def configured(config: str) -> Iterator[Agent]:
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write(config)
+        file.flush()
+        with start_agent(["--config", file.name]) as agent:
+            yield agent
+
+
+@contextmanager
 def agents_hooks(parts: set[str]) -> Iterator[tuple[Attach, Optional[Agent]]]:
-    with tempfile.NamedTemporaryFile("w", suffix=".toml") as config:
-        config.write(CONFIG)
-        config.flush()
-        with start_agent(["--config", config.name]) as agent:
-            time.sleep(KEY_DERIVATION_SECONDS)
-            hooks = take_hooks(agent.process.pid)
-            yield lambda: hooks.attached(parts), agent
+    with configured(CONFIG) as agent:
+        time.sleep(KEY_DERIVATION_SECONDS)
+        hooks = take_hooks(agent.process.pid)
+        yield lambda: hooks.attached(parts), agent
+
+
+@contextmanager
+def between_windows() -> Iterator[tuple[Attach, Optional[Agent]]]:
+    """The hooks of an agent on its lowest rung, under a load: connections know that their calls are not seen."""
+    with configured(lowest_rung.CONFIG) as agent:
+        wait_until(lambda: lowest_rung.is_lowest(agent) and not is_in_window(agent), "the lowest rung")
+        hooks = take_hooks(agent.process.pid)
+        yield lambda: hooks.attached(SETS[BETWEEN]), agent
+
+
+def is_in_window(agent: Agent) -> bool:
+    return CALLS in linked_parts(agent.process.pid)
 
 
 @contextmanager
@@ -152,12 +172,17 @@ def what_it_says(agent: Agent, attach: Attach, server: int) -> tuple[float, floa
     def used() -> tuple[float, int]:
         return on_cpu(agent.process.pid), writes(server)
 
+    was_lowest = lowest_rung.is_lowest(agent)
+    if was_lowest:
+        wait_until(lambda: is_in_window(agent), "a window")
+        wait_until(lambda: not is_in_window(agent), "its end")
     with attach():
         time.sleep(ESTIMATE_SECONDS)
         before, used_before = next_estimate(), used()
         time.sleep(TOLD_SECONDS)
         # To be asked is work for the agent.
         used_after, after = used(), next_estimate()
+    assert lowest_rung.is_lowest(agent) == was_lowest, "the agent changed its rung meanwhile"
     return each(before, after), each(used_before, used_after)
 
 
@@ -193,7 +218,8 @@ def source(what: str, duties: list[float], server: int, options: argparse.Namesp
         return empty_programs()
     if options.peer:
         return peer(options.peer, server)
-    return agents_hooks(left_by(*duties) if duties else parts_of(what))
+    parts = left_by(*duties) if duties else parts_of(what)
+    return between_windows() if parts == SETS[BETWEEN] else agents_hooks(parts)
 
 
 def parts_of(what: str) -> set[str]:
@@ -206,7 +232,7 @@ def parts_of(what: str) -> set[str]:
 def left_by(steps: float, library: float, calls: float) -> set[str]:
     """What is attached most of the time, by how much of it each kind is."""
     if calls < 1:
-        return SETS["between"]
+        return SETS[BETWEEN]
     if library < 1:
         return SETS["sockets"]
     return SETS["no-steps"] if steps < 0.5 else SETS["report"]

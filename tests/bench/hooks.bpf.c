@@ -28,3 +28,9 @@ int switched(void *context)
 {
 	return 0;
 }
+
+SEC("tp_btf/sched_switch")
+int left(void *context)
+{
+	return 0;
+}

@@ -37,6 +37,20 @@ static void a_connection_is_followed_while_calls_are_seen(void)
 	CHECK_EQUAL(connection_is_followed(&other, &out), false);
 }
 
+/* One that opens unseen and without an owner is told with its end; a client has one at once. */
+static void an_opening_may_be_told_late(void)
+{
+	struct tlsprof_control seen = { .calls_generation = 2 }, out = { .calls_generation = 3 };
+	struct connection followed = {}, server = {}, client = { .pid = 7 };
+
+	connection_open(&followed, 1000, &seen);
+	connection_open(&server, 1000, &out);
+	connection_open(&client, 1000, &out);
+	CHECK_EQUAL(followed.untold, 0);
+	CHECK_EQUAL(server.untold, 1);
+	CHECK_EQUAL(client.untold, 0);
+}
+
 /* Changes of a socket's state as tcp_state() and its stand-in have them: after the first
  * ran, the other has nothing to do. */
 static void a_state_is_handled_once(void)
@@ -238,6 +252,7 @@ int main(void)
 {
 	RUN(the_wait_in_the_accept_queue_is_told_if_both_ends_were_seen);
 	RUN(a_connection_is_followed_while_calls_are_seen);
+	RUN(an_opening_may_be_told_late);
 	RUN(a_state_is_handled_once);
 	RUN(storage_that_was_cleared_keeps_nothing);
 	RUN(nothing_is_watched_once_the_handshake_is_complete);

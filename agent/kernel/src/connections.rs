@@ -56,7 +56,7 @@ struct Followed {
     _states: Vec<Link>,
 }
 
-/// The hooks on socket calls, after the one that stops clocks which they start.
+/// The hooks on socket calls; the first one stops the clocks that the others start.
 #[derive(Debug)]
 pub(super) struct Calls {
     tier: Tier,
@@ -88,11 +88,17 @@ impl Connections {
         self.0.as_mut().ok()?.calls.as_mut().ok()
     }
 
-    /// Takes the hooks on socket calls out.
+    /// Takes the hooks on socket calls out, but for what stops the clocks that they started.
     pub(super) fn release_calls(&mut self) {
         if let Some(calls) = self.calls_mut() {
-            // What begins something comes out before what stops its clock.
-            while calls.links.pop().is_some() {}
+            calls.links.truncate(1);
+        }
+    }
+
+    /// Takes that out as well.
+    pub(super) fn release_switch(&mut self) {
+        if let Some(calls) = self.calls_mut() {
+            calls.links.clear();
         }
     }
 

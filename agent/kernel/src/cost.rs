@@ -45,11 +45,11 @@ impl RunMeter {
         (self.counters, self.read_at) = (counters, Instant::now());
     }
 
-    /// CPU seconds that programs on socket calls have cost up to now.
-    pub fn calls_seconds(&self, loaded: &Loaded) -> f64 {
+    /// What ran up to now.
+    pub fn up_to_now(&self, loaded: &Loaded) -> ProgramRuns {
         let mut total = self.total;
         total.add(&loaded.runs().since(&self.counters));
-        program_seconds(total.calls)
+        total
     }
 
     /// What ran up to the last reading.

@@ -161,7 +161,9 @@ impl Loaded {
     /// still followed, or had not begun yet: what becomes of those is not known.
     pub fn release_calls(&mut self) -> Vec<u64> {
         self.connections.release_calls();
-        self.give_up_all()
+        let cut = self.give_up_all();
+        self.connections.release_switch();
+        cut
     }
 
     /// Takes the handshakes that were under way in processes that have ended, each

@@ -5,7 +5,7 @@ use aya::maps::{MapData, PerCpuArray};
 use super::plain::Pod;
 use tlsprof_common::contract::{
     TLSPROF_RUN_CALL, TLSPROF_RUN_COUNT, TLSPROF_RUN_IDLE, TLSPROF_RUN_OTHER, TLSPROF_RUN_PROBE,
-    TLSPROF_RUN_STATE, tlsprof_runs,
+    TLSPROF_RUN_STATE, TLSPROF_RUN_SWITCH, tlsprof_runs,
 };
 
 /// Seconds of a run that finds the caches warm, as at a request on an open connection.
@@ -52,6 +52,9 @@ pub struct ProgramRuns {
     pub states: Runs,
     /// Likewise: in the scheduler, of processes, and samples.
     pub others: Runs,
+    /// Threads of the whole host: clocks are stopped in the scheduler, but for the time between
+    /// windows of socket calls.
+    pub switches: Runs,
     /// Nobody: samples of idle CPUs.
     pub idle: Runs,
 }
@@ -60,12 +63,13 @@ impl ProgramRuns {
     /// The counters of now.
     pub(super) fn read(map: &PerCpuArray<MapData, Pod<tlsprof_runs>>) -> Self {
         let of = |kind| sum(map, kind);
-        const { assert!(TLSPROF_RUN_COUNT == 5, "a kind that is read nowhere") };
+        const { assert!(TLSPROF_RUN_COUNT == 6, "a kind that is read nowhere") };
         Self {
             probes: of(TLSPROF_RUN_PROBE),
             calls: of(TLSPROF_RUN_CALL),
             states: of(TLSPROF_RUN_STATE),
             others: of(TLSPROF_RUN_OTHER),
+            switches: of(TLSPROF_RUN_SWITCH),
             idle: of(TLSPROF_RUN_IDLE),
         }
     }
@@ -76,6 +80,7 @@ impl ProgramRuns {
             calls: self.calls.since(before.calls),
             states: self.states.since(before.states),
             others: self.others.since(before.others),
+            switches: self.switches.since(before.switches),
             idle: self.idle.since(before.idle),
         }
     }
@@ -85,6 +90,7 @@ impl ProgramRuns {
         self.calls.add(other.calls);
         self.states.add(other.states);
         self.others.add(other.others);
+        self.switches.add(other.switches);
         self.idle.add(other.idle);
     }
 
@@ -93,6 +99,7 @@ impl ProgramRuns {
         let mut hooks = self.calls;
         hooks.add(self.states);
         hooks.add(self.others);
+        hooks.add(self.switches);
         hooks
     }
 
@@ -145,12 +152,13 @@ mod tests {
             calls: runs(2.0, 0.2),
             states: runs(3.0, 0.3),
             others: runs(4.0, 0.4),
+            switches: runs(6.0, 0.6),
             idle: runs(5.0, 0.5),
         };
-        assert!((one.hooks().count - 9.0).abs() < 1e-9);
-        assert!((one.all().count - 15.0).abs() < 1e-9);
+        assert!((one.hooks().count - 15.0).abs() < 1e-9);
+        assert!((one.all().count - 21.0).abs() < 1e-9);
         let mut sum = ProgramRuns::default();
         sum.add(&one);
-        assert_eq!(sum.since(&ProgramRuns::default()).all().count, 15.0);
+        assert_eq!(sum.since(&ProgramRuns::default()).all().count, 21.0);
     }
 }

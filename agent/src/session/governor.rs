@@ -149,6 +149,8 @@ pub(crate) struct Spent {
     pub(crate) targets: f64,
     /// Programs on socket calls, had they been seen all the time.
     pub calls: f64,
+    /// Programs that stop clocks, had they been in all the time.
+    pub switches: f64,
     /// Probes in libraries.
     pub probes: f64,
     /// Programs at changes of a connection's state.
@@ -333,7 +335,8 @@ fn fixed(spent: &Spent) -> f64 {
 
 /// What a rung costs beside it.
 fn variable(spent: &Spent, probes: f64, rung: Rung) -> f64 {
-    (probes + spent.calls * rung.calls.ratio()) / callers(spent)
+    let calls = rung.calls.ratio();
+    (probes + spent.calls * calls) / callers(spent) + spent.switches * calls / spent.host
 }
 
 /// CPU seconds of those with connections. Where targets hardly run, others do the socket calls.

@@ -20,6 +20,13 @@ use tlsprof_ledger::{Ledger, ServiceAccount};
 use tlsprof_outlet::watch::Reduced;
 use tlsprof_report::model::AgentCost;
 
+/// Of what is in only while socket calls are seen: CPU seconds, or in a second.
+#[derive(Clone, Copy)]
+struct InWindows {
+    calls: f64,
+    switches: f64,
+}
+
 /// The governor, and what had been spent by its last judgement.
 struct Budget {
     governor: Governor,
@@ -38,16 +45,17 @@ impl Budget {
         }
     }
 
-    /// Judges what was spent since the last time. `calls_rate`: what socket calls cost in a second in
-    /// which they are all seen.
-    fn judge(&mut self, sums: Spent, calls_rate: f64) -> Decision {
+    /// Judges what was spent since the last time, with calls and switches as they cost in a second in which
+    /// all are seen.
+    fn judge(&mut self, sums: Spent, rates: InWindows) -> Decision {
         let length = self.judged.elapsed().as_secs_f64();
         self.judged = Instant::now();
         let before = std::mem::replace(&mut self.before, sums);
         let spent = Spent {
             host: sums.host - before.host,
             targets: sums.targets - before.targets,
-            calls: calls_rate * length,
+            calls: rates.calls * length,
+            switches: rates.switches * length,
             probes: sums.probes - before.probes,
             states: sums.states - before.states,
             others: sums.others - before.others,
@@ -126,6 +134,7 @@ pub(super) struct Overhead {
     /// None before the window of the profile.
     meter: Option<RunMeter>,
     calls_rate: CallsRate,
+    switches_rate: CallsRate,
     /// The meter was read since the last judgement.
     measured: bool,
     host_before: Option<HostTime>,
@@ -151,6 +160,7 @@ impl Overhead {
             budget: options.budget.map(|share| Budget::new(share, keep)),
             meter: None,
             calls_rate: CallsRate::default(),
+            switches_rate: CallsRate::default(),
             measured: false,
             host_before: HostTime::read(),
             trap,
@@ -165,6 +175,7 @@ impl Overhead {
         self.hits_before = loaded.hits();
         self.meter = Some(RunMeter::new(loaded));
         self.calls_rate.begin(Instant::now(), 0.0);
+        self.switches_rate.begin(Instant::now(), 0.0);
         let sums = self.sums(loaded, ledger);
         if let Some(budget) = &mut self.budget {
             budget.judged = Instant::now();
@@ -216,9 +227,18 @@ impl Overhead {
 
     /// The next stage of socket calls begins.
     pub(super) fn go_over(&mut self, stage: Stage, loaded: &Loaded) {
-        if let Some(meter) = &self.meter {
-            let spent = meter.calls_seconds(loaded);
-            self.calls_rate.go_over(stage, Instant::now(), spent);
+        let (now, spent) = (Instant::now(), self.spent_in_windows(loaded));
+        self.calls_rate.go_over(stage, now, spent.calls);
+        self.switches_rate.go_over(stage, now, spent.switches);
+    }
+
+    /// CPU seconds so far of what is in only while socket calls are seen.
+    fn spent_in_windows(&self, loaded: &Loaded) -> InWindows {
+        let runs = self.meter.as_ref().map(|meter| meter.up_to_now(loaded));
+        let runs = runs.unwrap_or_default();
+        InWindows {
+            calls: program_seconds(runs.calls),
+            switches: program_seconds(runs.switches),
         }
     }
 
@@ -290,8 +310,12 @@ impl Overhead {
         }
         let sums = self.sums(loaded, ledger);
         let probed = self.probes_libraries();
-        let calls_rate = self.calls_rate.read(Instant::now(), sums.calls);
-        let Decision::Change(rung) = self.budget.as_mut()?.judge(sums, calls_rate) else {
+        let now = Instant::now();
+        let rates = InWindows {
+            calls: self.calls_rate.read(now, sums.calls),
+            switches: self.switches_rate.read(now, sums.switches),
+        };
+        let Decision::Change(rung) = self.budget.as_mut()?.judge(sums, rates) else {
             return None;
         };
         if self.steps {
@@ -317,10 +341,12 @@ impl Overhead {
     #[allow(clippy::cast_precision_loss, reason = "estimates")]
     fn sums(&self, loaded: &Loaded, ledger: &Ledger) -> Spent {
         let runs = self.runs();
+        let in_windows = self.spent_in_windows(loaded);
         Spent {
             host: self.host_seconds(),
             targets: target_cpu(ledger).as_secs_f64(),
-            calls: (self.meter.as_ref()).map_or(0.0, |meter| meter.calls_seconds(loaded)),
+            calls: in_windows.calls,
+            switches: in_windows.switches,
             probes: self.probe_seconds(loaded, ledger).0,
             states: program_seconds(runs.states),
             others: program_seconds(runs.others),

@@ -5,6 +5,7 @@ const WITHIN: Spent = Spent {
     host: 1.0,
     targets: 1.0,
     calls: 0.002,
+    switches: 0.0,
     probes: 0.004,
     states: 0.0005,
     others: 0.0005,
@@ -252,6 +253,7 @@ fn a_rung_up_is_taken_when_it_fits_by_what_it_cost_before() {
         host: 1.0,
         targets: 1.0,
         calls: 0.002,
+        switches: 0.0,
         probes: 0.02,
         states: 0.0005,
         others: 0.0005,
@@ -279,4 +281,23 @@ fn a_duty_is_a_share_of_the_time() {
     assert!((steps(10).ratio() - 0.1).abs() < f64::EPSILON);
     assert!((calls(8).ratio() - 0.0625).abs() < f64::EPSILON);
     assert!(Duty::NEVER.ratio().abs() < f64::EPSILON);
+}
+
+#[test]
+fn stopping_clocks_is_taken_from_the_whole_host_and_goes_with_socket_calls() {
+    let mut governor = Governor::new(0.01, Keep::Connections);
+    let spent = Spent {
+        host: 10.0,
+        switches: 0.2,
+        ..WITHIN
+    };
+    assert_eq!(governor.judge(&spent), change(4));
+    let without_probes = Spent {
+        probes: 0.0,
+        ..spent
+    };
+    // All the time they would take four times as much.
+    for _ in 0..10 * PATIENCE {
+        assert_eq!(governor.judge(&without_probes), Decision::Keep);
+    }
 }
