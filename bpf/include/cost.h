@@ -19,13 +19,12 @@ enum tlsprof_hit {
 
 /* Whom the time in a program is taken from: indices of the `runs` per-CPU array. */
 enum tlsprof_run {
-	TLSPROF_RUN_PROBE = 0, /* a process that is probed */
-	TLSPROF_RUN_CALL = 1,  /* any thread of the host, on socket calls */
-	TLSPROF_RUN_STATE = 2, /* likewise, at changes of a connection's state and at accepts */
-	TLSPROF_RUN_OTHER = 3, /* likewise, in the scheduler, of processes, and samples */
-	TLSPROF_RUN_IDLE = 4,  /* nobody: samples of idle CPUs */
-	TLSPROF_RUN_SWITCH =
-		5, /* any thread: clocks are stopped; not between windows of socket calls */
+	TLSPROF_RUN_PROBE = 0,  /* a process that is probed */
+	TLSPROF_RUN_CALL = 1,   /* any thread of the host, on socket calls */
+	TLSPROF_RUN_STATE = 2,  /* likewise, at changes of a connection's state and at accepts */
+	TLSPROF_RUN_OTHER = 3,  /* likewise, in the scheduler, of processes, and samples */
+	TLSPROF_RUN_IDLE = 4,   /* nobody: samples of idle CPUs */
+	TLSPROF_RUN_SWITCH = 5, /* likewise: clocks stop; not between windows of calls */
 	TLSPROF_RUN_COUNT = 6,
 };
 

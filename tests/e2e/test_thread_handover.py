@@ -20,7 +20,7 @@ from harness.load import Load, run_load
 from harness.processes import name_of_copy
 from harness.profiler import Profiling, start_agent
 from harness.scenarios import Profiled, http_client
-from harness.steal import assert_agree, watch_steal
+from harness.steal import assert_agree, undisturbed, watch_steal
 
 CONNECTIONS, THREADS = 50, 4
 MADE = CONNECTIONS * THREADS
@@ -64,13 +64,19 @@ def scene(name: str, folder, certificate: Certificate) -> Iterator[Scene]:
         load(server.port)
         keeping(server.port)
         kept = scenarios.spend(server, keeping).each
-        with start_agent(["--service", name_of_copy("java", folder)]) as agent:
-            before, steal = other_stacks.engine_times(plain), watch_steal()
-            profiled = scenarios.profile(folder, server, load, *scenarios.sampled_often(folder))
-            after, stolen = other_stacks.engine_times(plain), steal()
-            by_agent = metrics.scrape(agent.url)
-    assert after["engines"] - before["engines"] == MADE
-    yield Scene(profiled, (after["handshake"] - before["handshake"]) / MADE / 1e9, by_agent, kept, stolen)
+
+        def measure() -> Scene:
+            with start_agent(["--service", name_of_copy("java", folder)]) as agent:
+                before, steal = other_stacks.engine_times(plain), watch_steal()
+                profiled = scenarios.profile(folder, server, load, *scenarios.sampled_often(folder))
+                after, stolen = other_stacks.engine_times(plain), steal()
+                by_agent = metrics.scrape(agent.url)
+            assert after["engines"] - before["engines"] == MADE
+            return Scene(profiled, (after["handshake"] - before["handshake"]) / MADE / 1e9, by_agent, kept, stolen)
+
+        # Handshakes are 94% of its CPU time: with what is stolen, which their clocks have in them, it would be all.
+        seen = undisturbed(measure)
+    yield seen
 
 
 @pytest.mark.parametrize("name", SERVERS)
