@@ -58,8 +58,8 @@ struct connection {
 	__u32 local_ports;      /* ephemeral ports to choose from, of a client */
 	__u64 remote;           /* its remote endpoint, see remote.h */
 	__u32 calls_generation; /* of tlsprof_control, when it was opened */
-	/* It opened without an owner while calls were not seen: that is told when a call on it is
-	 * seen, or with its end, which saves most of them an event. */
+	/* 1: no event has told its opening, as it had no owner and calls were not seen. The first
+	 * call that is seen tells it, or its end: most connections send an event less. */
 	__u8 untold;
 };
 

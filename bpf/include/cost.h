@@ -24,7 +24,7 @@ enum tlsprof_run {
 	TLSPROF_RUN_STATE = 2,  /* likewise, at changes of a connection's state and at accepts */
 	TLSPROF_RUN_OTHER = 3,  /* likewise, in the scheduler, of processes, and samples */
 	TLSPROF_RUN_IDLE = 4,   /* nobody: samples of idle CPUs */
-	TLSPROF_RUN_SWITCH = 5, /* likewise: clocks stop; not between windows of calls */
+	TLSPROF_RUN_SWITCH = 5, /* any thread of the host, where clocks are stopped */
 	TLSPROF_RUN_COUNT = 6,
 };
 

@@ -134,6 +134,7 @@ pub(super) struct Overhead {
     /// None before the window of the profile.
     meter: Option<RunMeter>,
     calls_rate: CallsRate,
+    /// The same of what stops clocks, which is in at the same times.
     switches_rate: CallsRate,
     /// The meter was read since the last judgement.
     measured: bool,
