@@ -5,25 +5,17 @@
  * include/connections.h. No address is kept, see remote.h.
  *
  * The owner is the process that connects, or the first that reads or writes;
- * state changes mostly run in softirq, where the current task is anybody. Only
- * two of them are always made by a task that has the socket: a close that sends
- * FIN (net/ipv4/tcp.c, tcp_close_state()). It is the owner where nobody read or
- * wrote before; after a reset, the task that destroys the socket is.
+ * state changes mostly run in softirq, where the current task is anybody. What
+ * is_by_task() is the owner's where nobody read or wrote before; after a peer's
+ * reset, the task that destroys the socket is the owner.
  */
 #include "include/connections.h"
 #include "include/phases.h"
 #include "include/remote.h"
 
-/* The socket is new, whatever is known of another at its address. */
-static __always_inline void begin_connection(struct sock *sk)
-{
-	if (connections_by_address)
-		forget_connection(sk, NULL);
-}
-
 static __always_inline void handle_connect(struct sock *sk)
 {
-	struct connection *connection = create_connection(sk);
+	struct connection *connection = with_id(sk, begin_connection(sk));
 
 	if (!connection)
 		return;
@@ -39,23 +31,24 @@ static __always_inline void handle_connect(struct sock *sk)
  * here, before any other CPU has the socket: of two that make its storage at once, one fails. */
 static __always_inline void handle_request(struct sock *sk, int old)
 {
-	struct connection *connection;
+	/* Both sides connect to each other, or it is new. */
+	struct connection *connection = old == BPF_TCP_SYN_SENT ? find_connection(sk)
+								: begin_connection(sk);
 
-	/* Else both sides connect to each other. */
-	if (old != BPF_TCP_SYN_SENT)
-		begin_connection(sk);
-	connection = find_or_add_connection(sk);
 	if (connection)
 		connection->state = BPF_TCP_SYN_RECV;
 }
 
 static __always_inline void handle_open(struct sock *sk)
 {
-	struct connection *connection = create_connection(sk);
+	struct connection *connection = with_id(sk, find_connection(sk) ?: add_connection(sk));
 	struct tlsprof_control value = current_control();
 
 	if (!connection)
 		return;
+	/* Calls have been seen since it was new, and are not looked for where it is kept. */
+	if (connection->by_address && !connections_by_address)
+		value.calls_generation |= 1;
 	connection_open(connection, bpf_ktime_get_ns(), &value);
 	connection->port = sk->__sk_common.skc_num;
 	if (connection->pid)
@@ -162,7 +155,7 @@ static __always_inline void handle_closing(struct sock *sk, int old, int new)
 	}
 	connection->state = new;
 	connection_step(connection, old, new, &end);
-	if (!connection->pid && in_states(new, 1U << BPF_TCP_FIN_WAIT1 | 1U << BPF_TCP_LAST_ACK))
+	if (!connection->pid && is_by_task(new, &end))
 		claim(connection);
 	/* The process may still read what the peer sent before the end. */
 	if (new == BPF_TCP_CLOSE && !outlives_reset(connection, &end))
@@ -185,7 +178,6 @@ static __always_inline void handle_state(struct sock *sk, int old, int new)
 	switch (new) {
 	case BPF_TCP_SYN_SENT:
 		end_outlived(sk, find_connection(sk));
-		begin_connection(sk);
 		handle_connect(sk);
 		break;
 	case BPF_TCP_SYN_RECV:

@@ -61,6 +61,7 @@ struct connection {
 	/* 1: no event has told its opening, as it had no owner and calls were not seen. The first
 	 * call that is seen tells it, or its end: most connections send an event less. */
 	__u8 untold;
+	__u8 by_address; /* it is in `addresses`, not in its socket's storage */
 };
 
 /* Whether there is one in a socket's storage, which is cleared at its end and not taken away. */

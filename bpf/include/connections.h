@@ -17,36 +17,76 @@ struct {
 	__type(value, struct connection);
 } connections SEC(".maps");
 
-/* In its place where there is none, see connections_by_address; the agent sets its
- * size then. Preallocated, as `calls` is. */
+/* Connections that open while calls are not seen, as long as there is room: most are short, and to
+ * make and free a storage costs more than all else that is done for them. All connections where
+ * there is none, see connections_by_address; the agent sets the size then. Preallocated, as `calls`
+ * is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
+	__uint(max_entries, 8192);
 	__type(key, __u64);
 	__type(value, struct connection);
 } addresses SEC(".maps");
 
 static const struct connection new_connection = {};
 
-static __always_inline struct connection *find_connection(struct sock *sk)
+static __always_inline struct connection *find_by_address(struct sock *sk)
 {
-	struct connection *connection;
 	__u64 address = (__u64)sk;
 
+	return bpf_map_lookup_elem(&addresses, &address);
+}
+
+/* One whose calls count, if it is open. */
+static __always_inline struct connection *find_followed(struct sock *sk)
+{
+	struct connection *connection;
+
 	if (connections_by_address)
-		return bpf_map_lookup_elem(&addresses, &address);
+		return find_by_address(sk);
 	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
 	return connection && is_kept(connection) ? connection : NULL;
 }
 
-static __always_inline struct connection *find_or_add_connection(struct sock *sk)
+static __always_inline struct connection *find_connection(struct sock *sk)
+{
+	struct connection *connection = find_followed(sk);
+
+	return connection || connections_by_address ? connection : find_by_address(sk);
+}
+
+/* `flags` as of bpf_map_update_elem(). NULL: there is no room. */
+static __always_inline struct connection *add_address(struct sock *sk, __u64 flags)
 {
 	__u64 address = (__u64)sk;
+	struct connection *connection;
 
-	if (!connections_by_address)
-		return bpf_sk_storage_get(&connections, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
-	bpf_map_update_elem(&addresses, &address, &new_connection, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&addresses, &address);
+	bpf_map_update_elem(&addresses, &address, &new_connection, flags);
+	connection = find_by_address(sk);
+	if (connection)
+		connection->by_address = 1;
+	return connection;
+}
+
+/* Where the connections are whose calls count. */
+static __always_inline struct connection *add_connection(struct sock *sk)
+{
+	if (connections_by_address)
+		return add_address(sk, BPF_NOEXIST);
+	return bpf_sk_storage_get(&connections, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+}
+
+/* The socket is new, whatever is known of another at its address. */
+static __always_inline struct connection *begin_connection(struct sock *sk)
+{
+	struct connection *connection = NULL;
+	__u64 address = (__u64)sk;
+
+	if (connections_by_address || !calls_are_seen())
+		connection = add_address(sk, BPF_ANY);
+	else
+		bpf_map_delete_elem(&addresses, &address);
+	return connection || connections_by_address ? connection : add_connection(sk);
 }
 
 /* A socket's storage goes with it: to take it away before that costs more than all else at the
@@ -55,9 +95,9 @@ static __always_inline void forget_connection(struct sock *sk, struct connection
 {
 	__u64 address = (__u64)sk;
 
-	if (connections_by_address)
+	if (connection->by_address)
 		bpf_map_delete_elem(&addresses, &address);
-	else if (connection)
+	else
 		__builtin_memset(connection, 0, sizeof(*connection));
 }
 
@@ -70,15 +110,19 @@ static __always_inline __u64 new_id(struct sock *sk)
 	return bpf_get_socket_cookie(sk);
 }
 
-static __noinline struct connection *create_connection(struct sock *sk)
+static __always_inline struct connection *with_id(struct sock *sk, struct connection *connection)
 {
-	struct connection *connection = find_or_add_connection(sk);
-
 	if (!connection)
 		count_loss(TLSPROF_LOSS_CONNECTION_NO_MEMORY);
 	else if (!connection->id)
 		connection->id = new_id(sk);
 	return connection;
+}
+
+/* Of which nothing is known yet. */
+static __noinline struct connection *create_connection(struct sock *sk)
+{
+	return with_id(sk, add_connection(sk));
 }
 
 static __always_inline void send_opened(struct connection *connection)
@@ -115,6 +159,18 @@ static __noinline void claim(struct connection *connection)
 	bpf_get_current_comm(connection->comm, sizeof(connection->comm));
 	if (connection->opened && !connection->untold)
 		send_opened(connection);
+}
+
+/* Whether a process has it: else it is the kernel's own. It is if the current task moves data. */
+static __always_inline bool is_owned_here(struct connection *connection)
+{
+	if (!connection->pid)
+		claim(connection);
+	if (!connection->pid)
+		return false;
+	if (connection->untold)
+		send_opened(connection);
+	return true;
 }
 
 /* A process takes the connection out of the accept queue. */

@@ -44,6 +44,15 @@ static __always_inline struct tlsprof_control current_control(void)
 	return value ? *value : none;
 }
 
+/* Whether a connection that opens now is followed. */
+static __always_inline bool calls_are_seen(void)
+{
+	__u32 zero = 0;
+	struct tlsprof_control *value = bpf_map_lookup_elem(&control, &zero);
+
+	return value && !(value->calls_generation & 1);
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, TLSPROF_HIT_COUNT);

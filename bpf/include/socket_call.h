@@ -92,14 +92,26 @@ static __always_inline struct connection *moved_on(const struct socket_call *cal
 		connection = create_connection(call->sock);
 	if (!connection || !connection->id)
 		return NULL;
-	if (!connection->pid)
-		claim(connection);
-	if (!connection->pid)
-		connection->watch =
-			WATCH_OVER; /* the kernel's own: it has no buffers of a process */
-	else if (connection->untold)
-		send_opened(connection);
+	if (!is_owned_here(connection))
+		connection->watch = WATCH_OVER; /* there are no buffers of a process */
 	return connection;
+}
+
+/* Whether the connection is one that opened while calls were not seen. The first of its calls that
+ * is seen tells of it; all tell of turns. It is not known to carry TLS, and so has no alerts. */
+static __noinline bool handle_unfollowed(const struct socket_call *call, const struct timed *timed)
+{
+	struct connection *connection = find_by_address(call->sock);
+
+	if (!connection)
+		return false;
+	if (!connection->id)
+		return true;
+	is_owned_here(connection);
+	if (timed->call)
+		join_call(connection->id);
+	connection_data(connection, call->direction, call->length);
+	return true;
 }
 
 /* Data of a connection that is not watched is a part of a turn. */
@@ -134,6 +146,8 @@ static __noinline void handle_rare_call(struct socket_call *call, struct timed *
 			connection_at_end(connection);
 		return;
 	}
+	if (!connection && !connections_by_address && handle_unfollowed(call, timed))
+		return;
 	connection = moved_on(call, connection);
 	if (!connection)
 		return;
@@ -172,7 +186,7 @@ static __always_inline void handle_call(struct socket_call *call)
 		if (!call->tcp || call->length < 0)
 			return;
 	}
-	connection = call->tcp ? find_connection(call->sock) : NULL;
+	connection = call->tcp ? find_followed(call->sock) : NULL;
 	if (!at_work && is_settled(connection, call, timed))
 		count_data(connection, call);
 	else

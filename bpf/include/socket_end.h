@@ -47,6 +47,18 @@ static inline bool makes_time_wait(int old, const struct socket_end *end)
 	       (end->flags & (SOCK_DEAD_BIT | SOCK_DONE_BIT));
 }
 
+/*
+ * Whether the change into `new` is made by a task that has the socket: a close that sends FIN
+ * (net/ipv4/tcp.c, tcp_close_state()), or one that resets, with unread data or a linger of 0 s
+ * (__tcp_close(), tcp_disconnect()). A peer's reset leaves an error.
+ */
+static inline bool is_by_task(int new, const struct socket_end *end)
+{
+	if (new == BPF_TCP_CLOSE)
+		return end->in_call && !end->error;
+	return in_states(new, 1U << BPF_TCP_FIN_WAIT1 | 1U << BPF_TCP_LAST_ACK);
+}
+
 /* The kernel counts the peer's FIN as a byte (tcp_rcv_nxt_update()). */
 static inline __u64 payload_received(__u64 bytes_received, unsigned long flags)
 {

@@ -212,6 +212,20 @@ static void a_peer_that_no_longer_answers_is_a_timeout(void)
 	CHECK_EQUAL(closing.time_wait, 0);
 }
 
+static void who_closes_by_fin_or_reset_has_the_socket(void)
+{
+	const struct socket_end softirq = {};
+	const struct socket_end call = { .in_call = true };
+	const struct socket_end peer_reset = { .in_call = true, .error = by_reset.error };
+
+	CHECK_EQUAL(is_by_task(BPF_TCP_FIN_WAIT1, &call), true);
+	CHECK_EQUAL(is_by_task(BPF_TCP_LAST_ACK, &call), true);
+	CHECK_EQUAL(is_by_task(BPF_TCP_CLOSE, &call), true);
+	CHECK_EQUAL(is_by_task(BPF_TCP_CLOSE, &softirq), false);
+	CHECK_EQUAL(is_by_task(BPF_TCP_CLOSE, &peer_reset), false);
+	CHECK_EQUAL(is_by_task(BPF_TCP_CLOSE_WAIT, &call), false);
+}
+
 static void a_fin_is_not_payload(void)
 {
 	CHECK_EQUAL(payload_received(101, SOCK_DONE_BIT), 100);
@@ -265,6 +279,7 @@ int main(void)
 	RUN(a_close_with_unread_data_is_a_reset_from_this_side);
 	RUN(the_kernel_waits_on_for_a_socket_that_is_closed);
 	RUN(a_peer_that_no_longer_answers_is_a_timeout);
+	RUN(who_closes_by_fin_or_reset_has_the_socket);
 	RUN(a_fin_is_not_payload);
 	RUN(a_round_trip_that_tcp_has_not_measured_is_none);
 	RUN(application_data_is_never_less_than_nothing);

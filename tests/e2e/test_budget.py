@@ -6,9 +6,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from harness import bpf, estimate, groups, metrics, other_stacks, outlets, plain_nginx, servers, web_servers
+from harness import estimate, groups, metrics, other_stacks, outlets, plain_nginx, servers, web_servers
 from harness.load import Load, run_load
-from harness.lowest_rung import CALLS, estimates, is_lowest, load_until
+from harness.lowest_rung import CALLS, estimates, is_lowest, load_until, wait_between_windows
 from harness.outlets import live_state
 from harness.paths import LOADGEN, SELFTIMED
 from harness.plain_nginx import REQUEST, request, unique
@@ -149,20 +149,6 @@ def test_between_windows_the_ends_of_processes_are_still_seen(tight, rsa):
         print(f"{used():.2f} s, by the kernel {accounted:.2f} s")
 
 
-def wait_between_windows(agent):
-    """Until in a second no program stopped clocks, while those that see threads end ran."""
-    ours = bpf.owned_by(agent.process.pid, "prog")
-    runs = lambda name: bpf.runs(lambda program: program["id"] in ours and program.get("name") == name)[0]
-
-    def are_clocks_out():
-        before = {name: runs(name) for name in ("sched_switch", "thread_left")}
-        time.sleep(1)
-        return runs("sched_switch") == before["sched_switch"] and runs("thread_left") > before["thread_left"]
-
-    with bpf.statistics():
-        wait_until(are_clocks_out, "a second between two windows")
-
-
 @pytest.mark.long
 def test_an_open_connection_counts_with_its_first_call_in_a_window(tight, rsa, tmp_path):
     said = Figures(tight)
@@ -182,10 +168,11 @@ def test_an_open_connection_counts_with_its_first_call_in_a_window(tight, rsa, t
 
 @pytest.mark.long
 def test_turns_of_long_connections_are_estimated_on_the_lowest_rung(tight, rsa, tmp_path):
-    """Connections with 20 requests, that last for two seconds."""
+    """Connections with 20 requests, that last for two seconds. Clients in step would show a window one and the same
+    part of all."""
     said, name, each = Figures(tight), "twenty", 20
     ours = dict(service_name=name, role="server")
-    load = http_client(100, rsa.cert, "--pause", 0.1)
+    load = http_client(100, rsa.cert, "--pause", 0.1, "--spread", 2)
     requests, lowest_since = 0, None
     with other_stacks.static_http(tmp_path, rsa, options=["--requests", each], name=name) as server:
         while lowest_since is None or time.monotonic() < lowest_since + TWO_WINDOWS:

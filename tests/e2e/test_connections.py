@@ -65,6 +65,21 @@ def converse(port: int, requests: int, host: str = "127.0.0.1", reset: bool = Fa
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
+RESETS = """
+location /linger { reset_timedout_connection on; return 444; }
+location /unread { return 444; }
+"""
+"""nginx closes without an answer: with a linger of 0 s, or without having read more than its first buffer of 1 KiB."""
+
+
+def be_reset(port: int, path: str, body: bytes) -> None:
+    """One request that the server answers by a reset."""
+    with socket.create_connection(("127.0.0.1", port), 10.0) as client:
+        client.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (path.encode(), len(body)) + body)
+        with pytest.raises(ConnectionResetError):
+            client.recv(4096)
+
+
 def proxy_of(upstream: Server) -> str:
     """The configuration of an nginx that passes all requests on, each on a connection of its own."""
     return (
@@ -203,15 +218,23 @@ def test_a_proxy_shows_how_many_ephemeral_ports_its_upstream_takes(profiled):
 def test_without_hooks_on_socket_calls_the_life_cycle_is_still_exact(tmp_path):
     config = tmp_path / "tlsprof.toml"
     config.write_text('[profile]\nconnections = "life_cycle"\n')
-    with plain_nginx.nginx(tmp_path, "lifecycle", 5) as server:
+    resets = partial(plain_nginx.nginx, tmp_path, extra=RESETS)
+    with plain_nginx.nginx(tmp_path, "lifecycle", 5) as server, resets("linger") as linger, resets("unread") as unread:
         with Profiling(tmp_path, "--config", config) as profiling:
             made = request(server.port, 500)
+            for _ in range(20):
+                be_reset(linger.port, "/linger", b"")
+                be_reset(unread.port, "/unread", bytes(4096))
             profiling.finish()
     figures = connections(profiling.report, server.port)
     assert (figures["opened"], closed(figures)) == (made, {"local": made})
     assert figures["time_wait_created"] == made
     assert turns(figures) == {}
     assert any("Turns" in note for note in profiling.report.data["notes"])
+    for one in (linger, unread):
+        figures = connections(profiling.report, one.port)
+        assert (figures["opened"], closed(figures)) == (20, {"local": 20})
+        assert [ended["reset"] for ended in figures["closed"]] == [20]
 
 
 def time_wait_standing(pid: int) -> int:

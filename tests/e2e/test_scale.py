@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import metrics, web_servers
+from harness import lowest_rung, metrics, servers, web_servers
 from harness.certificates import Certificate
 from harness.processes import private_copy
 from harness.profiler import LOST_BY_OTHERS, Agent, start_agent
@@ -75,6 +75,22 @@ def test_open_connections_cost_little_memory_and_none_is_lost(rsa, tmp_path):
     each = grown / (2 * (MANY - FEW))
     print(f"{each:.0f} bytes for each end of a connection")
     assert each <= CONNECTION_BYTES
+
+
+def test_connections_that_open_between_windows_and_find_no_room_are_counted(rsa, tmp_path):
+    """There is room for 8,192 in the kernel's table of these, and both ends are on this host."""
+    tmp_path.chmod(0o755)
+    config = tmp_path / "tlsprof.toml"
+    config.write_text(lowest_rung.CONFIG)
+    with nginx(tmp_path / "one", rsa, 1) as server, start_agent(["--config", config]) as agent:
+        with servers.selftimed("epoll", rsa) as other:
+            lowest_rung.lead_down(agent, other.port)
+        lowest_rung.wait_between_windows(agent)
+        with ExitStack() as held:
+            for _ in range(MANY):
+                held.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+        ended = lambda: [counted(agent, f"tlsprof_connections_{what}_total", **OURS) for what in ("opened", "closed")]
+        wait_until(lambda: ended() == [MANY, MANY], "the opening and the end of all connections")
 
 
 def test_processes_cost_little_memory(rsa, tmp_path):

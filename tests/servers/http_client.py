@@ -1,10 +1,11 @@
 """Makes HTTP requests one after another, on as few connections as the server allows.
 
 usage: http_client.py PORT REQUESTS [CERTIFICATE] [--threads N] [--resume] [--tls TLSv1_2]
-                      [--no-keep-alive] [--pause SECONDS]
+                      [--no-keep-alive] [--pause SECONDS] [--spread SECONDS]
 
 With a certificate it speaks TLS. Each of the threads makes so many requests, and with --resume
-takes up the TLS session of its last connection. It pauses before each request. Prints what it took, as JSON.
+takes up the TLS session of its last connection. It pauses before each request. The threads begin one after
+another within the spread. Prints what it took, as JSON.
 """
 
 import argparse
@@ -68,13 +69,15 @@ class Client:
 
     _numbers = itertools.count()
 
-    def __init__(self, options: argparse.Namespace, context: Optional[ssl.SSLContext]):
+    def __init__(self, options: argparse.Namespace, context: Optional[ssl.SSLContext], number: int):
         self._options = options
+        self._delay = options.spread * number / options.threads
         self._context = context
         self._session: Optional[ssl.SSLSession] = None
         self.made = Made()
 
     def run(self) -> Made:
+        time.sleep(self._delay)
         while self.made.requests < self._options.requests:
             with self._connect() as connection:
                 self.made.connections += 1
@@ -130,6 +133,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--tls", choices=["TLSv1_2", "TLSv1_3"])
     parser.add_argument("--no-keep-alive", dest="keep_alive", action="store_false")
     parser.add_argument("--pause", type=float, default=0.0)
+    parser.add_argument("--spread", type=float, default=0.0)
     return parser.parse_args()
 
 
@@ -140,7 +144,7 @@ def main() -> None:
         context = ssl.create_default_context(cafile=options.certificate)
     if context and options.tls:
         context.minimum_version = context.maximum_version = ssl.TLSVersion[options.tls]
-    clients = [Client(options, context) for _ in range(options.threads)]
+    clients = [Client(options, context, number) for number in range(options.threads)]
     with ThreadPoolExecutor(options.threads) as pool:
         made = list(pool.map(Client.run, clients))
     sums = [sum(counts) for counts in zip(*(asdict(one).values() for one in made))]

@@ -28,7 +28,8 @@ pub enum UprobeMode {
 /// Where the state of connections is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
-    /// In the sockets.
+    /// In the sockets, and in a hash of some thousands for those that open while calls are not
+    /// seen.
     Sockets,
     /// In a hash by the addresses of the sockets: where programs have no storage
     /// in sockets (Linux 5.10), or no pointer that the kernel takes for a socket's.
