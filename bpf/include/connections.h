@@ -125,7 +125,8 @@ static __noinline struct connection *create_connection(struct sock *sk)
 	return with_id(sk, add_connection(sk));
 }
 
-static __always_inline void send_opened(struct connection *connection)
+/* Not inlined: what is on the stack of all functions on the way is 512 bytes at most. */
+static __noinline void send_opened(struct connection *connection)
 {
 	struct tlsprof_connection_event event = {};
 
