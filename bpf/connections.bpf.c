@@ -46,7 +46,7 @@ static __always_inline void handle_open(struct sock *sk)
 
 	if (!connection)
 		return;
-	/* Calls have been seen since it was new, and are not looked for where it is kept. */
+	/* It was new while calls were not seen: if they are by now, it is not followed all the same. */
 	if (connection->by_address && !connections_by_address)
 		value.calls_generation |= 1;
 	connection_open(connection, bpf_ktime_get_ns(), &value);
@@ -122,6 +122,15 @@ static __always_inline bool end_outlived(struct sock *sk, struct connection *con
 	return true;
 }
 
+/* The socket is destroyed, or connects again. */
+static __always_inline void leave_socket(struct sock *sk)
+{
+	struct connection *connection = find_connection(sk);
+
+	if (connection && !end_outlived(sk, connection))
+		forget_connection(sk, connection);
+}
+
 /* A socket that leaves the state `old`. */
 static __always_inline struct socket_end end_of(struct sock *sk, int old)
 {
@@ -177,7 +186,7 @@ static __always_inline void handle_state(struct sock *sk, int old, int new)
 {
 	switch (new) {
 	case BPF_TCP_SYN_SENT:
-		end_outlived(sk, find_connection(sk));
+		leave_socket(sk);
 		handle_connect(sk);
 		break;
 	case BPF_TCP_SYN_RECV:
@@ -229,19 +238,11 @@ int BPF_PROG(tcp_state_left_out, struct sock *sk, int old, int new)
 	return 0;
 }
 
-static __always_inline void handle_destroyed(struct sock *sk)
-{
-	struct connection *connection = find_connection(sk);
-
-	if (connection && !end_outlived(sk, connection))
-		forget_connection(sk, connection);
-}
-
 /* The last event of a socket; its storage is freed afterwards, and nothing else may keep what is
  * known of a connection whose end was skipped. */
 SEC("tp_btf/tcp_destroy_sock")
 int BPF_PROG(tcp_destroyed, struct sock *sk)
 {
-	RUN(TLSPROF_RUN_STATE, handle_destroyed(sk));
+	RUN(TLSPROF_RUN_STATE, leave_socket(sk));
 	return 0;
 }

@@ -64,7 +64,7 @@ struct connection {
 	__u8 by_address; /* it is in `addresses`, not in its socket's storage */
 };
 
-/* Whether there is one in a socket's storage, which is cleared at its end and not taken away. */
+/* Whether there is one: where it is kept is cleared at its end, and not always taken away. */
 static inline bool is_kept(const struct connection *connection)
 {
 	return connection->id || connection->state;

@@ -19,11 +19,10 @@ struct {
 
 /* Connections that open while calls are not seen, as long as there is room: most are short, and to
  * make and free a storage costs more than all else that is done for them. All connections where
- * there is none, see connections_by_address; the agent sets the size then. Preallocated, as `calls`
- * is. */
+ * there is none, see connections_by_address. The agent sets the size. Preallocated, as `calls` is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192);
+	__uint(max_entries, 1);
 	__type(key, __u64);
 	__type(value, struct connection);
 } addresses SEC(".maps");
@@ -33,11 +32,12 @@ static const struct connection new_connection = {};
 static __always_inline struct connection *find_by_address(struct sock *sk)
 {
 	__u64 address = (__u64)sk;
+	struct connection *connection = bpf_map_lookup_elem(&addresses, &address);
 
-	return bpf_map_lookup_elem(&addresses, &address);
+	return connection && is_kept(connection) ? connection : NULL;
 }
 
-/* One whose calls count, if it is open. */
+/* Where those are whose calls are followed. */
 static __always_inline struct connection *find_followed(struct sock *sk)
 {
 	struct connection *connection;
@@ -55,20 +55,22 @@ static __always_inline struct connection *find_connection(struct sock *sk)
 	return connection || connections_by_address ? connection : find_by_address(sk);
 }
 
-/* `flags` as of bpf_map_update_elem(). NULL: there is no room. */
+/* `flags` as of bpf_map_update_elem(): BPF_ANY, or BPF_NOEXIST for what may be there. NULL: there
+ * is no room. */
 static __always_inline struct connection *add_address(struct sock *sk, __u64 flags)
 {
 	__u64 address = (__u64)sk;
 	struct connection *connection;
 
-	bpf_map_update_elem(&addresses, &address, &new_connection, flags);
-	connection = find_by_address(sk);
+	if (bpf_map_update_elem(&addresses, &address, &new_connection, flags) && flags == BPF_ANY)
+		return NULL;
+	connection = bpf_map_lookup_elem(&addresses, &address);
 	if (connection)
 		connection->by_address = 1;
 	return connection;
 }
 
-/* Where the connections are whose calls count. */
+/* Where find_followed() looks. */
 static __always_inline struct connection *add_connection(struct sock *sk)
 {
 	if (connections_by_address)
@@ -90,15 +92,16 @@ static __always_inline struct connection *begin_connection(struct sock *sk)
 }
 
 /* A socket's storage goes with it: to take it away before that costs more than all else at the
- * end of a connection. */
+ * end of a connection. An element of a hash is cleared as well: from 5.11 up to 6.6 it cannot be
+ * taken away in an interrupt of a program that takes another one away. */
 static __always_inline void forget_connection(struct sock *sk, struct connection *connection)
 {
 	__u64 address = (__u64)sk;
+	bool by_address = connection->by_address;
 
-	if (connection->by_address)
+	__builtin_memset(connection, 0, sizeof(*connection));
+	if (by_address)
 		bpf_map_delete_elem(&addresses, &address);
-	else
-		__builtin_memset(connection, 0, sizeof(*connection));
 }
 
 /* Random where the kernel's own number cannot be asked for: a counter would have to be

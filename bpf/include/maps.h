@@ -44,7 +44,7 @@ static __always_inline struct tlsprof_control current_control(void)
 	return value ? *value : none;
 }
 
-/* Whether a connection that opens now is followed. */
+/* Whether a connection that opens now is followed, if calls are looked at at all. */
 static __always_inline bool calls_are_seen(void)
 {
 	__u32 zero = 0;

@@ -126,8 +126,8 @@ static __always_inline void count_data(struct connection *connection,
 }
 
 /*
- * A call on a connection that is new, or whose handshake is under way, or of a thread that is
- * at work on one. Apart from handle_call(), so that the code of all other calls is in a few
+ * A call on a connection that is new, or whose handshake is under way, or that is in `addresses`
+ * only, or of a thread that is at work on a handshake. Apart from handle_call(), so that the code of all other calls is in a few
  * lines of the CPU's cache: where programs run far apart in time, that is most of their cost.
  */
 static __noinline void handle_rare_call(struct socket_call *call, struct timed *timed,

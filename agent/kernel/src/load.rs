@@ -19,6 +19,9 @@ use super::samples::Sampling;
 use super::socket_calls::Tier;
 use super::types::KernelTypes;
 
+/// 1.6 MB. Most of them last less than a second.
+const UNFOLLOWED_CONNECTIONS: u32 = 8_192;
+
 /// Programs that follow processes, with their tracepoints.
 const PROCESSES: &[(&str, &str)] = &[
     ("thread_left", "sched_switch"),
@@ -63,6 +66,7 @@ pub fn load(options: &Options, followed: impl Fn(Option<Listeners>)) -> Result<L
     let tables = Tables {
         handshakes: options.handshakes_in_progress,
         samples: options.sampling.room(),
+        unfollowed: UNFOLLOWED_CONNECTIONS,
     };
     let (mut bpf, connections) = connections::attach(&types, options.connections, |storage| {
         let mut bpf = open(types.btf(), mode, storage, tables)?;

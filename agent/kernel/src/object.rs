@@ -28,8 +28,7 @@ pub enum UprobeMode {
 /// Where the state of connections is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
-    /// In the sockets, and in a hash of some thousands for those that open while calls are not
-    /// seen.
+    /// In the sockets, and in a hash for those that open while calls are not seen.
     Sockets,
     /// In a hash by the addresses of the sockets: where programs have no storage
     /// in sockets (Linux 5.10), or no pointer that the kernel takes for a socket's.
@@ -47,6 +46,9 @@ pub(super) struct Tables {
     pub handshakes: u32,
     /// Different samples until they are taken.
     pub samples: u32,
+    /// Connections at once that opened while calls were not seen, some 200 bytes each; others are in
+    /// their sockets.
+    pub unfollowed: u32,
 }
 
 impl Tables {
@@ -54,6 +56,7 @@ impl Tables {
     pub(super) const SMALLEST: Self = Self {
         handshakes: 1,
         samples: 1,
+        unfollowed: 1,
     };
 }
 
@@ -72,6 +75,7 @@ pub(super) fn open(
         .map_max_entries("exchanges", tables.handshakes)
         .map_max_entries("samples", tables.samples)
         .map_max_entries("backdated_samples", tables.samples)
+        .map_max_entries("addresses", tables.unfollowed)
         .override_global("remote_key", &key, true);
     if storage == Storage::Addresses {
         loader

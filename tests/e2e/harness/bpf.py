@@ -47,12 +47,19 @@ def descriptors(pid: int) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def owned_by(pid: int, kind: str) -> set[int]:
-    """Ids of the programs (`prog`) or links (`link`) to which a process holds a descriptor."""
+    """Ids of the programs (`prog`), maps (`map`) or links (`link`) to which a process holds a descriptor."""
     ids = set()
     for _, fields in descriptors(pid):
         if f"{kind}_id" in fields and ("link_type" in fields) == (kind == "link"):
             ids.add(int(fields[f"{kind}_id"]))
     return ids
+
+
+def entries(pid: int, name: str) -> int:
+    """How many there are in the map of that name to which a process holds a descriptor."""
+    (found,) = [one["id"] for one in _objects("map") if one.get("name") == name and one["id"] in owned_by(pid, "map")]
+    command = ["bpftool", "-j", "map", "dump", "id", str(found)]
+    return len(json.loads(subprocess.run(command, check=True, capture_output=True, timeout=LONG_SECONDS).stdout))
 
 
 def wait_unloaded(programs: set[int], links: set[int]) -> None:
