@@ -5,9 +5,9 @@
  * include/connections.h. No address is kept, see remote.h.
  *
  * The owner is the process that connects, or the first that reads or writes;
- * state changes mostly run in softirq, where the current task is anybody. What
- * is_by_task() is the owner's where nobody read or wrote before; after a peer's
- * reset, the task that destroys the socket is the owner.
+ * state changes mostly run in softirq, where the current task is anybody. Where
+ * nobody read or wrote before, the owner is the task that closes, as is_by_task()
+ * tells; after a peer's reset, the task that destroys the socket.
  */
 #include "include/connections.h"
 #include "include/phases.h"

@@ -97,8 +97,9 @@ static __always_inline struct connection *moved_on(const struct socket_call *cal
 	return connection;
 }
 
-/* Whether the connection is one that opened while calls were not seen. The first of its calls that
- * is seen tells of it; all tell of turns. It is not known to carry TLS, and so has no alerts. */
+/* Returns whether the connection is in `addresses`: it opened while calls were not seen. Its first
+ * call that is seen reports the opening, and turns are counted. No alerts are looked for: that it
+ * carries TLS is not known. */
 static __noinline bool handle_unfollowed(const struct socket_call *call, const struct timed *timed)
 {
 	struct connection *connection = find_by_address(call->sock);
@@ -126,9 +127,10 @@ static __always_inline void count_data(struct connection *connection,
 }
 
 /*
- * A call on a connection that is new, or whose handshake is under way, or that is in `addresses`
- * only, or of a thread that is at work on a handshake. Apart from handle_call(), so that the code of all other calls is in a few
- * lines of the CPU's cache: where programs run far apart in time, that is most of their cost.
+ * A call on a connection that is new, whose handshake is under way, or that is in `addresses`; or
+ * of a thread that is at work on a handshake. Apart from handle_call(), so that the code of all
+ * other calls is in a few lines of the CPU's cache: where programs run far apart in time, that is
+ * most of their cost.
  */
 static __noinline void handle_rare_call(struct socket_call *call, struct timed *timed,
 					struct connection *connection, bool at_work)

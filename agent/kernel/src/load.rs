@@ -19,7 +19,7 @@ use super::samples::Sampling;
 use super::socket_calls::Tier;
 use super::types::KernelTypes;
 
-/// 1.6 MB. Most of them last less than a second.
+/// 1.6 MB: enough for some thousands of short connections in a second.
 const UNFOLLOWED_CONNECTIONS: u32 = 8_192;
 
 /// Programs that follow processes, with their tracepoints.
