@@ -42,7 +42,7 @@ demo: build ## Profile an nginx of its own under load for 20 s
 .PHONY: test
 test: test-build ## Run what protects every commit: unit, native BPF logic, dashboards, real servers, two kernels
 	@$(SETUP) test dashboards
-	@.ci/tests unit bpf dashboards harness e2e e2e-alone kernels
+	@.ci/tests unit bpf dashboards kernels harness e2e e2e-host e2e-apart
 
 .PHONY: picture
 picture: build ## Take the picture of the live page in README.md, from a demo of 5 minutes
@@ -83,7 +83,7 @@ test-dashboards: ## Check dashboards and rules only (no root)
 .PHONY: test-e2e
 test-e2e: test-build ## Run the tests with real servers only (needs root or sudo)
 	@$(SETUP) test
-	@.ci/tests harness e2e e2e-alone
+	@.ci/tests harness e2e e2e-host e2e-apart
 
 .PHONY: test-scenarios
 test-scenarios: test-build ## Run the field guide's scenarios: predicted savings against measured ones (root or sudo)

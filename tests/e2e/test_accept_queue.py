@@ -20,7 +20,7 @@ from harness.profiler import Agent, Profiling, Report, start_agent
 from harness.together import together
 from harness.waiting import wait_until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.host
 
 BACKLOG = 4
 """The kernel lets one more in."""

@@ -47,7 +47,7 @@ TARGETS = {
 }
 VERSIONS = ["1.2", "1.3"]
 
-USUAL = [("selftimed-threads", "1.2"), ("nginx", "1.3")]
+USUAL = [("nginx", "1.3")]
 """For every run of the tests; all others in the long one."""
 EVERY = [(name, tls) for name in TARGETS for tls in VERSIONS]
 

@@ -194,7 +194,7 @@ def test_a_handshake_that_both_sources_saw_is_one(name, from_both):
         assert named in (signature(negotiated), in_clear(negotiated)), negotiated
 
 
-@pytest.mark.alone
+@pytest.mark.host
 def test_signatures_are_not_denied_where_libcrypto_cannot_be_probed(rsa, tmp_path):
     """Another process that switches stacks maps it; libssl is probed all the same. Then a
     signature is what the wire says, or unknown."""

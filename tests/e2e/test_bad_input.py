@@ -186,7 +186,7 @@ def test_process_that_exits_while_it_is_attached(rsa):
             assert_refused(done, FAILURE, str(pid))
 
 
-@pytest.mark.alone
+@pytest.mark.host
 def test_processes_that_come_and_go_do_not_disturb_the_count(rsa, tmp_path):
     """Each of them maps libssl, and most are gone before anybody can look at them."""
     swarm = ["sh", "-c", 'while :; do "$1" 2>/dev/null; done', "sh", LOADGEN]

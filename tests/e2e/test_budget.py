@@ -17,7 +17,7 @@ from harness.profiler import start_agent
 from harness.scenarios import http_client
 from harness.waiting import wait_until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.apart
 
 OPENED = "tlsprof_connections_opened_total"
 HANDSHAKES = "tlsprof_handshakes_total"

@@ -122,7 +122,7 @@ def test_a_chain_that_is_much_of_what_is_sent(intermediates, tls, chains, on_loo
     assert "ssl_certificate " in finding["remedy"]["directive"]
 
 
-@pytest.mark.alone
+@pytest.mark.host
 @pytest.mark.parametrize("tls", VERSIONS)
 def test_a_chain_that_costs_a_round_trip(tls, with_round_trips):
     finding, shorter = (with_round_trips[number, tls] for number in (VERY_LONG, LONG))

@@ -19,7 +19,7 @@ USAGE = 2
 
 REPEATS = 5
 
-LOAD = Load(full=150, resume=150, tls="1.3", groups="X25519:P-384")
+LOAD = Load(full=75, resume=75, tls="1.3", groups="X25519:P-384")
 """Clients take the group that the server wants."""
 
 SLOW = "ssl_ecdh_curve secp384r1;"

@@ -21,7 +21,7 @@ from harness.sequential import Rounds, assert_agrees, repeats
 from harness.steal import watch_steal
 from harness.waiting import wait_until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.apart
 
 FREQUENCY = 499
 

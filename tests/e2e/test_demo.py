@@ -12,7 +12,7 @@ from harness.paths import ROOT, TLSPROF
 from harness.processes import Process, run
 from harness.web_servers import nginx
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.host
 
 DEMO = ROOT / "deploy" / "demo" / "demo.sh"
 SECONDS = 4

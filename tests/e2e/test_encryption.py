@@ -13,10 +13,11 @@ from harness.downloads import download
 from harness.paths import RECORD_CLOCK, SELFTIMED
 from harness.processes import private_copy
 from harness.profiler import Profiling, Service
-from harness.sequential import Rounds, assert_agrees, repeats
+from harness.sequential import Rounds, assert_agrees
 
 pytestmark = [
-    pytest.mark.alone,
+    pytest.mark.apart,
+    pytest.mark.long,
     pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed"),
 ]
 
@@ -37,9 +38,6 @@ RECORD_SUITES = {
     "AES-128-CCM": ("--tls", "1.3", "--ciphersuites", "TLS_AES_128_CCM_SHA256"),
 }
 """OpenSSL's protection of records, by the options of the self-timed server."""
-
-USUAL = "AES-128-GCM"
-"""For every run of the tests; all in the long one."""
 
 
 def share_of(service: Service, activity: str) -> float:
@@ -85,19 +83,11 @@ def shares_off(folder: Path, certificate: Certificate, suites: Iterable[str]) ->
         return found
 
 
-def test_encryption_takes_what_the_server_measures(rsa, tmp_path_factory):
-    def measure() -> float:
-        return shares_off(tmp_path_factory.mktemp("encryption"), rsa, [USUAL])[USUAL]
-
-    assert_agrees(repeats(measure), expected=0.0, within=SHARE_TOLERANCE, name=USUAL)
-
-
 @pytest.fixture(scope="module")
 def rounds(rsa, tmp_path_factory) -> Rounds[dict[str, float]]:
     return Rounds(lambda: shares_off(tmp_path_factory.mktemp("encryption"), rsa, RECORD_SUITES))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("suite", RECORD_SUITES)
 def test_encryption_of_every_suite_takes_what_the_server_measures(suite, rounds):
     figures = rounds.each(lambda one: one[suite])

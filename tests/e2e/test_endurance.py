@@ -42,7 +42,7 @@ def under_load(port: int) -> Iterator[None]:
 
     def load() -> None:
         while not stop.is_set():
-            run_load(Load(full=100, resume=100), port)
+            run_load(Load(full=50, resume=50, rate=200), port)
 
     with ThreadPoolExecutor() as pool:
         under_way = pool.submit(load)
@@ -127,11 +127,12 @@ def test_a_stopped_agent_counts_what_it_lost_and_goes_on(certificates, tmp_path)
         assert handshakes(agent, **later) == seen.completed == AFTER.full + AFTER.resume
 
 
-def test_workers_that_began_while_the_agent_was_stopped_are_followed(rsa, tmp_path):
+@pytest.mark.long
+def test_workers_that_began_while_the_agent_was_stopped_are_followed(certificates, tmp_path):
     """Their fork records are lost. An agent of one service counts nothing of processes that it does not know."""
     program = private_copy("nginx", tmp_path)
     options = ["--service", program.name, "--log", "info"]
-    with web_servers.nginx(tmp_path, rsa, program=program) as server, start_agent(options) as agent:
+    with web_servers.nginx(tmp_path, certificates["ecdsa"], program=program) as server, start_agent(options) as agent:
         agent.process.send(signal.SIGSTOP)
         try:
             for _ in range(4):
@@ -173,6 +174,7 @@ def test_too_little_memory_ends_the_agent_and_harms_nobody(rsa, tmp_path):
     assert killed or "MemoryMax" in done.stderr, done.describe()
 
 
+@pytest.mark.long
 def test_ten_thousand_forks_are_followed(rsa, tmp_path):
     """The handshakes beside them are counted whole."""
     with servers.selftimed("epoll", rsa) as server, Profiling(tmp_path) as profiling:

@@ -101,7 +101,7 @@ def predicted_to_saved(folder: Path, certificate: Certificate) -> float:
     return predicted / (before - after)
 
 
-@pytest.mark.alone
+@pytest.mark.host
 def test_a_calibration_predicts_a_saving(rsa, tmp_path):
     """No handshake on this host shows the cost of X25519 before the change is made."""
     assert predicted_to_saved(tmp_path, rsa) > 0
@@ -198,7 +198,7 @@ def encryption(report: Report, port: int) -> float:
     return sum(row["cpu_seconds"] for row in rows if row["activity"] == "encryption")
 
 
-@pytest.mark.alone
+@pytest.mark.host
 def test_a_costly_cipher_is_found(rsa, tmp_path):
     costly_cipher(tmp_path, rsa)
 

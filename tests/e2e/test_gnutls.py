@@ -158,7 +158,7 @@ def say_hello(client: socket.socket) -> None:
 
 
 # Losses are of the whole host.
-@pytest.mark.alone
+@pytest.mark.host
 def test_sessions_that_are_older_than_the_profile(rsa, tmp_path):
     """Nobody saw their role in the library, nor their connections open: each is a known loss."""
     with selftimed("epoll", rsa) as server, silent_clients(server, 5) as clients:
@@ -205,7 +205,7 @@ def test_gnutls_serv_and_cli(rsa, tmp_path):
     assert_no_sockets(visitor)
 
 
-@pytest.mark.alone
+@pytest.mark.host
 def test_a_bystander_that_switches_stacks_is_spared(rsa, tmp_path):
     """A process that maps the library and coroutines: return probes could break it."""
     library = libraries.loaded_by(SELFTIMED_GNUTLS, "libgnutls.so.30").resolve()

@@ -20,7 +20,7 @@ from harness.profiler import Profiling, Service
 from harness.servers import Server
 from harness.together import own_folder, side_by_side, together
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.host
 
 LIBRARY_OFF = '[profile]\nlibrary = "off"\n'
 

@@ -15,7 +15,7 @@ from harness.profiler import LOG, Profiling
 from harness.waiting import wait_until
 
 # All that profile the host meanwhile would start later by the time that the image takes.
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.host
 
 SYMBOLS = 20_000_000
 """480 MB of them, and of their names: a little less than what is read of one table at most."""
@@ -56,6 +56,7 @@ def write_image(path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_no_event_is_lost_while_it_is_examined(certificates, tmp_path):
     image = write_image(tmp_path / "large.so")
     load = Load(tls="1.3", full=100, resume=400)

@@ -22,7 +22,6 @@ from harness.waiting import wait_until
 from harness.web_servers import nginx
 
 SLOW, RESUMED, FAST = 240, 120, 150
-pytestmark = pytest.mark.alone
 
 HANDSHAKES = "tlsprof_handshakes_total"
 

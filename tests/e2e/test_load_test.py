@@ -17,7 +17,7 @@ from harness.processes import Process
 from harness.profiler import Agent, Profiling, start_agent
 from harness.waiting import wait_until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.host
 
 RUNNING = "tlsprof_report_running"
 BEGAN = "tlsprof_report_start_time_seconds"

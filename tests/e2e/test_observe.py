@@ -21,8 +21,6 @@ from harness.processes import Argument, Process, children, wait_gone
 from harness.today import of_today
 from harness.waiting import wait_until
 
-pytestmark = pytest.mark.alone
-
 OBSERVE = ROOT / "deploy" / "observe" / "observe.sh"
 ATTACH_SECONDS = 120.0
 
@@ -139,7 +137,7 @@ def dashboard(home: str, uid: str) -> Optional[dict]:
         return None
 
 
-@pytest.mark.parametrize("kind", [UNPACKED, PACKAGED_KIND])
+@pytest.mark.parametrize("kind", [UNPACKED, pytest.param(PACKAGED_KIND, marks=pytest.mark.long)])
 @pytest.mark.skipif(grafana_home() is None, reason="no Grafana: GRAFANA_HOME names none, and no package is there")
 def test_observe_shows_the_last_minutes_in_grafana(open_folder, kind, monkeypatch):
     """Ended by a signal that no terminal sends to its whole group: Grafana goes, too."""

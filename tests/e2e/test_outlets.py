@@ -29,7 +29,7 @@ from harness.together import own_folder, side_by_side, together
 from harness.waiting import wait_until
 from harness.watching import Watching
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.host
 
 RATE = 15
 """Connections a second, to each server."""

@@ -76,7 +76,7 @@ def seconds(service: Service) -> dict[str, float]:
     return {row["primitive"]: row["cpu_seconds"] for row in rows}
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", ["X25519", pytest.param("P-256", marks=pytest.mark.long)])
 def test_names_agree_with_the_steps_of_library_probes(group, rsa, tmp_path):
     steal = watch_steal()
     service = profiled_with_names(rsa, tmp_path, group)
@@ -93,6 +93,7 @@ def test_names_agree_with_the_steps_of_library_probes(group, rsa, tmp_path):
     assert samples["by_name"] > 0.9 * samples["count"], service
 
 
+@pytest.mark.long
 def test_stripped_go_has_names(rsa, tmp_path):
     with other_stacks.go(tmp_path, rsa) as server:
         service = profiled(tmp_path, server, "X25519")

@@ -11,7 +11,7 @@ from harness.certificates import Certificate
 from harness.profiler import Profiling
 from harness.servers import selftimed
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.host
 
 LOGINS = {
     "smtp": ("220 mail ESMTP", ["EHLO {}", "AUTH PLAIN {}"]),

@@ -7,7 +7,7 @@ from harness.load import Load, run_load
 from harness.profiler import start_agent
 from harness.waiting import wait_until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.host
 
 LOAD = Load(tls="1.3", full=1000, resume=2000)
 RUNS, SECONDS = "tlsprof_agent_bpf_runs_total", "tlsprof_agent_bpf_run_seconds_total"

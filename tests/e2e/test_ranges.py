@@ -19,7 +19,7 @@ from harness.processes import private_copy
 from harness.profiler import start_agent
 from harness.waiting import wait_until
 
-pytestmark = [pytest.mark.alone, pytest.mark.long]
+pytestmark = [pytest.mark.apart, pytest.mark.long]
 
 SERVERS = 20
 WINDOWS = 100.0

@@ -91,7 +91,7 @@ def at_depths(bench) -> dict[int, Run]:
     return found
 
 
-@pytest.mark.alone
+@pytest.mark.apart
 def test_the_count_is_that_of_the_load_tool(at_depths):
     for service in (one.service for one in at_depths.values()):
         assert service["requests"] == {"count": REQUESTS, "counted_by": "h2load"}
@@ -99,7 +99,7 @@ def test_the_count_is_that_of_the_load_tool(at_depths):
         assert server["turns_are_requests"] is False
 
 
-@pytest.mark.alone
+@pytest.mark.apart
 def test_a_request_costs_what_the_kernel_charged_the_server(at_depths):
     for one in at_depths.values():
         assert one.each * REQUESTS == pytest.approx(one.charged, rel=OUTSIDE)
@@ -114,7 +114,7 @@ def compare(bench: Bench, first: str, second: str) -> dict[str, Any]:
     return {one["figure"]: one for one in service["figures"]}
 
 
-@pytest.mark.alone
+@pytest.mark.apart
 def test_requests_that_were_counted_are_compared_at_any_depth(bench, at_depths):
     depths = DEPTHS[0], DEPTHS[-1]
     figures = compare(bench, *(f"depth-{one}" for one in depths))

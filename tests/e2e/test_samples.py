@@ -20,7 +20,7 @@ from harness.sequential import assert_agrees, repeats
 from harness.steal import watch_steal
 from harness.waiting import wait_until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.apart
 
 FREQUENCY = 499
 """Samples a second on each CPU: a prime, and so many that short runs have enough."""

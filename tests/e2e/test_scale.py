@@ -16,7 +16,7 @@ from harness.profiler import LOST_BY_OTHERS, Agent, start_agent
 from harness.servers import Server
 from harness.waiting import wait_until
 
-pytestmark = [pytest.mark.alone, pytest.mark.long]
+pytestmark = [pytest.mark.apart, pytest.mark.long]
 
 NAME = "scaled-nginx"
 OURS = dict(service_name=NAME, role="server")

@@ -25,7 +25,7 @@ from harness.steal import assert_agree, watch_steal
 from harness.waiting import wait_until
 from harness.web_servers import nginx, reload_nginx
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.apart
 
 STEPS = "tlsprof_handshake_step_cpu_seconds_total"
 BY_OUTCOME = "tlsprof_handshake_outcome_cpu_seconds_total"

@@ -11,7 +11,7 @@ from harness.paths import SELFTIMED
 from harness.profiler import start_agent
 from harness.waiting import wait_until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.host
 
 SILENT = 7
 BOTH_ENDS = 2 * SILENT

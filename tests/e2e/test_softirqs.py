@@ -8,7 +8,7 @@ from harness.processes import run
 from harness.profiler import Profiling
 from harness.servers import SYSTEM_PYTHON
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.host
 
 CONFIG = "[profile]\nsample_frequency = 997\n"
 

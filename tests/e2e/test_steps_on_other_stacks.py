@@ -25,7 +25,7 @@ from harness.steal import undisturbed
 from harness.timed_calls import seconds_in
 
 pytestmark = [
-    pytest.mark.alone,
+    pytest.mark.apart,
     pytest.mark.long,
     pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed"),
     pytest.mark.skipif(not shutil.which("bpftrace"), reason="bpftrace is not installed"),

@@ -79,7 +79,7 @@ def scene(name: str, folder, certificate: Certificate) -> Iterator[Scene]:
     yield seen
 
 
-@pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.parametrize("name", ["jetty", pytest.param("tomcat", marks=pytest.mark.long)])
 def test_every_figure_of_handshakes_is_what_the_engines_measured(name, rsa, tmp_path):
     if not shutil.which("mvn"):
         pytest.skip("not installed: mvn, which brings Tomcat and Jetty")

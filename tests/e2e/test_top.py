@@ -16,8 +16,6 @@ from harness.servers import Server
 from harness.tmux import PROMPT, Terminal, terminal
 from harness.waiting import wait_until
 
-pytestmark = pytest.mark.alone
-
 SERVICE = "watched-nginx"
 ATTACHED = "every 1 s"
 ATTACH_SECONDS = 90.0

@@ -285,7 +285,7 @@ SLICES = 5
 
 
 @pytest.mark.long
-@pytest.mark.alone
+@pytest.mark.apart
 @pytest.mark.parametrize("version", ["3.5", "3.6", "4.0"], indirect=True)
 def test_a_calibration_predicts_what_the_hybrid_group_costs(version, certificates):
     def server() -> AbstractContextManager[servers.SelfTimed]:

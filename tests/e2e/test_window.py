@@ -149,7 +149,7 @@ def busy(certificates) -> Iterator[servers.SelfTimed]:
             assert load.alive(), load.describe()
 
 
-@pytest.mark.alone
+@pytest.mark.apart
 @pytest.mark.parametrize("starts", [STARTS, pytest.param(5 * STARTS, marks=pytest.mark.long)])
 def test_handshakes_never_take_more_than_there_was(starts, busy, tmp_path):
     """Handshakes and CPU time begin and end together, whatever was under way."""
@@ -159,7 +159,7 @@ def test_handshakes_never_take_more_than_there_was(starts, busy, tmp_path):
         assert 0.3 < share < MOST_IN_HANDSHAKES / (1 - profiled.stolen), (share, profiled.stolen)
 
 
-@pytest.mark.alone
+@pytest.mark.host
 def test_what_comes_after_the_window_is_no_loss(busy, tmp_path):
     """While savings are calibrated, and the report is written, the load goes on."""
     with Process(RESUMED.command(busy.port)) as more:
@@ -172,7 +172,7 @@ def test_what_comes_after_the_window_is_no_loss(busy, tmp_path):
     assert report.losses_of_events() == {}
 
 
-@pytest.mark.alone
+@pytest.mark.host
 def test_the_cost_of_profiling_is_that_of_the_window(busy, tmp_path):
     """Not of attaching before it, nor of what ran after it."""
     config = tmp_path / "tlsprof.toml"
@@ -186,7 +186,7 @@ def test_the_cost_of_profiling_is_that_of_the_window(busy, tmp_path):
         assert in_short == pytest.approx(in_long, rel=SAME_COST), (hits, runs)
 
 
-@pytest.mark.alone
+@pytest.mark.apart
 def test_an_agent_never_says_that_handshakes_took_more_than_there_was(busy):
     """At no scrape, from its first second on: CPU time is as new as handshakes are."""
     steal = watch_steal()
@@ -238,7 +238,7 @@ class CpuLog:
         self._reader.join()
 
 
-@pytest.mark.alone
+@pytest.mark.apart
 def test_cpu_time_is_that_of_the_same_seconds(busy, tmp_path):
     with CpuLog(busy.pid) as log:
         profiled = profile(tmp_path, busy.port, "--duration", "3s")

@@ -15,7 +15,7 @@ use tlsprof_advise::{Operation, Work};
 /// CPU seconds after which the kernel ends it, whatever the library does.
 const CPU_SECONDS: u64 = 2;
 /// CPU time for one operation with keys.
-const SHARE: Duration = Duration::from_millis(70);
+const SHARE: Duration = Duration::from_millis(30);
 /// CPU time for one way to encrypt, of which there are more.
 const SHARE_OF_ENCRYPTION: Duration = Duration::from_millis(25);
 /// Enough for a median and its spread.

@@ -33,6 +33,15 @@ def copy_openssl(program: Path, folder: Path) -> dict[str, str]:
     return {"LD_LIBRARY_PATH": str(folder)}
 
 
+def copy_probed(program: Path, folder: Path) -> dict[str, str]:
+    """Copies what may be probed of the libraries of `program`; returns the environment that uses the copies. For one that
+    switches stacks: no return probe is placed in a file that it maps, whoever else maps it."""
+    folder.mkdir()
+    for name in ("libcrypto.so.3", "libgnutls.so.30"):
+        shutil.copy(loaded_by(program, name).resolve(), folder / name)
+    return {"LD_LIBRARY_PATH": str(folder)}
+
+
 def hostile_images(library: Path, folder: Path, fuzzed: int = 16) -> list[Path]:
     """Broken copies of a library, each with the library's own name in a folder of its own."""
     whole = library.read_bytes()

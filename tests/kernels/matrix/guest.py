@@ -1,12 +1,15 @@
 """Boots a kernel in QEMU and reads what the checks in the guest print."""
 
 import json
+import os
+import shutil
 import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.libraries import copy_probed
 from harness.profiler import Report
 
 from .kernels import Bootable
@@ -106,9 +109,13 @@ def boot(kernel: Bootable, scenario: Scenario, initramfs: Path, folder: Path) ->
     command += ["-chardev", f"file,id=console,path={console}"]
     command += ["-chardev", f"file,id=results,path={results}", *MACHINE.ports]
     command += ["-kernel", kernel.image, "-initrd", initramfs, "-append", command_line]
+    emulator = shutil.which(MACHINE.emulator[0])
+    assert emulator, f"{MACHINE.emulator[0]} is not installed"
+    # Tests on this host, which place probes, may run meanwhile.
+    env = {**os.environ, **copy_probed(Path(emulator), folder / "libraries")}
     began = time.monotonic()
     try:
-        subprocess.run(command, stdin=subprocess.DEVNULL, timeout=scenario.bound, check=True)
+        subprocess.run(command, stdin=subprocess.DEVNULL, timeout=scenario.bound, check=True, env=env)
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
         raise AssertionError(f"{error}\n{_describe(kernel, console, results)}") from None
     lines = _lines(results)
