@@ -33,12 +33,13 @@ def copy_openssl(program: Path, folder: Path) -> dict[str, str]:
     return {"LD_LIBRARY_PATH": str(folder)}
 
 
-def copy_probed(program: Path, folder: Path) -> dict[str, str]:
+def copy_probed(program: str, folder: Path) -> dict[str, str]:
     """Copies what may be probed of the libraries of `program`; returns the environment that uses the copies. For one that
     switches stacks: no return probe is placed in a file that it maps, whoever else maps it."""
     folder.mkdir()
-    for name in ("libcrypto.so.3", "libgnutls.so.30"):
-        shutil.copy(loaded_by(program, name).resolve(), folder / name)
+    output = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    for name, path in re.findall(r"(lib(?:crypto|ssl|gnutls)\.so\S*) => (\S+)", output):
+        shutil.copy(Path(path).resolve(), folder / name)
     return {"LD_LIBRARY_PATH": str(folder)}
 
 

@@ -112,7 +112,7 @@ def boot(kernel: Bootable, scenario: Scenario, initramfs: Path, folder: Path) ->
     emulator = shutil.which(MACHINE.emulator[0])
     assert emulator, f"{MACHINE.emulator[0]} is not installed"
     # Tests on this host, which place probes, may run meanwhile.
-    env = {**os.environ, **copy_probed(Path(emulator), folder / "libraries")}
+    env = {**os.environ, **copy_probed(emulator, folder / "libraries")}
     began = time.monotonic()
     try:
         subprocess.run(command, stdin=subprocess.DEVNULL, timeout=scenario.bound, check=True, env=env)
