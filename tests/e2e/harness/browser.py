@@ -58,6 +58,14 @@ class Tab:
         rows = table.locator("tbody tr").all()
         return [[cell.strip() for cell in row.locator("th, td").all_inner_texts()] for row in rows]
 
+    def beyond(self) -> list[str]:
+        """What ends to the right of the window, so that the page scrolls sideways; each in a few words."""
+        return self.page.evaluate(
+            """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.body.querySelectorAll("*")]
+                .filter((one) => one.getBoundingClientRect().right > innerWidth)
+                .map((one) => `${one.tagName} ${one.className}: ${one.textContent.slice(0, 80)}`)"""
+        )
+
     def wait_until(self, expression: str, timeout: float = PATIENCE, value: Any = None) -> None:
         """Waits for a JavaScript condition."""
         self.page.wait_for_function(expression, arg=value, timeout=timeout * SECONDS)
