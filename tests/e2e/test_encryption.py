@@ -3,7 +3,6 @@
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Iterable
 
 import pytest
 
@@ -46,7 +45,7 @@ def share_of(service: Service, activity: str) -> float:
     return seconds / sum(row["cpu_seconds"] for row in rows)
 
 
-def shares_off(folder: Path, certificate: Certificate, suites: Iterable[str]) -> dict[str, float]:
+def shares_off(folder: Path, certificate: Certificate) -> dict[str, float]:
     """How far the share of encryption is from what the servers measure around each call of libssl into
     libcrypto for a record, and what perf says of libssl itself. A server for each suite, one profile and
     one perf of all."""
@@ -55,9 +54,8 @@ def shares_off(folder: Path, certificate: Certificate, suites: Iterable[str]) ->
     preloaded = {"LD_PRELOAD": str(RECORD_CLOCK)}
     with ExitStack() as stack:
         running = {}
-        for suite in suites:
+        for suite, options in RECORD_SUITES.items():
             program = private_copy(str(SELFTIMED), folder, suite.replace(" ", "-"))
-            options = RECORD_SUITES[suite]
             server = servers.selftimed("threads", certificate, *options, program=program, env=preloaded)
             running[suite] = stack.enter_context(server)
         with Profiling(folder, "--config", config) as profiling:
@@ -85,7 +83,7 @@ def shares_off(folder: Path, certificate: Certificate, suites: Iterable[str]) ->
 
 @pytest.fixture(scope="module")
 def rounds(rsa, tmp_path_factory) -> Rounds[dict[str, float]]:
-    return Rounds(lambda: shares_off(tmp_path_factory.mktemp("encryption"), rsa, RECORD_SUITES))
+    return Rounds(lambda: shares_off(tmp_path_factory.mktemp("encryption"), rsa))
 
 
 @pytest.mark.parametrize("suite", RECORD_SUITES)

@@ -6,6 +6,7 @@ import shutil
 import struct
 import subprocess
 from pathlib import Path
+from typing import Iterable
 
 ELF64_HEADER = 64
 SECTION_HEADERS_OFFSET = 0x28  # e_shoff, 8 bytes
@@ -16,30 +17,37 @@ SECTION_DYNSYM = 11
 SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
 
+PROBED = ("libcrypto.so", "libssl.so", "libgnutls.so")
 
-def loaded_by(program: Path, name: str) -> Path:
+
+def loaded(program: str | Path) -> dict[str, Path]:
+    """The libraries that the dynamic loader gives to `program`, by name."""
+    output = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    return {name: Path(path) for name, path in re.findall(r"(\S+) => (/\S+)", output)}
+
+
+def loaded_by(program: str | Path, name: str) -> Path:
     """Path of the library `name` that the dynamic loader gives to `program`."""
-    output = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
-    match = re.search(rf"{re.escape(name)} => (\S+)", output)
-    assert match, output
-    return Path(match.group(1))
+    found = loaded(program)
+    assert name in found, found
+    return found[name]
 
 
-def copy_openssl(program: Path, folder: Path) -> dict[str, str]:
+def copy_openssl(program: str | Path, folder: Path) -> dict[str, str]:
     """Copies libssl and libcrypto of `program`; returns the environment that uses the copies."""
+    return _copies((loaded_by(program, name) for name in ("libssl.so.3", "libcrypto.so.3")), folder)
+
+
+def copy_probed(program: str | Path, folder: Path) -> dict[str, str]:
+    """The same with all of its libraries that may be probed. For a program that switches stacks: no return probe is
+    placed in a file that it maps, whoever else maps it."""
+    return _copies((path for name, path in loaded(program).items() if name.startswith(PROBED)), folder)
+
+
+def _copies(libraries: Iterable[Path], folder: Path) -> dict[str, str]:
     folder.mkdir(exist_ok=True)
-    for name in ("libssl.so.3", "libcrypto.so.3"):
-        shutil.copy(loaded_by(program, name).resolve(), folder / name)
-    return {"LD_LIBRARY_PATH": str(folder)}
-
-
-def copy_probed(program: str, folder: Path) -> dict[str, str]:
-    """Copies what may be probed of the libraries of `program`; returns the environment that uses the copies. For one that
-    switches stacks: no return probe is placed in a file that it maps, whoever else maps it."""
-    folder.mkdir()
-    output = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
-    for name, path in re.findall(r"(lib(?:crypto|ssl|gnutls)\.so\S*) => (\S+)", output):
-        shutil.copy(Path(path).resolve(), folder / name)
+    for library in libraries:
+        shutil.copy(library.resolve(), folder / library.name)
     return {"LD_LIBRARY_PATH": str(folder)}
 
 
