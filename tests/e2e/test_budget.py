@@ -8,7 +8,7 @@ import pytest
 
 from harness import estimate, groups, metrics, other_stacks, outlets, plain_nginx, servers, web_servers
 from harness.load import Load, run_load
-from harness.lowest_rung import CALLS, estimates, is_lowest, load_until, wait_between_windows
+from harness.lowest_rung import CALLS, LIBRARY, STEPS, estimates, is_lowest, load_until, wait_between_windows
 from harness.outlets import live_state
 from harness.paths import LOADGEN, SELFTIMED
 from harness.plain_nginx import REQUEST, request, unique
@@ -21,8 +21,6 @@ pytestmark = pytest.mark.apart
 
 OPENED = "tlsprof_connections_opened_total"
 HANDSHAKES = "tlsprof_handshakes_total"
-STEPS = "tlsprof_agent_step_probes_duty_ratio"
-LIBRARY = "tlsprof_agent_library_probes_duty_ratio"
 OURS = dict(service_name=SELFTIMED.name, role="server")
 LOAD = Load(tls="1.3", full=100, resume=300)
 ALIKE = Load(tls="1.3", full=600)

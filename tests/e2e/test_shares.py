@@ -23,6 +23,7 @@ from harness.profiler import Agent, Profiling, Service, start_agent
 from harness.servers import Server
 from harness.steal import assert_agree, watch_steal
 from harness.waiting import wait_until
+from harness.watched import wait_for_cpu_times
 from harness.web_servers import nginx, reload_nginx
 
 pytestmark = pytest.mark.apart
@@ -180,7 +181,7 @@ def settled(agent: Agent, handshakes: int) -> Moment:
     known = deque([moment(agent)], maxlen=2)
 
     def still() -> bool:
-        sleep(1.1)
+        wait_for_cpu_times(agent.url)
         known.append(moment(agent))
         return known[0].total(SERVICE_CPU) == known[1].total(SERVICE_CPU)
 

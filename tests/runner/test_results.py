@@ -92,6 +92,11 @@ def test_growth_exceeds_a_time_budget_and_noise_does_not(took, budget, over):
     assert bool(results.over_budget({"e2e/test_a.py": took}, budgets)) == over
 
 
+def test_a_part_whose_tests_tell_no_times_has_a_time_budget():
+    part = Part("unit", 30.0, 0, [Case("a", "x", 0.0, "passed"), Case("b", "y", 0.0, "passed")])
+    assert results.seconds_by_file([part]) == {"unit": 30.0}
+
+
 def test_times_are_of_files_and_tests_longest_first():
     tests = [Case("a.py", "x", 1.0, "passed"), Case("b.py", "y", 3.0, "passed"), Case("a.py", "z", 2.5, "passed")]
     part = Part("e2e", 6.5, 0, tests)

@@ -28,14 +28,11 @@ impl RunMeter {
         }
     }
 
-    /// Reads the counters where it is time for it; to be called a few times a second. True if it
-    /// was.
-    pub fn turn(&mut self, loaded: &Loaded) -> bool {
-        let is_due = self.read_at.elapsed() >= PERIOD;
-        if is_due {
+    /// Reads the counters where it is time for it; to be called a few times a second.
+    pub fn turn(&mut self, loaded: &Loaded) {
+        if self.read_at.elapsed() >= PERIOD {
             self.read(loaded);
         }
-        is_due
     }
 
     /// Reads the counters.

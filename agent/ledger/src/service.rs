@@ -100,6 +100,12 @@ impl ServiceAccount {
         self.handshakes.values().map(|sum| sum.count).sum()
     }
 
+    /// Those of them that are estimated.
+    pub fn estimated_handshakes(&self) -> u64 {
+        let estimated = self.roles.values().map(|role| role.estimated.handshakes);
+        estimated.sum()
+    }
+
     /// How many TCP connections were seen, opening or ending.
     pub fn connection_count(&self) -> u64 {
         let opened = self.connections.values().map(|account| account.opened);

@@ -75,7 +75,7 @@ impl CallWindows {
     /// How much of the time a sample stands for, where it stands for one part of it with
     /// samples all the time.
     pub(super) fn time_for_a_sample(&self) -> f64 {
-        if self.is_always() {
+        if self.duty.is_always() {
             return 1.0;
         }
         let sampled = self.duty.window.saturating_sub(LEAD);
@@ -110,18 +110,16 @@ impl CallWindows {
         let in_stage = now.saturating_sub(self.since);
         let in_window = now.saturating_sub(self.window_began);
         match self.stage {
-            Stage::Always if !self.is_always() => Some(Stage::Lead),
+            Stage::Always if !self.duty.is_always() => Some(Stage::Lead),
             Stage::Lead if in_stage >= LEAD => Some(Stage::Open),
-            Stage::Open if self.is_always() => Some(Stage::Always),
+            Stage::Open if self.duty.is_always() => Some(Stage::Always),
             Stage::Open if in_window >= self.duty.window => Some(Stage::Ending),
             Stage::Ending if in_stage >= TAIL || !busy() => Some(Stage::Out),
-            Stage::Out if in_window >= self.duty.period || self.is_always() => Some(Stage::Lead),
+            Stage::Out if in_window >= self.duty.period || self.duty.is_always() => {
+                Some(Stage::Lead)
+            }
             _ => None,
         }
-    }
-
-    fn is_always(&self) -> bool {
-        self.duty.window >= self.duty.period
     }
 }
 

@@ -6,9 +6,10 @@
 //! of them as the cohort had for each connection: a connection without TLS has none. So counts
 //! follow the connections, and mean times are those of the cohorts. Failures wait for as many
 //! windows as show some: one says little of how many there were. Connections that still wait when all
-//! are followed again are estimated from those that are followed then. Turns are given to connections that end: see
-//! [`turns`].
+//! are followed again are estimated from those that are followed then; of failures too these have to show
+//! some, or to be as many as wait. Turns are given to connections that end: see [`turns`].
 
+mod cohort;
 mod fractions;
 mod handshakes;
 mod hooked;
@@ -16,32 +17,19 @@ mod known;
 mod sample;
 mod turns;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::mem;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tlsprof_common::{
-    Carries, Connection, ConnectionId, Opening, Outcome, Owner, Resumption, Role,
-};
+use tlsprof_common::{Carries, Connection, ConnectionId, Opening, Outcome, Owner, Role};
 use tlsprof_evidence::{Evidence, Handshake};
 
 use super::calls::Stage;
-use fractions::Fractions;
-use handshakes::Handshakes;
+use cohort::{Cohort, MOST_BEFORE};
 use hooked::Hooked;
-use turns::Turns;
 
-/// Connections that are looked back at when the first window begins, at least.
-const LEAST_BEFORE: usize = 20;
-/// So many are forgotten at once while all are followed.
-const MOST_BEFORE: usize = 1000;
 /// While all are followed, what was seen in so long stands for what waits. Few of its handshakes
 /// are still under way at its end.
 const LEAST_TIME: Duration = Duration::from_secs(32);
-/// Fewer failures say little of how many there were.
-const LEAST_FAILURES: u64 = 10;
-/// Ends of connections that are kept, at most.
-const MOST_ENDS: usize = 256;
 
 /// What evidence of now belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,32 +67,6 @@ pub(super) struct Cohorts {
     cohorts: BTreeMap<(String, Role), Cohort>,
     /// Who had the last connection on a port, as its server.
     servers: BTreeMap<u16, Owner>,
-}
-
-/// One service in one role.
-#[derive(Debug)]
-struct Cohort {
-    /// Of the window under way, or the last ones while socket calls are seen all the time.
-    followed: BTreeSet<ConnectionId>,
-    /// Their handshakes, by how they ended.
-    completed: Handshakes,
-    failed: Handshakes,
-    /// How TLS began on the connections that ended last.
-    begins: VecDeque<Begin>,
-    /// Connections with TLS that ended and were not followed, to be told how it began.
-    unknown: Fractions,
-    turns: Turns,
-}
-
-/// How TLS began on a connection.
-#[derive(Clone, Copy, Debug)]
-struct Begin {
-    cipher: &'static str,
-    resumption: Resumption,
-    may_be_http2: Option<bool>,
-    /// Bytes of the handshake.
-    received: u64,
-    sent: u64,
 }
 
 impl Cohorts {
@@ -247,11 +209,8 @@ impl Cohorts {
         }
         self.window_began = now;
         for ((service, _), cohort) in &mut self.cohorts {
-            if cohort.waits() && cohort.has_seen() {
-                let book = &mut |evidence: &Evidence| book(service, evidence);
-                cohort.settle(book);
-                cohort.failed.settle(book);
-                *cohort = Cohort::default();
+            if cohort.may_pay() {
+                cohort.pay(&mut |evidence: &Evidence| book(service, evidence));
             }
         }
     }
@@ -263,136 +222,6 @@ impl Cohorts {
 
     fn of(&mut self, service: &str, role: Role) -> &mut Cohort {
         self.cohorts.entry((service.to_owned(), role)).or_default()
-    }
-}
-
-impl Default for Cohort {
-    fn default() -> Self {
-        Self {
-            followed: BTreeSet::default(),
-            completed: Handshakes::of_each_window(),
-            failed: Handshakes::of_windows_with(LEAST_FAILURES),
-            begins: VecDeque::default(),
-            unknown: Fractions::default(),
-            turns: Turns::default(),
-        }
-    }
-}
-
-impl Cohort {
-    /// Follows a connection while all are followed.
-    fn follow_for_later(&mut self, connection: ConnectionId) {
-        if self.followed.len() >= MOST_BEFORE {
-            // The first ones had time for their handshakes, which those that wait are paid by.
-            if self.waits() {
-                return;
-            }
-            self.forget();
-        }
-        self.followed.insert(connection);
-    }
-
-    /// Forgets what was followed up to now.
-    fn forget(&mut self) {
-        self.followed.clear();
-        self.completed.clear();
-        self.failed.clear();
-    }
-
-    /// What was seen while all was followed is what is known, if it is enough.
-    fn look_back(&mut self, book: &mut impl FnMut(&Evidence)) {
-        self.turns.settle(LEAST_BEFORE);
-        match self.followed.len() >= LEAST_BEFORE {
-            true => self.settle(book),
-            false => self.forget(),
-        }
-    }
-
-    /// Ends the last window: from now on all are followed. If no window had a connection, what
-    /// follows will show more.
-    fn end_last(&mut self, book: &mut impl FnMut(&Evidence)) {
-        if !self.completed.waits() {
-            self.end(&[], book);
-            self.failed.settle(book);
-        }
-    }
-
-    /// Whether handshakes have ended of those that were followed.
-    const fn has_seen(&self) -> bool {
-        self.completed.count() + self.failed.count() > 0
-    }
-
-    const fn waits(&self) -> bool {
-        self.completed.waits() || self.failed.waits()
-    }
-
-    /// Ends a window. One in which nothing opened says nothing.
-    fn end(&mut self, cut: &[ConnectionId], book: &mut impl FnMut(&Evidence)) {
-        for connection in cut {
-            self.followed.remove(connection);
-        }
-        self.turns.settle(1);
-        match self.followed.is_empty() {
-            true => self.completed.clear(),
-            false => self.settle(book),
-        }
-    }
-
-    /// What was seen stands for others.
-    fn settle(&mut self, book: &mut impl FnMut(&Evidence)) {
-        let connections = mem::take(&mut self.followed).len();
-        tracing::debug!(
-            connections,
-            completed = self.completed.count(),
-            failed = self.failed.count(),
-            "what was followed stands for others"
-        );
-        self.completed.end(connections, book);
-        self.failed.end(connections, book);
-    }
-
-    fn keep(&mut self, connection: &Connection) {
-        let Connection {
-            bytes_received,
-            bytes_sent,
-            application_received,
-            application_sent,
-            ..
-        } = *connection;
-        if self.begins.len() >= MOST_ENDS {
-            self.begins.pop_front();
-        }
-        self.begins.push_back(Begin {
-            cipher: connection.cipher,
-            resumption: connection.resumption,
-            may_be_http2: connection.may_be_http2,
-            received: bytes_received.saturating_sub(application_received),
-            sent: bytes_sent.saturating_sub(application_sent),
-        });
-    }
-
-    fn complete(&mut self, connection: &mut Connection) {
-        let (Some(share), Some(begin)) = (self.completed.share(), self.begins.front().copied())
-        else {
-            return;
-        };
-        self.unknown.add(share);
-        if !self.unknown.take_one() {
-            return;
-        }
-        self.begins.rotate_left(1);
-        connection.carries = Carries::Tls;
-        connection.cipher = begin.cipher;
-        connection.resumption = begin.resumption;
-        connection.may_be_http2 = begin.may_be_http2;
-        connection.application_received = connection.bytes_received.saturating_sub(begin.received);
-        connection.application_sent = connection.bytes_sent.saturating_sub(begin.sent);
-    }
-
-    /// Books what a connection had that was not followed.
-    fn stand_for_one(&mut self, book: &mut impl FnMut(&Evidence)) {
-        self.completed.stand_for(1, book);
-        self.failed.stand_for(1, book);
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod advice;
 mod booking;
+mod budget;
 mod calls;
 mod calls_rate;
 mod cohorts;
@@ -14,7 +15,6 @@ mod inspection;
 mod learned;
 mod listening;
 mod options;
-mod over_budget;
 mod overhead;
 mod port;
 mod primitives;

@@ -1,17 +1,16 @@
-//! What profiling costs the profiled services, and the budget for it, judged every few seconds.
+//! What profiling costs the profiled services, and what is attached for it.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use super::budget::{Budget, Sums};
 use super::calls::Stage;
 use super::calls_rate::CallsRate;
-use super::governor::{Decision, Duty, Governor, Keep, Rung, Spent};
+use super::governor::{Decision, Duty, InWindows, Keep};
 use super::options::Options;
-use super::over_budget::{Notice, Notices};
 use super::windows::StepProbes;
 use tlsprof_attach::registry::Registry;
-use tlsprof_common::units::percent;
 use tlsprof_discover::host_time::HostTime;
 use tlsprof_kernel::cost::{ProgramRuns, RunMeter, TrapCost, probe_seconds, program_seconds};
 use tlsprof_kernel::hits::Hits;
@@ -19,110 +18,6 @@ use tlsprof_kernel::loaded::Loaded;
 use tlsprof_ledger::{Ledger, ServiceAccount};
 use tlsprof_outlet::watch::Reduced;
 use tlsprof_report::model::AgentCost;
-
-/// Of what is in only while socket calls are seen: CPU seconds, or in a second.
-#[derive(Clone, Copy)]
-struct InWindows {
-    calls: f64,
-    switches: f64,
-}
-
-/// The governor, and what had been spent by its last judgement.
-struct Budget {
-    governor: Governor,
-    judged: Instant,
-    before: Spent,
-    notices: Notices,
-}
-
-impl Budget {
-    fn new(share: f64, keep: Keep) -> Self {
-        Self {
-            governor: Governor::new(share, keep),
-            judged: Instant::now(),
-            before: Spent::default(),
-            notices: Notices::default(),
-        }
-    }
-
-    /// Judges what was spent since the last time, with calls and switches as they cost in a second in which
-    /// all are seen.
-    fn judge(&mut self, sums: Spent, rates: InWindows) -> Decision {
-        let length = self.judged.elapsed().as_secs_f64();
-        self.judged = Instant::now();
-        let before = std::mem::replace(&mut self.before, sums);
-        let spent = Spent {
-            host: sums.host - before.host,
-            targets: sums.targets - before.targets,
-            calls: rates.calls * length,
-            switches: rates.switches * length,
-            probes: sums.probes - before.probes,
-            states: sums.states - before.states,
-            others: sums.others - before.others,
-            openings: sums.openings - before.openings,
-        };
-        tracing::debug!(?spent, length, "the cost of profiling");
-        let cost_ratio = self.governor.share(&spent);
-        let decision = self.governor.judge(&spent);
-        if let Decision::Change(rung) = decision {
-            log_change(rung, cost_ratio);
-        }
-        if let Some(notice) = self.notices.after(decision, self.judged) {
-            log_notice(notice, cost_ratio);
-        }
-        decision
-    }
-}
-
-fn log_change(rung: Rung, cost_ratio: f64) {
-    let all = "Everything is measured again.".to_owned();
-    let text = reduced(rung).map_or(all, |reduced| reduced.text);
-    let cost = percent(cost_ratio);
-    tracing::info!("profiling cost {cost} of the services' CPU time. {text}");
-}
-
-fn log_notice(notice: Notice, cost_ratio: f64) {
-    let cost = percent(cost_ratio);
-    match notice {
-        Notice::Exceeded => tracing::warn!(
-            "profiling exceeds its budget: it costs {cost} of the services' CPU time, and nothing \
-             more can be turned off"
-        ),
-        Notice::Within => tracing::info!(
-            "profiling is within its budget again: it costs {cost} of the services' CPU time"
-        ),
-    }
-}
-
-/// What is not measured on a rung, in a sentence; None if all is.
-fn reduced(rung: Rung) -> Option<Reduced> {
-    let text = if rung.calls != Duty::ALWAYS {
-        format!(
-            "To keep the budget, only connections opened in {} are followed: their handshakes and \
-             requests stand for those of the others, which are only counted.",
-            in_words(rung.calls)
-        )
-    } else if !rung.library {
-        "To keep the budget, TLS libraries are not probed: handshakes are measured on their \
-         sockets, without steps."
-            .to_owned()
-    } else if rung.steps != Duty::ALWAYS {
-        let windows = in_words(rung.steps);
-        format!("To keep the budget, steps of handshakes are measured in {windows} only.")
-    } else {
-        return None;
-    };
-    let estimates = rung.calls != Duty::ALWAYS;
-    Some(Reduced { text, estimates })
-}
-
-fn in_words(duty: Duty) -> String {
-    format!(
-        "{} s of every {} s",
-        duty.window.as_secs_f64(),
-        duty.period.as_secs_f64()
-    )
-}
 
 /// What profiling costs, and what is attached for it.
 pub(super) struct Overhead {
@@ -134,10 +29,6 @@ pub(super) struct Overhead {
     /// None before the window of the profile.
     meter: Option<RunMeter>,
     calls_rate: CallsRate,
-    /// The same of what stops clocks, which is in at the same times.
-    switches_rate: CallsRate,
-    /// The meter was read since the last judgement.
-    measured: bool,
     host_before: Option<HostTime>,
     trap: TrapCost,
     /// Hits of probes before the window of the profile, and up to its end.
@@ -161,8 +52,6 @@ impl Overhead {
             budget: options.budget.map(|share| Budget::new(share, keep)),
             meter: None,
             calls_rate: CallsRate::default(),
-            switches_rate: CallsRate::default(),
-            measured: false,
             host_before: HostTime::read(),
             trap,
             hits_before: Hits::default(),
@@ -175,12 +64,10 @@ impl Overhead {
     pub(super) fn begin_window(&mut self, loaded: &Loaded, ledger: &Ledger) {
         self.hits_before = loaded.hits();
         self.meter = Some(RunMeter::new(loaded));
-        self.calls_rate.begin(Instant::now(), 0.0);
-        self.switches_rate.begin(Instant::now(), 0.0);
+        self.calls_rate.begin(Instant::now(), InWindows::default());
         let sums = self.sums(loaded, ledger);
         if let Some(budget) = &mut self.budget {
-            budget.judged = Instant::now();
-            budget.before = sums;
+            budget.begin(sums, ledger);
         }
     }
 
@@ -200,7 +87,7 @@ impl Overhead {
     /// Changes the budget, where there is one.
     pub(super) const fn set_budget(&mut self, share: f64) {
         if let Some(budget) = &mut self.budget {
-            budget.governor.set_budget(share);
+            budget.set(share);
         }
     }
 
@@ -221,7 +108,7 @@ impl Overhead {
     pub(super) fn turn(&mut self, loaded: &mut Loaded, registry: &mut Registry) -> Result<()> {
         self.step_probes.turn(loaded, registry)?;
         if let Some(meter) = &mut self.meter {
-            self.measured |= meter.turn(loaded);
+            meter.turn(loaded);
         }
         Ok(())
     }
@@ -229,8 +116,7 @@ impl Overhead {
     /// The next stage of socket calls begins.
     pub(super) fn go_over(&mut self, stage: Stage, loaded: &Loaded) {
         let (now, spent) = (Instant::now(), self.spent_in_windows(loaded));
-        self.calls_rate.go_over(stage, now, spent.calls);
-        self.switches_rate.go_over(stage, now, spent.switches);
+        self.calls_rate.go_over(stage, now, spent);
     }
 
     /// CPU seconds so far of what is in only while socket calls are seen.
@@ -250,14 +136,13 @@ impl Overhead {
 
     /// What is not measured now, to keep the budget.
     pub(super) fn reduced(&self) -> Option<Reduced> {
-        let budget = self.budget.as_ref()?;
-        reduced(budget.governor.rung())
+        self.budget.as_ref()?.reduced()
     }
 
     /// Whether TLS libraries are probed, as far as the budget goes.
     pub(super) fn probes_libraries(&self) -> bool {
         let budget = self.budget.as_ref();
-        budget.is_none_or(|budget| budget.governor.rung().library)
+        budget.is_none_or(|budget| budget.rung().library)
     }
 
     /// What the profile has cost so far. Of the programs on socket calls and on
@@ -306,27 +191,26 @@ impl Overhead {
         registry: &mut Registry,
         ledger: &Ledger,
     ) -> Option<Duty> {
-        if self.budget.is_none() || !std::mem::take(&mut self.measured) {
+        if !self.budget.as_ref().is_some_and(Budget::is_due) {
             return None;
         }
+        if let Some(meter) = &mut self.meter {
+            meter.read(loaded);
+        }
         let sums = self.sums(loaded, ledger);
+        let seen = self.spent_in_windows(loaded);
+        let seen = self.calls_rate.read(Instant::now(), seen);
         let probed = self.probes_libraries();
-        let now = Instant::now();
-        let rates = InWindows {
-            calls: self.calls_rate.read(now, sums.calls),
-            switches: self.switches_rate.read(now, sums.switches),
-        };
-        let Decision::Change(rung) = self.budget.as_mut()?.judge(sums, rates) else {
+        let budget = self.budget.as_mut()?;
+        let Decision::Change(rung) = budget.judge(sums, seen, self.key_derivation, ledger) else {
             return None;
         };
         if self.steps {
             self.step_probes.set_duty(rung.steps);
         }
+        let key_derivation = rung.key_derivation(self.key_derivation);
+        self.step_probes.set_key_derivation(key_derivation);
         if rung.library != probed {
-            self.step_probes.set_key_derivation(match rung.library {
-                true => self.key_derivation,
-                false => Duty::NEVER,
-            });
             registry.set_probed(loaded, rung.library);
         }
         Some(rung.calls)
@@ -339,34 +223,21 @@ impl Overhead {
         used.as_secs_f64() - own_cpu_seconds()
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "estimates")]
-    fn sums(&self, loaded: &Loaded, ledger: &Ledger) -> Spent {
+    fn sums(&self, loaded: &Loaded, ledger: &Ledger) -> Sums {
         let runs = self.runs();
-        let in_windows = self.spent_in_windows(loaded);
-        Spent {
+        let accounts = || ledger.services().map(|(_, account)| account);
+        let booked = accounts().map(ServiceAccount::handshake_count).sum();
+        let estimated = accounts().map(ServiceAccount::estimated_handshakes);
+        Sums {
             host: self.host_seconds(),
-            targets: target_cpu(ledger).as_secs_f64(),
-            calls: in_windows.calls,
-            switches: in_windows.switches,
             probes: self.probe_seconds(loaded, ledger).0,
             states: program_seconds(runs.states),
             others: program_seconds(runs.others),
-            openings: ledger
-                .services()
-                .map(|(_, account)| account.connection_count() as f64)
-                .sum(),
+            attached: self.step_probes.attached(),
+            handshakes: booked - estimated.sum::<u64>(),
+            booked,
         }
     }
-}
-
-/// CPU time of the services that hooks and probes are run by: what others use is no measure
-/// of what these may cost.
-fn target_cpu(ledger: &Ledger) -> Duration {
-    let is_target =
-        |account: &ServiceAccount| account.probe_hits > 0 || account.connection_count() > 0;
-    let accounts = ledger.services().map(|(_, account)| account);
-    let targets = accounts.filter(|account| is_target(account));
-    targets.map(ServiceAccount::cpu).sum()
 }
 
 /// CPU time of this process, user and system.

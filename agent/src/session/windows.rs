@@ -14,12 +14,32 @@ use tlsprof_library::spec::Group;
 /// with hundreds of workers is most of what windows cost the agent.
 const MIN_IDLE_FACTOR: u32 = 500;
 
+/// For how long each of the groups that come and go has been attached.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Attached {
+    pub(super) steps: Duration,
+    pub(super) derivation: Duration,
+}
+
+impl Attached {
+    /// Since then.
+    pub(super) const fn since(self, before: Self) -> Self {
+        Self {
+            steps: self.steps.saturating_sub(before.steps),
+            derivation: self.derivation.saturating_sub(before.derivation),
+        }
+    }
+}
+
 /// One group's windows.
 struct Windows {
     group: Group,
     duty: Duty,
     open: bool,
+    /// When the last window began, or the duty changed.
     since: Instant,
+    /// For how long it was open in all, up to `since`.
+    attached: Duration,
     /// To attach and release the probes, last time.
     took: Duration,
     /// Odd while open: the programs compare it between the beginning and the end
@@ -34,8 +54,19 @@ impl Windows {
             duty,
             open: false,
             since: Instant::now(),
+            attached: Duration::ZERO,
             took: Duration::ZERO,
             generation: 0,
+        }
+    }
+
+    /// Changes the duty. A window that is open ends a window's length from now at the latest, and the next
+    /// one begins a period from now.
+    fn set_duty(&mut self, duty: Duty) {
+        if duty != self.duty {
+            self.attached = self.attached();
+            self.since = Instant::now();
+            self.duty = duty;
         }
     }
 
@@ -47,8 +78,9 @@ impl Windows {
         }
         self.open = wanted;
         self.generation += 1;
-        if wanted {
-            self.since = Instant::now();
+        match wanted {
+            true => self.since = Instant::now(),
+            false => self.attached += self.since.elapsed(),
         }
         Some((self.group, wanted))
     }
@@ -60,7 +92,7 @@ impl Windows {
         let elapsed = self.since.elapsed();
         match self.open {
             _ if window.is_zero() => false,
-            true => window >= period || elapsed < window,
+            true => self.duty.is_always() || elapsed < window,
             false => first || elapsed >= period,
         }
     }
@@ -69,11 +101,19 @@ impl Windows {
     fn affordable(&self) -> Duty {
         let Duty { window, period } = self.duty;
         // Without an end there are no windows to pay for.
-        let period = match window < period {
-            true => period.max(self.took * MIN_IDLE_FACTOR),
-            false => period,
-        };
+        if self.duty.is_always() {
+            return self.duty;
+        }
+        let period = period.max(self.took * MIN_IDLE_FACTOR);
         Duty { window, period }
+    }
+
+    /// For how long it has been open in all.
+    fn attached(&self) -> Duration {
+        match self.open {
+            true => self.attached + self.since.elapsed(),
+            false => self.attached,
+        }
     }
 
     /// Notes how long it took to attach the probes, or to release them.
@@ -108,18 +148,26 @@ impl StepProbes {
     }
 
     /// Changes the duty of the public-key steps.
-    pub(super) const fn set_duty(&mut self, duty: Duty) {
-        self.steps.duty = duty;
+    pub(super) fn set_duty(&mut self, duty: Duty) {
+        self.steps.set_duty(duty);
     }
 
     /// Changes the duty of key derivation.
-    pub(super) const fn set_key_derivation(&mut self, duty: Duty) {
-        self.key_derivation.duty = duty;
+    pub(super) fn set_key_derivation(&mut self, duty: Duty) {
+        self.key_derivation.set_duty(duty);
     }
 
     /// Share of the time in which the public-key steps are probed.
     pub(super) fn duty_ratio(&self) -> f64 {
         self.steps.affordable().ratio()
+    }
+
+    /// For how long they have been attached.
+    pub(super) fn attached(&self) -> Attached {
+        Attached {
+            steps: self.steps.attached(),
+            derivation: self.key_derivation.attached(),
+        }
     }
 
     fn follow(&mut self, loaded: &mut Loaded, registry: &mut Registry, first: bool) -> Result<()> {
@@ -183,6 +231,24 @@ mod tests {
         windows.paid(true, Duration::from_millis(1));
         windows.paid(false, Duration::from_millis(1));
         assert_eq!(windows.affordable(), DUTY);
+    }
+
+    #[test]
+    fn windows_that_begin_anew_wait_for_their_period() {
+        let mut windows = Windows::new(Group::Steps, Duty::NEVER);
+        assert_eq!(windows.change(true), None);
+        windows.set_duty(DUTY);
+        assert_eq!(windows.change(false), None);
+        windows.set_duty(Duty::ALWAYS);
+        windows.since -= Duration::from_secs(1);
+        assert_eq!(windows.change(false), Some((Group::Steps, true)));
+        windows.since -= Duration::from_secs(100);
+        windows.set_duty(DUTY);
+        assert_eq!(windows.change(false), None);
+        windows.since -= Duration::from_secs(1);
+        assert_eq!(windows.change(false), Some((Group::Steps, false)));
+        assert_eq!(windows.change(false), None);
+        assert_eq!(windows.attached().as_secs(), 101);
     }
 
     #[test]

@@ -11,6 +11,8 @@ from .waiting import wait_until
 
 CONFIG = '[agent]\nbudget = 0.0001\nkeep = "connections"\n'
 CALLS = "tlsprof_agent_socket_calls_duty_ratio"
+LIBRARY = "tlsprof_agent_library_probes_duty_ratio"
+STEPS = "tlsprof_agent_step_probes_duty_ratio"
 LOWEST = 0.02
 """On the lowest rung socket calls are seen for less of the time."""
 

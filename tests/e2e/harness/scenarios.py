@@ -177,7 +177,7 @@ def ab(
 
 
 def asked(ask: Callable[[], T], finding: Callable[[T], Optional[dict[str, Any]]]) -> T:
-    """The first answer whose finding has a figure.
+    """The first answer without the finding, or with a figure in it.
 
     Calibrations run at idle priority: on a machine that is busy with something else one may get no time. And
     where CPU time is stolen, handshakes seem to take more than there was. The finding then says so instead of a figure,
@@ -186,7 +186,7 @@ def asked(ask: Callable[[], T], finding: Callable[[T], Optional[dict[str, Any]]]
     for profiles in range(1, PROFILES + 1):
         answer = ask()
         found = finding(answer)
-        if found and found["prediction"]["kind"] != "unknown":
+        if found is None or found["prediction"]["kind"] != "unknown":
             break
     print(f"asked in {profiles} of at most {PROFILES} profiles")
     return answer

@@ -81,8 +81,8 @@ class Watched:
         return metrics.total(after, name, **labels) - metrics.total(self.before, name, **labels)
 
 
-def _cpu_is_read(agent_url: str) -> None:
-    """Waits until the agent has read the CPU time of services once more. It does so every second or
+def wait_for_cpu_times(agent_url: str) -> None:
+    """Until the agent has read the CPU time of services once more. It does so every second or
     later, and so it does with the word on itself: between two of these there is a reading."""
     own = lambda: metrics.total(metrics.scrape(agent_url), "tlsprof_agent_cpu_seconds_total")
     for _ in range(2):
@@ -103,7 +103,7 @@ def _settled(agent_url: str, handshakes: int) -> list[metrics.Sample]:
         first = [
             sample for sample in metrics.scrape(agent_url) if sample.labels.get("service_name") == SERVICE
         ]
-        _cpu_is_read(agent_url)
+        wait_for_cpu_times(agent_url)
         second = metrics.scrape(agent_url)
         now = [sample for sample in second if sample.labels.get("service_name") == SERVICE]
         counters = lambda samples: {str(sample) for sample in samples if "sockets" not in sample.name}

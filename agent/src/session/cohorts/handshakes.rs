@@ -56,17 +56,19 @@ impl Handshakes {
         self.known.as_ref().map(Known::share)
     }
 
-    /// A window with so many connections, at least one, has ended.
+    /// A window with so many connections has ended.
     pub(super) fn end(&mut self, connections: usize, book: &mut impl FnMut(&Evidence)) {
         self.connections += connections;
-        if self.is_enough() {
+        if self.connections > 0 && self.is_enough() {
             self.know(book);
         }
     }
 
-    /// No more windows are waited for: what was seen, of any connections, has to be enough.
+    /// Of as many connections as wait, or more, what was seen is enough however little it is: each of
+    /// it stands for one at most.
     pub(super) fn settle(&mut self, book: &mut impl FnMut(&Evidence)) {
-        if self.connections > 0 {
+        let seen = u64::try_from(self.connections).unwrap_or(u64::MAX);
+        if self.waits() && seen >= self.waiting {
             self.know(book);
         }
     }

@@ -4,11 +4,13 @@ mod ranges;
 mod turns;
 mod waiting;
 
+use std::mem;
 use std::ops::Range;
 use std::time::Duration;
 
 use tlsprof_common::Outcome;
 
+use super::cohort::LEAST_BEFORE;
 use super::*;
 use tlsprof_evidence::Estimate;
 use tlsprof_evidence::sample::{connection, handshake, opening};

@@ -1,16 +1,48 @@
+mod climbing;
+
+use super::ladder::{LADDER, LOWEST, calls, steps};
 use super::*;
+use std::time::Duration;
 
 const BUDGET: f64 = 0.01;
 const WITHIN: Spent = Spent {
     host: 1.0,
     targets: 1.0,
-    calls: 0.002,
-    switches: 0.0,
+    always: InWindows {
+        calls: 0.002,
+        switches: 0.0,
+    },
+    windows: InWindows {
+        calls: 0.001,
+        switches: 0.0,
+    },
+    is_new: true,
     probes: 0.004,
+    steps: 1.0,
+    derivation: 0.0,
+    key_derivation: Duty::NEVER,
     states: 0.0005,
     others: 0.0005,
-    openings: 100.0,
+    handshakes: 100.0,
+    booked: 100.0,
 };
+
+/// What such hooks on socket calls cost, with windows of half a second.
+fn in_windows(always: InWindows, spent: Spent) -> Spent {
+    Spent {
+        always,
+        windows: always.times(0.5),
+        ..spent
+    }
+}
+
+fn with_calls(calls: f64, spent: Spent) -> Spent {
+    let always = InWindows {
+        calls,
+        switches: spent.always.switches,
+    };
+    in_windows(always, spent)
+}
 
 fn change(level: usize) -> Decision {
     Decision::Change(rung_at(level))
@@ -64,16 +96,23 @@ fn two_judgements_lead_to_what_the_budget_allows() {
             true => counting + steps * rung.steps.ratio(),
             false => 0.0,
         };
-        let spent = |rung: Rung| Spent {
-            calls,
-            probes: probes(rung),
-            ..WITHIN
+        let spent = |rung: Rung| {
+            let probes = probes(rung);
+            let steps = rung.steps.ratio();
+            with_calls(
+                calls,
+                Spent {
+                    probes,
+                    steps,
+                    ..WITHIN
+                },
+            )
         };
         for _ in 0..2 {
             governor.judge(&spent(governor.rung()));
         }
         let rung = governor.rung();
-        let share = governor.share(&spent(rung));
+        let share = governor.cost(&spent(rung));
         assert!(
             share <= BUDGET || rung == LOWEST,
             "{calls} {counting} {steps}: {share} on {rung:?}"
@@ -82,39 +121,11 @@ fn two_judgements_lead_to_what_the_budget_allows() {
 }
 
 #[test]
-fn a_rung_that_was_never_tried_is_not_free() {
-    let mut governor = Governor::new(BUDGET, Keep::Connections);
-    let storm = Spent {
-        calls: 0.06,
-        probes: 0.06,
-        openings: 1000.0,
-        ..WITHIN
-    };
-    assert_eq!(governor.judge(&storm), change(5));
-    // Socket calls would have room all the time, and so the rungs above, up to the one with probes.
-    let calmer = Spent {
-        calls: 0.002,
-        probes: 0.0,
-        ..storm
-    };
-    for _ in 0..10 * PATIENCE {
-        governor.judge(&calmer);
-    }
-    assert_eq!(governor.rung(), rung_at(3));
-}
-
-#[test]
 fn expensive_socket_calls_lead_at_once_to_the_rung_that_fits() {
     let mut governor = Governor::new(BUDGET, Keep::Connections);
-    let expensive = Spent {
-        calls: 0.06,
-        ..WITHIN
-    };
+    let expensive = with_calls(0.06, WITHIN);
     assert_eq!(governor.judge(&expensive), change(5));
-    let more_expensive = Spent {
-        calls: 0.3,
-        ..WITHIN
-    };
+    let more_expensive = with_calls(0.3, WITHIN);
     assert_eq!(governor.judge(&more_expensive), change(6));
     let still_too_much = Spent {
         others: 0.02,
@@ -126,12 +137,14 @@ fn expensive_socket_calls_lead_at_once_to_the_rung_that_fits() {
 #[test]
 fn what_is_never_taken_out_does_not_lead_to_the_bottom() {
     let mut governor = Governor::new(BUDGET, Keep::Connections);
-    let storm = Spent {
-        calls: 0.03,
-        probes: 0.02,
-        others: 0.02,
-        ..WITHIN
-    };
+    let storm = with_calls(
+        0.03,
+        Spent {
+            probes: 0.02,
+            others: 0.02,
+            ..WITHIN
+        },
+    );
     assert_eq!(governor.judge(&storm), change(5));
     let without_probes = Spent {
         probes: 0.0,
@@ -143,49 +156,29 @@ fn what_is_never_taken_out_does_not_lead_to_the_bottom() {
 }
 
 #[test]
-fn after_a_rung_up_that_did_not_last_the_next_takes_longer() {
-    let mut governor = Governor::new(BUDGET, Keep::Connections);
-    let expensive = Spent {
-        calls: 0.06,
-        probes: 0.0,
-        ..WITHIN
-    };
-    let cheap = Spent {
-        calls: 0.02,
-        probes: 0.0,
-        ..WITHIN
-    };
-    let mut up_after = || {
-        governor.judge(&expensive);
-        1 + (0..1000)
-            .take_while(|_| governor.judge(&cheap) == Decision::Keep)
-            .count()
-    };
-    assert_eq!(up_after(), PATIENCE as usize);
-    assert_eq!(up_after(), 2 * PATIENCE as usize);
-    assert_eq!(up_after(), 4 * PATIENCE as usize);
-}
-
-#[test]
 fn probes_that_nobody_hits_stay() {
     let mut governor = Governor::new(BUDGET, Keep::LibraryProbes);
-    let others = Spent {
-        calls: 0.05,
-        probes: 0.0,
-        others: 0.02,
-        ..WITHIN
-    };
+    let others = with_calls(
+        0.05,
+        Spent {
+            probes: 0.0,
+            others: 0.02,
+            ..WITHIN
+        },
+    );
     assert_eq!(governor.judge(&others), Decision::OverBudget);
     assert_eq!(governor.rung(), rung_at(0));
 }
 
 #[test]
 fn what_is_to_be_kept_is_not_taken() {
-    let expensive = Spent {
-        calls: 0.3,
-        probes: 0.3,
-        ..WITHIN
-    };
+    let expensive = with_calls(
+        0.3,
+        Spent {
+            probes: 0.3,
+            ..WITHIN
+        },
+    );
     let lowest = |keep| {
         let mut governor = Governor::new(BUDGET, keep);
         while governor.judge(&expensive) != Decision::OverBudget {}
@@ -197,25 +190,34 @@ fn what_is_to_be_kept_is_not_taken() {
 }
 
 #[test]
-fn an_idle_target_proves_nothing() {
-    let mut governor = Governor::new(BUDGET, Keep::Connections);
-    let idle = Spent {
-        host: 0.05,
-        others: 0.05,
-        ..Spent::default()
+fn a_window_costs_what_its_end_does_as_well() {
+    let short = with_calls(
+        0.03,
+        Spent {
+            probes: 0.0,
+            ..WITHIN
+        },
+    );
+    // What began in it goes on for a second.
+    let long = Spent {
+        windows: short.always.times(1.5),
+        ..short
     };
-    assert_eq!(governor.judge(&idle), Decision::Unknown);
-    assert_eq!(governor.judge(&Spent::default()), Decision::Unknown);
+    let judge = |spent| Governor::new(BUDGET, Keep::Connections).judge(spent);
+    assert_eq!(judge(&short), change(4));
+    assert_eq!(judge(&long), change(5));
 }
 
 #[test]
 fn states_of_connections_are_at_the_expense_of_those_that_have_them() {
-    let beside_much_else = Spent {
-        host: 64.0,
-        calls: 0.006,
-        probes: 0.0,
-        ..WITHIN
-    };
+    let beside_much_else = with_calls(
+        0.006,
+        Spent {
+            host: 64.0,
+            probes: 0.0,
+            ..WITHIN
+        },
+    );
     let all_run_into_them = Spent {
         others: 0.006,
         ..beside_much_else
@@ -232,11 +234,13 @@ fn states_of_connections_are_at_the_expense_of_those_that_have_them() {
 #[test]
 fn a_bystander_counts_where_no_target_runs() {
     let mut governor = Governor::new(BUDGET, Keep::Connections);
-    let bystander = Spent {
-        host: 1.0,
-        calls: 0.05,
-        ..Spent::default()
-    };
+    let bystander = with_calls(
+        0.05,
+        Spent {
+            host: 1.0,
+            ..Spent::default()
+        },
+    );
     assert_eq!(governor.judge(&bystander), change(5));
     let beside_much_else = Spent {
         host: 20.0,
@@ -244,35 +248,6 @@ fn a_bystander_counts_where_no_target_runs() {
     };
     let mut governor = Governor::new(BUDGET, Keep::Connections);
     assert_eq!(governor.judge(&beside_much_else), Decision::Keep);
-}
-
-#[test]
-fn a_rung_up_is_taken_when_it_fits_by_what_it_cost_before() {
-    let mut governor = Governor::new(BUDGET, Keep::Connections);
-    let storm = Spent {
-        host: 1.0,
-        targets: 1.0,
-        calls: 0.002,
-        switches: 0.0,
-        probes: 0.02,
-        states: 0.0005,
-        others: 0.0005,
-        openings: 1000.0,
-    };
-    assert_eq!(governor.judge(&storm), change(1));
-    let calmer = |openings: f64| Spent {
-        probes: 8e-6 * openings,
-        openings,
-        ..storm
-    };
-    // Steps all the time would cost 20 us each: too much for 300.
-    for _ in 0..2 * PATIENCE {
-        assert_eq!(governor.judge(&calmer(300.0)), Decision::Keep);
-    }
-    for _ in 1..PATIENCE {
-        assert_eq!(governor.judge(&calmer(200.0)), Decision::Keep);
-    }
-    assert_eq!(governor.judge(&calmer(200.0)), change(0));
 }
 
 #[test]
@@ -286,10 +261,13 @@ fn a_duty_is_a_share_of_the_time() {
 #[test]
 fn stopping_clocks_is_taken_from_the_whole_host_and_goes_with_socket_calls() {
     let mut governor = Governor::new(0.01, Keep::Connections);
+    let switches = InWindows {
+        switches: 0.2,
+        ..WITHIN.always
+    };
     let spent = Spent {
         host: 10.0,
-        switches: 0.2,
-        ..WITHIN
+        ..in_windows(switches, WITHIN)
     };
     assert_eq!(governor.judge(&spent), change(4));
     let without_probes = Spent {
@@ -299,5 +277,52 @@ fn stopping_clocks_is_taken_from_the_whole_host_and_goes_with_socket_calls() {
     // All the time they would take four times as much.
     for _ in 0..10 * PATIENCE {
         assert_eq!(governor.judge(&without_probes), Decision::Keep);
+    }
+}
+
+#[test]
+fn between_windows_it_waits_for_the_next_to_go_down() {
+    let mut governor = Governor::new(BUDGET, Keep::Connections);
+    assert_eq!(governor.judge(&with_calls(0.06, WITHIN)), change(5));
+    let window = with_calls(0.3, WITHIN);
+    // The load has ended, but its rate is still that of the last window.
+    let no_window_since = Spent {
+        targets: 0.2,
+        is_new: false,
+        ..window
+    };
+    for _ in 0..10 {
+        assert_eq!(governor.judge(&no_window_since), Decision::Keep);
+    }
+    assert_eq!(governor.judge(&window), change(6));
+}
+
+#[test]
+fn probes_of_key_derivation_when_the_profile_begins_lead_no_further_down() {
+    // Microseconds of a handshake.
+    let (counting, steps, derivation) = (1.0, 2.0, 5.0);
+    let spent = |rung: Rung, derived: f64| {
+        let each = counting + steps * rung.steps.ratio() + derivation * derived;
+        with_calls(
+            0.0,
+            Spent {
+                probes: each * 1000.0 / 1e6,
+                steps: rung.steps.ratio(),
+                derivation: derived,
+                key_derivation: Duty {
+                    window: Duration::from_secs(1),
+                    period: Duration::from_secs(20),
+                },
+                handshakes: 1000.0,
+                ..WITHIN
+            },
+        )
+    };
+    let mut governor = Governor::new(0.005, Keep::Connections);
+    let first = governor.judge(&spent(rung_at(0), 0.5));
+    assert_eq!(first, change(1));
+    for _ in 1..PATIENCE {
+        let decision = governor.judge(&spent(governor.rung(), 0.0));
+        assert_eq!(decision, Decision::Keep);
     }
 }

@@ -15,8 +15,9 @@ fn waiting(ids: Range<u64>) -> Bench {
 }
 
 #[test]
-fn few_failures_stand_for_all_once_there_are_no_more_windows() {
-    let mut bench = Bench::new(&[Mode::Window]);
+fn few_failures_wait_for_more_once_there_are_no_more_windows() {
+    let mut bench = Bench::before_windows();
+    bench.go_over(Mode::Window, &[]);
     bench.open(0..9, true);
     bench.fail(0..9);
     bench.go_over(Mode::Between, &[]);
@@ -24,7 +25,55 @@ fn few_failures_stand_for_all_once_there_are_no_more_windows() {
     bench.go_over(Mode::Window, &[]);
     assert!(bench.booked.is_empty());
     bench.go_over(Mode::Whole, &[]);
+    bench.pay(32);
+    assert!(bench.booked.is_empty());
+    bench.open(509..510, true);
+    bench.fail(509..510);
+    bench.pay(64);
     assert_eq!(bench.booked, [7; 500]);
+    bench.booked.clear();
+    bench.window(510..520, 100);
+    bench.open(520..523, false);
+    assert_eq!(bench.booked, [100; 3]);
+}
+
+#[test]
+fn failures_that_wait_are_counted_with_the_connections_that_they_are_of() {
+    let mut bench = Bench::before_windows();
+    bench.go_over(Mode::Window, &[]);
+    bench.open(0..2, true);
+    bench.fail(0..1);
+    bench.go_over(Mode::Between, &[]);
+    bench.open(2..22, false);
+    bench.go_over(Mode::Window, &[]);
+    bench.go_over(Mode::Whole, &[]);
+    // Too few for the beginning of the next windows.
+    bench.open(22..40, true);
+    bench.shake(22..40, 100);
+    bench.booked.clear();
+    bench.go_over(Mode::Window, &[]);
+    bench.go_over(Mode::Whole, &[]);
+    assert_eq!(bench.booked, [7], "one of 20 failed, and 20 wait");
+}
+
+#[test]
+fn one_failure_stands_for_one_where_as_many_connections_were_seen_as_wait() {
+    let mut bench = Bench::before_windows();
+    bench.go_over(Mode::Window, &[]);
+    bench.open(0..2, true);
+    bench.fail(0..1);
+    bench.go_over(Mode::Between, &[]);
+    bench.open(2..22, false);
+    bench.go_over(Mode::Window, &[]);
+    bench.go_over(Mode::Whole, &[]);
+    bench.open(22..30, true);
+    bench.shake(22..30, 100);
+    bench.pay(32);
+    assert!(bench.booked.iter().all(|cpu| *cpu == 100));
+    bench.open(30..40, true);
+    bench.shake(30..40, 100);
+    bench.pay(64);
+    assert_eq!(bench.booked.iter().filter(|cpu| **cpu == 7).count(), 1);
 }
 
 #[test]

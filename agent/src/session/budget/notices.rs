@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::governor::Decision;
+use super::super::governor::Decision;
 
 /// Warnings are at least so far apart.
 const INTERVAL: Duration = Duration::from_secs(600);
