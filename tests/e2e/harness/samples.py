@@ -61,12 +61,14 @@ def cpu_seconds(pid: int) -> float:
 def perf_shares(
     folder: Path, pid: int, frequency: int, command: Iterable[Argument]
 ) -> dict[str, float]:
-    """Shares of a process's CPU time by module, as perf samples them while `command` runs."""
+    """Shares of a process's CPU time by module, as perf samples them while `command` runs: by a clock of each CPU,
+    as tlsprof's. One that runs while the process does sees more of its system calls, by 5 points beside a busy loop
+    (docs/journal/2026-11-29-clocks-that-sample.md)."""
     data = folder / "perf.data"
-    record = ["perf", "record", "-q", "-o", data, "-e", "cpu-clock", "-F", frequency, "-p", pid]
+    record = ["perf", "record", "-q", "-o", data, "-e", "cpu-clock", "-F", frequency, "-a", "--no-bpf-event"]
     done = run([*record, "--", *command])
     assert done.child.returncode == 0, done.describe()
-    script = run(["perf", "script", "-i", data, "-F", "ip,dso"])
+    script = run(["perf", "script", "-i", data, "-F", "ip,dso", "--pid", pid])
     assert script.child.returncode == 0, script.describe()
     modules = [line.rpartition("(")[2].rstrip(")") for line in script.stdout.splitlines()]
     counts = Counter(Path(module).name for module in modules)
