@@ -55,7 +55,7 @@ pub(crate) struct Governor {
 /// What an interval led to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Decision {
-    /// Too little ran to say anything.
+    /// Too little ran, or is known, to say anything.
     Unknown,
     /// All stays as it is.
     Keep,
@@ -126,7 +126,7 @@ impl Governor {
         let mut stay = Decision::Keep;
         if self.share > self.budget {
             match self.below(spent) {
-                Some(_) if self.waits_for_a_window() => return Decision::Keep,
+                Some(_) if self.waits_for_a_window() => return Decision::Unknown,
                 Some(level) => {
                     self.lose_patience();
                     return self.change_to(level);

@@ -226,7 +226,7 @@ impl Overhead {
     fn sums(&self, loaded: &Loaded, ledger: &Ledger) -> Sums {
         let runs = self.runs();
         let accounts = || ledger.services().map(|(_, account)| account);
-        let booked = accounts().map(ServiceAccount::handshake_count).sum();
+        let booked: u64 = accounts().map(ServiceAccount::handshake_count).sum();
         let estimated = accounts().map(ServiceAccount::estimated_handshakes);
         Sums {
             host: self.host_seconds(),
@@ -234,7 +234,7 @@ impl Overhead {
             states: program_seconds(runs.states),
             others: program_seconds(runs.others),
             attached: self.step_probes.attached(),
-            handshakes: booked - estimated.sum::<u64>(),
+            handshakes: booked.saturating_sub(estimated.sum()),
             booked,
         }
     }

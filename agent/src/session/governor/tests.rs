@@ -292,7 +292,7 @@ fn between_windows_it_waits_for_the_next_to_go_down() {
         ..window
     };
     for _ in 0..10 {
-        assert_eq!(governor.judge(&no_window_since), Decision::Keep);
+        assert_eq!(governor.judge(&no_window_since), Decision::Unknown);
     }
     assert_eq!(governor.judge(&window), change(6));
 }
