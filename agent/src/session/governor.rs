@@ -184,10 +184,11 @@ impl Governor {
             let probes = self.probes.below(self.level, level, spent);
             spent.variable(probes, rung_at(level))
         };
+        let saves = |level: &usize| expected(*level) <= now * LEAST_SAVED;
         (self.level + 1..lowest)
-            .find(|level| expected(*level) <= allowance)
+            .find(|level| expected(*level) <= allowance && saves(level))
             .or(Some(lowest))
-            .filter(|level| expected(*level) <= now * LEAST_SAVED)
+            .filter(saves)
     }
 
     /// A rung up that did not last cost more than it told.

@@ -67,16 +67,17 @@ fn events(account: &ServiceAccount) -> u64 {
     account.probe_hits + account.connection_count() + ends.sum::<u64>()
 }
 
-/// Whether it has connections that are open.
+/// Whether it has connections that are open. One with a connection from before the profile may have more of these,
+/// which nothing tells of.
 fn is_connected(account: &ServiceAccount) -> bool {
     let mut roles = account.connections.values();
-    roles.any(|one| one.opened > one.closed_count())
+    account.connections_from_before > 0 || roles.any(|one| one.opened > one.closed_count())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tlsprof_common::Role;
+    use tlsprof_common::{Closer, Role};
 
     const MOST: Duration = Duration::from_secs(20);
 
@@ -88,10 +89,11 @@ mod tests {
         account
     }
 
-    /// With a connection that was open before, and has ended.
+    /// With a connection that has ended.
     fn after_its_end(cpu: u64) -> ServiceAccount {
-        let mut account = service(0, cpu);
-        account.connections_from_before = 1;
+        let mut account = service(1, cpu);
+        let connections = account.connections.entry(Role::Server).or_default();
+        connections.closed.entry(Closer::Local).or_default().count = 1;
         account
     }
 
@@ -138,5 +140,18 @@ mod tests {
                 if interval == 1 { 10 } else { 1 }
             );
         }
+    }
+
+    #[test]
+    fn connections_from_before_the_profile_may_be_more_than_have_ended() {
+        let mut targets = TargetCpu::default();
+        let mut used = |cpu| {
+            let mut account = service(0, cpu);
+            account.connections_from_before = 1;
+            let services = [("proxy", &account)];
+            targets.since_last(services.into_iter(), MOST).as_secs()
+        };
+        used(1);
+        assert!((2..60).all(|cpu| used(cpu) == 1));
     }
 }

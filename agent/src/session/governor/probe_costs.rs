@@ -3,6 +3,8 @@
 //! Some of them are attached for a second from time to time only, which an interval has more of than
 //! its part, or nothing.
 
+use std::time::Duration;
+
 use super::ladder::{LADDER, rung_at};
 use super::spent::Spent;
 
@@ -17,8 +19,9 @@ const FEW_STEPS: f64 = 0.8;
 const MOST_STEPS: f64 = 0.75;
 /// Where key derivation was probed for less of an interval than this, the rest varies as much.
 const LEAST_DERIVATION: f64 = 0.2;
-/// Where it is probed for more of the time than this, few intervals are without it.
+/// Where it is probed for more of the time than this, or more often, few intervals are without it.
 const MOST_DERIVATION: f64 = 0.25;
+const SHORTEST_PERIOD: Duration = Duration::from_secs(8);
 
 /// CPU seconds for each handshake.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,7 +72,9 @@ impl ProbeCosts {
         };
         let steps = (all - seen).max(0.0) / (1.0 - spent.steps);
         let usual = rung_at(level).steps.ratio();
-        steps.mul_add(usual - spent.steps, seen).max(0.0)
+        steps
+            .mul_add(usual - spent.steps, seen)
+            .max(seen * COUNTING)
     }
 
     /// Of key derivation on that rung, for each handshake in the long run.
@@ -122,14 +127,14 @@ fn derivation_on(level: usize, spent: &Spent) -> f64 {
 
 /// Whether key derivation is probed from time to time. If not, it is a part of all that is seen.
 fn comes_and_goes(spent: &Spent) -> bool {
-    spent.key_derivation.ratio() <= MOST_DERIVATION
+    let asked = spent.key_derivation;
+    asked.period >= SHORTEST_PERIOD && asked.ratio() <= MOST_DERIVATION
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::session::governor::Duty;
-    use std::time::Duration;
 
     /// Microseconds of a handshake: counting, steps, key derivation.
     const PARTS: [f64; 3] = [8.0, 12.0, 5.0];

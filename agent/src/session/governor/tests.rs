@@ -326,3 +326,18 @@ fn probes_of_key_derivation_when_the_profile_begins_lead_no_further_down() {
         assert_eq!(decision, Decision::Keep);
     }
 }
+
+#[test]
+fn a_rung_that_fits_but_saves_next_to_nothing_hides_none_that_saves_more() {
+    let mut governor = Governor::new(BUDGET, Keep::Connections);
+    let just_over = with_calls(
+        0.0099,
+        Spent {
+            probes: 0.0002,
+            states: 0.0,
+            others: 0.0,
+            ..WITHIN
+        },
+    );
+    assert_eq!(governor.judge(&just_over), change(4));
+}
