@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tlsprof_ledger::{ConnectionAccount, ServiceAccount};
 
-/// A service without connections for so many intervals is no target any more. Where socket calls are seen in windows,
-/// openings are told in these or at the end: they are 16 intervals apart.
+/// A service without connections for so many intervals is no target any more: more than the 16 from one window of
+/// socket calls to the next, as only these tell of a connection that has opened and not ended.
 const QUIET: u32 = 20;
 
 /// What a service had used, and what had happened on its connections.
@@ -67,8 +67,8 @@ fn events(account: &ServiceAccount) -> u64 {
     account.probe_hits + account.connection_count() + ends.sum::<u64>()
 }
 
-/// Whether it has connections that are open. One with a connection from before the profile may have more of these,
-/// which nothing tells of.
+/// Whether it has open connections, as far as is known. A service with one from before the profile may have more of
+/// these: they are seen only when they end.
 fn is_connected(account: &ServiceAccount) -> bool {
     let mut roles = account.connections.values();
     account.connections_from_before > 0 || roles.any(|one| one.opened > one.closed_count())
@@ -97,6 +97,12 @@ mod tests {
         account
     }
 
+    /// Seconds, where there is no other service.
+    fn used_by(targets: &mut TargetCpu, account: &ServiceAccount) -> u64 {
+        let services = [("one", account)];
+        targets.since_last(services.into_iter(), MOST).as_secs()
+    }
+
     #[test]
     fn only_those_with_connections_count_and_only_for_what_they_use_then() {
         let mut targets = TargetCpu::default();
@@ -113,10 +119,7 @@ mod tests {
     #[test]
     fn one_that_is_new_has_used_no_more_than_the_host() {
         let mut targets = TargetCpu::default();
-        let mut used = |account: ServiceAccount| {
-            let services = [("late", &account)];
-            targets.since_last(services.into_iter(), MOST).as_secs()
-        };
+        let mut used = |account| used_by(&mut targets, &account);
         assert_eq!(used(service(1, 3600)), 20);
         assert_eq!(used(service(1, 3601)), 1);
     }
@@ -124,10 +127,7 @@ mod tests {
     #[test]
     fn one_whose_connections_have_ended_is_a_target_for_a_while() {
         let mut targets = TargetCpu::default();
-        let mut used = |account: ServiceAccount| {
-            let services = [("one", &account)];
-            targets.since_last(services.into_iter(), MOST).as_secs()
-        };
+        let mut used = |account| used_by(&mut targets, &account);
         assert_eq!(used(after_its_end(2)), 2);
         for interval in 1..30 {
             let expected = u64::from(interval < u64::from(QUIET));
@@ -148,8 +148,7 @@ mod tests {
         let mut used = |cpu| {
             let mut account = service(0, cpu);
             account.connections_from_before = 1;
-            let services = [("proxy", &account)];
-            targets.since_last(services.into_iter(), MOST).as_secs()
+            used_by(&mut targets, &account)
         };
         used(1);
         assert!((2..60).all(|cpu| used(cpu) == 1));

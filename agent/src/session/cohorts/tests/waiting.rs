@@ -37,8 +37,8 @@ fn few_failures_wait_for_more_once_there_are_no_more_windows() {
     assert_eq!(bench.booked, [100; 3]);
 }
 
-#[test]
-fn failures_that_wait_are_counted_with_the_connections_that_they_are_of() {
+/// One of two connections failed, 20 wait, and all are followed.
+fn after_one_failure() -> Bench {
     let mut bench = Bench::before_windows();
     bench.go_over(Mode::Window, &[]);
     bench.open(0..2, true);
@@ -47,6 +47,12 @@ fn failures_that_wait_are_counted_with_the_connections_that_they_are_of() {
     bench.open(2..22, false);
     bench.go_over(Mode::Window, &[]);
     bench.go_over(Mode::Whole, &[]);
+    bench
+}
+
+#[test]
+fn failures_that_wait_are_counted_with_the_connections_that_they_are_of() {
+    let mut bench = after_one_failure();
     // Too few for the beginning of the next windows.
     bench.open(22..40, true);
     bench.shake(22..40, 100);
@@ -58,14 +64,7 @@ fn failures_that_wait_are_counted_with_the_connections_that_they_are_of() {
 
 #[test]
 fn one_failure_stands_for_one_where_as_many_connections_were_seen_as_wait() {
-    let mut bench = Bench::before_windows();
-    bench.go_over(Mode::Window, &[]);
-    bench.open(0..2, true);
-    bench.fail(0..1);
-    bench.go_over(Mode::Between, &[]);
-    bench.open(2..22, false);
-    bench.go_over(Mode::Window, &[]);
-    bench.go_over(Mode::Whole, &[]);
+    let mut bench = after_one_failure();
     bench.open(22..30, true);
     bench.shake(22..30, 100);
     bench.pay(32);

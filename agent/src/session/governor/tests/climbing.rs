@@ -2,6 +2,13 @@
 
 use super::*;
 
+/// That has led to windows, by one interval.
+fn over_budget() -> Governor {
+    let mut governor = Governor::new(BUDGET, Keep::Connections);
+    assert_eq!(governor.judge(&with_calls(0.06, WITHIN)), change(5));
+    governor
+}
+
 #[test]
 fn a_rung_that_was_never_tried_is_not_free() {
     let mut governor = Governor::new(BUDGET, Keep::Connections);
@@ -70,8 +77,7 @@ fn an_idle_target_proves_nothing() {
 
 #[test]
 fn an_idle_target_beside_other_work_proves_no_room() {
-    let mut governor = Governor::new(BUDGET, Keep::Connections);
-    assert_eq!(governor.judge(&with_calls(0.06, WITHIN)), change(5));
+    let mut governor = over_budget();
     let others_work = Spent {
         host: 4.0,
         others: 0.001,
@@ -96,8 +102,7 @@ fn an_idle_target_beside_other_work_proves_no_room() {
 
 #[test]
 fn targets_that_use_little_show_room_in_time() {
-    let mut governor = Governor::new(BUDGET, Keep::Connections);
-    assert_eq!(governor.judge(&with_calls(0.06, WITHIN)), change(5));
+    let mut governor = over_budget();
     let keep_alive = Spent {
         host: 4.0,
         targets: 0.021,
@@ -112,8 +117,7 @@ fn targets_that_use_little_show_room_in_time() {
 
 #[test]
 fn a_window_that_was_not_counted_counts_later() {
-    let mut governor = Governor::new(BUDGET, Keep::Connections);
-    assert_eq!(governor.judge(&with_calls(0.06, WITHIN)), change(5));
+    let mut governor = over_budget();
     let window = Spent {
         host: 4.0,
         is_new: true,
@@ -134,8 +138,7 @@ fn a_window_that_was_not_counted_counts_later() {
 
 #[test]
 fn one_window_is_not_enough_to_climb() {
-    let mut governor = Governor::new(BUDGET, Keep::Connections);
-    governor.judge(&with_calls(0.06, WITHIN));
+    let mut governor = over_budget();
     let cheap = with_calls(
         0.002,
         Spent {
