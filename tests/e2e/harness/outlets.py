@@ -130,3 +130,11 @@ def now_of(screen: str, name: str) -> Now:
     assert row, screen
     cores, tls, per_second = row.groups()
     return Now(float(cores), float(tls) / 100 if tls else None, float(per_second.replace(",", "")))
+
+
+def elapsed_of(screen: str) -> int:
+    """Whole seconds that `top` has profiled when it drew this."""
+    clock = re.search(r" (?:(\d+):)?(\d\d):(\d\d) · every ", screen)
+    assert clock, screen
+    hours, minutes, rest = (int(number or 0) for number in clock.groups())
+    return (hours * 60 + minutes) * 60 + rest
