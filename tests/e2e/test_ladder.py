@@ -2,6 +2,7 @@
 
 import random
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,16 +46,16 @@ def repeated(load: Callable[[], object]) -> Iterator[None]:
         while not over.is_set():
             load()
 
-    thread = threading.Thread(target=again)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    with ThreadPoolExecutor(1) as client:
+        loads = client.submit(again)
+        try:
+            yield
+        finally:
+            over.set()
+        loads.result()
 
 
-def lead_down(agent: Agent, port: int) -> None:
+def lead_to_windows(agent: Agent, port: int) -> None:
     """Told by its log: a scrape would have CPU times read earlier."""
     with repeated(lambda: run_load(STORM, port)):
         agent.process.wait_for_line("only connections opened in", timeout=DOWN)
@@ -62,7 +63,7 @@ def lead_down(agent: Agent, port: int) -> None:
 
 def test_over_its_budget_the_agent_measures_less_within_seconds(agent, rsa):
     with servers.selftimed("epoll", rsa) as server:
-        lead_down(agent, server.port)
+        lead_to_windows(agent, server.port)
     assert metrics.total(metrics.scrape(agent.url), CALLS) < 1
 
 
@@ -86,7 +87,7 @@ def fetch(port: int) -> None:
 @pytest.mark.long
 def test_where_tls_is_little_of_the_work_it_measures_everything_again(agent, rsa, tmp_path):
     with servers.selftimed("epoll", rsa) as server, compressing(tmp_path, rsa) as busy:
-        lead_down(agent, server.port)
+        lead_to_windows(agent, server.port)
         with repeated(lambda: fetch(busy.port)):
             agent.process.wait_for_line("Everything is measured again", timeout=UP)
             scraped = metrics.scrape(agent.url)

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tlsprof_ledger::{ConnectionAccount, ServiceAccount};
 
-/// A service without connections for so many intervals is no target any more: more than the 16 from one window of
-/// socket calls to the next, as only these tell of a connection that has opened and not ended.
+/// A service without connections for so many intervals is no target any more. They are more than the 16 from one window
+/// of socket calls to the next: outside of windows a connection is seen only when it ends.
 const QUIET: u32 = 20;
 
 /// What a service had used, and what had happened on its connections.
